@@ -9,12 +9,15 @@ from typing import Any, Final
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.client import Client
+from tenure.client import Client, StateSession
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.limits.namespace_shares import Claimant, Cost, left_out
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.v1.state_pb2 import SetAsideRows
 from tenure.wire.row_limits import ListLimits, SenderLimits
 
+from tests.attacks.forging_client import evict
 from tests.attacks.hostile_objects_campaign import HonestCluster, run
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
@@ -252,6 +255,24 @@ def test_pod_group_goes_as_a_whole_when_a_running_pod_of_it_is_set_aside() -> No
     assert allocatable_cores(builder) == 64
 
 
+def test_decision_about_a_pod_group_that_is_set_aside_is_refused() -> None:
+    """Its running pods are not in the snapshot any more: an eviction of them is a mistake or an attack."""
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("kai_pod_groups", pod_group("g"))
+    world.put("pods", running("p", meta=member("g")))
+    builder = world.builder()
+    builder.snapshot(NOW)
+    ownership = Ownership(world.mirrors, builder, "kai-scheduler")
+    eviction = evict("uid-p", "uid-g")
+    assert ownership.refuse(eviction) == ""
+    assert ownership.own_pod_groups(["uid-g"]) == {"uid-g"}
+    world.put("pods", running("p", meta=member("g"), spec=affinity(MANY_VALUES)))
+    builder.delta(NOW)
+    assert ownership.refuse(eviction) == "the pod is not in the snapshot"
+    assert ownership.own_pod_groups(["uid-g"]) == set()
+
+
 def test_pending_pod_that_is_set_aside_goes_without_its_pod_group() -> None:
     world = CachedCluster()
     world.put("kai_pod_groups", pod_group("g"))
@@ -315,6 +336,46 @@ def test_other_limits_of_the_server_are_applied_to_all_objects() -> None:
     assert not builder.snapshot(NOW).pods
     builder.use_limits(SenderLimits())
     assert builder.snapshot(NOW).pods
+
+
+def test_object_that_only_the_server_sets_aside_is_no_longer_sent_until_it_changes(client: Client) -> None:
+    world, told = CachedCluster(), list[int]()
+    world.put("nodes", node())
+    world.put("kai_pod_groups", pod_group("g", queue=LONG))
+    world.put("pods", pod("p", meta=member("g")))
+    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=SenderLimits(max_name_length=10_000))
+
+    def on_set_aside(rows: SetAsideRows) -> None:
+        told.append(rows.total)
+        builder.on_set_aside(rows)
+
+    with StateSession(client, on_set_aside=on_set_aside) as session:
+        session.push(builder.snapshot(NOW))
+        assert not builder.set_aside.take_new()
+        session.apply(builder.delta(NOW))
+        (found,) = builder.set_aside.take_new()
+        assert found.target.name == "g"
+        assert "the server refuses it: pod_groups[0].queue: has 254 characters" in found.reason.text
+        world.put("kai_pod_groups", pod_group("g", queue="q"))
+        session.apply(builder.delta(NOW))
+    assert told == [2, 0, 0]
+    assert not builder.set_aside.objects
+    assert builder.snapshot(NOW).pods
+
+
+def test_warning_about_a_row_that_only_the_server_sets_aside_ends_with_it(client: Client) -> None:
+    world = CachedCluster()
+    world.put("nodes", node(labels={"k": "v" * 63}))
+    world.put("kai_queues", queue("child", parentQueue="q"))
+    world.put("kai_queues", queue("q"))
+    builder = SnapshotBuilder(world.mirrors, CONFIG)
+    snapshot = builder.snapshot(NOW)
+    snapshot.nodes[0].taints.add(key="k", effect=99)
+    with StateSession(client, on_set_aside=builder.on_set_aside) as session:
+        session.push(snapshot)
+        assert [one.subject for one in builder.warnings.active] == ["nodes 'n1'"]
+        session.push(builder.snapshot(NOW))
+    assert not builder.warnings.active
 
 
 def test_limits_of_a_server_are_those_that_it_reports(client: Client) -> None:

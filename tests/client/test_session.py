@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 from tenure.client import Client, DeadlineExceeded, InvalidSnapshot, StateMismatch, StateSession, Unavailable
-from tenure.client.delta_stream import DeltaStream
+from tenure.client.delta_stream import DeltaStream, OnSetAside
 from tenure.server.state import StateStore
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
@@ -43,8 +43,8 @@ class CountingClient(Client):
         self.called.append(method._method.decode().rpartition("/")[2])
         return super()._call_stream(method, question, timeout)
 
-    def open_delta_stream(self) -> DeltaStream:
-        self.streams = CountingStream(self._begin_deltas, self._wait_until_ready, self._address)
+    def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
+        self.streams = CountingStream(self._begin_deltas, self._wait_until_ready, self._address, on_set_aside)
         return self.streams
 
 
@@ -207,7 +207,7 @@ def test_session_without_response_times_out_and_recovers_later(
     session, halt = StateSession(client, timeout=_SECONDS), threading.Event()
     session.push(small_snapshot())
     with monkeypatch.context() as patched:
-        patched.setattr(StateStore, "apply", lambda store, delta: halt.wait(20))
+        patched.setattr(StateStore, "apply", lambda store, delta, texts: halt.wait(20))
         with pytest.raises(DeadlineExceeded):
             session.update(snapshot_after())
         halt.set()

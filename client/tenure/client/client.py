@@ -1,6 +1,5 @@
 """The client: one connection to a server, with deadlines, retries and actionable errors."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +11,8 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from tenure.client.connection_options import ConnectionOptions, File
-from tenure.client.delta_stream import DeltaStream
+from tenure.client.connection_options import OPTIONS, ConnectionOptions, File
+from tenure.client.delta_stream import DeltaStream, OnSetAside
 from tenure.client.errors import error_of
 from tenure.client.readiness import wait_until_ready
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
@@ -24,6 +23,8 @@ from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import (
+    FAULTS_REFUSE,
+    FAULTS_SET_ASIDE,
     ApplyDeltaRequest,
     ApplyDeltaResponse,
     GetStateRequest,
@@ -44,35 +45,6 @@ _GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 _DECIDE: Final = "/tenure.v1.DecisionService/Decide"
 """Decide, with a serialized request."""
-
-_RETRIES: Final = {
-    "methodConfig": [
-        {
-            "name": [{"service": "tenure.v1.DecisionService"}],
-            "retryPolicy": {
-                "maxAttempts": 5,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 3,
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ]
-}
-"""Retry policy: retry until the deadline, or for about three seconds, so that a server can be replaced.
-
-Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server
-that stops may close a call that it has not begun, which is then CANCELLED.
-"""
-
-
-_OPTIONS: Final = (
-    ("grpc.service_config", json.dumps(_RETRIES)),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.initial_reconnect_backoff_ms", 100),  # default: a second, up to two minutes
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-)
 
 
 class Client:
@@ -105,7 +77,7 @@ class Client:
         self._address = address
         self._timeout = timeout
         self._connection = ConnectionOptions(tls_ca, tls_cert, tls_key, token, token_file, allow_plaintext)
-        self._channel = self._connection.channel(address, _OPTIONS)
+        self._channel = self._connection.channel(address, OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)
         self._health = HealthStub(self._channel)
@@ -157,33 +129,47 @@ class Client:
         return after, answer
 
     def put_snapshot(
-        self, epoch: str, snapshot: ClusterSnapshot, timeout: float | None = None
+        self,
+        epoch: str,
+        snapshot: ClusterSnapshot,
+        timeout: float | None = None,
+        on_set_aside: OnSetAside | None = None,
     ) -> StateReference:
         """Push a full snapshot in chunks; it replaces the server's state of the cluster ID and node pool.
 
-        `epoch` is any text that was not used before. Raises an error of `tenure.client.errors`.
+        `epoch` is any text that was not used before. With `on_set_aside`, the server sets invalid rows aside
+        instead of refusing the snapshot, and it is called with these rows. Raises an error of
+        `tenure.client.errors`.
         """
+        faults = FAULTS_REFUSE if on_set_aside is None else FAULTS_SET_ASIDE
         answer: PutSnapshotResponse = self._call_stream(
-            self._service.PutSnapshot, chunk_snapshot(epoch, snapshot), timeout
+            self._service.PutSnapshot, chunk_snapshot(epoch, snapshot, faults), timeout
         )
+        if on_set_aside is not None:
+            on_set_aside(answer.set_aside)
         return answer.state
 
-    def apply_delta(self, delta: StateDelta, timeout: float | None = None) -> StateReference:
+    def apply_delta(
+        self, delta: StateDelta, timeout: float | None = None, on_set_aside: OnSetAside | None = None
+    ) -> StateReference:
         """Change a pushed state. A delta with an unknown result can be sent again.
 
-        Raises an error of `tenure.client.errors`; the server has the previous state then.
+        `on_set_aside` is as in `put_snapshot`, with all rows of the state that are set aside. Raises an error
+        of `tenure.client.errors`; the server has the previous state then.
         """
-        answer: ApplyDeltaResponse = self._call(
-            self._service.ApplyDelta, ApplyDeltaRequest(delta=delta), timeout
-        )
+        faults = FAULTS_REFUSE if on_set_aside is None else FAULTS_SET_ASIDE
+        request = ApplyDeltaRequest(delta=delta, faults=faults)
+        answer: ApplyDeltaResponse = self._call(self._service.ApplyDelta, request, timeout)
+        if on_set_aside is not None:
+            on_set_aside(answer.set_aside)
         return answer.state
 
-    def open_delta_stream(self) -> DeltaStream:
+    def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
         """Open a stream of deltas, which the caller closes. Connects on the first delta.
 
         Changes states as `apply_delta` does, without a call for each.
         """
-        return DeltaStream(self._begin_deltas, self._wait_until_ready, self._address)
+        return DeltaStream(self._begin_deltas, self._wait_until_ready, self._address, on_set_aside)
 
     def get_state(
         self, cluster_id: str, node_pool: str = "", timeout: float | None = None

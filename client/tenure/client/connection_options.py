@@ -1,5 +1,6 @@
 """How to connect to a server: plaintext or TLS, client certificate, token and call metadata."""
 
+import json
 import ssl
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -50,6 +51,36 @@ def _checked(token: str, what: str) -> str:
         raise InvalidCredentials(f"{what} must be one word of printable ASCII characters")
     return token
 
+
+_RETRIES: Final = {
+    "methodConfig": [
+        {
+            "name": [{"service": "tenure.v1.DecisionService"}],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "2s",
+                "backoffMultiplier": 3,
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+            },
+        }
+    ]
+}
+"""Retry policy: retry until the deadline, or for about three seconds, so that a server can be replaced.
+
+Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server
+that stops may close a call that it has not begun, which is then CANCELLED.
+"""
+
+
+OPTIONS: Final = (
+    ("grpc.service_config", json.dumps(_RETRIES)),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),  # default: a second, up to two minutes
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+"""Options of channels."""
 
 File = str | Path
 Options = Sequence[tuple[str, str | int]]

@@ -21,6 +21,9 @@ from tenure.client.errors import (
 )
 from tenure.v1 import state_pb2 as pb
 
+OnSetAside = Callable[[pb.SetAsideRows], None]
+"""Called with the rows that the server set aside; empty if there are none."""
+
 
 class _Call(NamedTuple):
     """A SyncState call: its requests, and the queue of its responses."""
@@ -47,11 +50,16 @@ class DeltaStream:
         begin: Callable[[Iterator[pb.SyncStateRequest]], Any],
         reach: Callable[[float], None],
         address: str,
+        on_set_aside: OnSetAside | None = None,
     ) -> None:
-        """`begin` opens a SyncState call; `reach` waits for the server until a deadline."""
+        """`begin` opens a SyncState call; `reach` waits for the server until a deadline.
+
+        With `on_set_aside`, invalid rows are set aside, and it is called with all that are.
+        """
         self._begin = begin
         self._wait_until_ready = reach
         self._address = address
+        self._on_set_aside = on_set_aside
         self._call: _Call | None = None
         self._has_response = False
         """Whether the server has accepted the credentials of the call."""
@@ -66,12 +74,15 @@ class DeltaStream:
         deadline = monotonic() + timeout
         self._sent += 1
         call = self._call or self._open(deadline)
-        call.requests.put(pb.SyncStateRequest(nonce=str(self._sent), delta=delta))
+        faults = pb.FAULTS_REFUSE if self._on_set_aside is None else pb.FAULTS_SET_ASIDE
+        call.requests.put(pb.SyncStateRequest(nonce=str(self._sent), delta=delta, faults=faults))
         answer = self._receive(call, deadline - monotonic())
         if answer.HasField("error"):
             if answer.error.resync_required:
                 self.close()
             raise _error(answer.error)
+        if self._on_set_aside is not None:
+            self._on_set_aside(answer.set_aside)
         return answer.state
 
     def close(self) -> None:

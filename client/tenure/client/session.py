@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import DEFAULT_TIMEOUT_SECONDS, Client
+from tenure.client.delta_stream import OnSetAside
 from tenure.client.errors import InvalidSnapshot, MessageTooLarge, StateMismatch, Unavailable
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -69,15 +70,25 @@ class StateSession:
     the session has its previous snapshot; after others it has the last one it was given.
 
     Deltas use a stream, which stays open until `close` or the end of a `with` statement.
+
+    With `on_set_aside`, the server sets invalid rows aside instead of refusing a snapshot or a delta. It is
+    called after each with all rows that are set aside, and in the thread that uses the session.
     """
 
-    def __init__(self, client: Client, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        on_set_aside: OnSetAside | None = None,
+    ) -> None:
         self._client = client
         self._timeout = timeout
+        self._on_set_aside = on_set_aside
         self._local_state: LocalState | None = None
         self._server_version: StateReference | None = None
         """Reference of the state on the server; None: unknown or unusable."""
-        self._deltas = client.open_delta_stream()
+        self._deltas = client.open_delta_stream(on_set_aside)
 
     def push(self, snapshot: ClusterSnapshot) -> None:
         """Start from a full snapshot."""
@@ -145,7 +156,8 @@ class StateSession:
                 if self._server_version is None:
                     self._deltas.close()
                     whole = self._require_local_state().snapshot()
-                    self._server_version = self._client.put_snapshot(uuid4().hex, whole, _left(deadline))
+                    epoch, left = uuid4().hex, _left(deadline)
+                    self._server_version = self._client.put_snapshot(epoch, whole, left, self._on_set_aside)
                 return ask(self._server_version, _left(deadline))
             except (StateMismatch, Unavailable) as failure:
                 if isinstance(failure, StateMismatch):

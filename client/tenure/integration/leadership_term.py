@@ -119,7 +119,10 @@ class LeadershipTerm:
             observation = ends.enter_context(self._connection.observe(control))
             self._observation = observation
             ends.callback(self._end_observation)
-            session = ends.enter_context(StateSession(self._client, timeout=_SERVER_SECONDS))
+            on_set_aside = observation.ports.on_set_aside
+            session = ends.enter_context(
+                StateSession(self._client, timeout=_SERVER_SECONDS, on_set_aside=on_set_aside)
+            )
             report = self._client.report_results
             reconciler = Reconciler(observation.ports, report, session, journal, store, self._now)
             ends.callback(reconciler.close)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.delta_stream import OnSetAside
 from tenure.client.session import StateSession
 from tenure.integration import telemetry
 from tenure.integration.applier import GroupApplier
@@ -59,6 +60,8 @@ class ClusterPorts:
     applier: DecisionApplier
     patches: PatchWriter
     status: StatusWriter
+    on_set_aside: OnSetAside | None = None
+    """Called with the rows that the server set aside. None: it refuses a snapshot with an invalid row."""
 
 
 class Reconciler:

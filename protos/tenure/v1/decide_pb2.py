@@ -28,27 +28,27 @@ from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xc7\x01\n\rDecideRequest\x12,\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32\x15.tenure.v1.StateDelta\"\xfb\x03\n\x0e\x44\x65\x63ideResponse\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.tenure.v1.ResponseHeader\x12(\n\x06groups\x18\x02 \x03(\x0b\x32\x18.tenure.v1.DecisionGroup\x12,\n\x08outcomes\x18\x03 \x03(\x0b\x32\x1a.tenure.v1.PodGroupOutcome\x12*\n\x0bprotections\x18\x04 \x03(\x0b\x32\x15.tenure.v1.Protection\x12\x32\n\x0enext_wake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06queues\x18\x06 \x03(\x0b\x32\x16.tenure.v1.QueueStatus\x12,\n\x08warnings\x18\x07 \x03(\x0b\x32\x1a.tenure.v1.SnapshotWarning\x12+\n\x08\x63ounters\x18\x08 \x01(\x0b\x32\x19.tenure.v1.SearchCounters\x12*\n\x0bnominations\x18\t \x03(\x0b\x32\x15.tenure.v1.Nomination\x12\x15\n\rstopped_early\x18\n \x01(\x08\x12@\n\x18in_flight_group_statuses\x18\x0b \x03(\x0b\x32\x1e.tenure.v1.InFlightGroupStatus\"{\n\x0fSnapshotWarning\x12$\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x16.tenure.v1.WarningCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x12\n\npod_groups\x18\x03 \x03(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\"\x89\x01\n\x0eResponseHeader\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eprofile_digest\x18\x05 \x01(\t\"\xb0\x01\n\x0bQueueStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\nfair_share\x18\x02 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x32\n\x10\x61llocated_before\x18\x03 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x31\n\x0f\x61llocated_after\x18\x04 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\"K\n\rResourceShare\x12\x11\n\tcpu_milli\x18\x01 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x11\n\tgpu_milli\x18\x03 \x01(\x03\"\x91\x01\n\x0eSearchCounters\x12\x11\n\tgenerated\x18\x01 \x01(\x03\x12\x11\n\tsimulated\x18\x02 \x01(\x03\x12\x11\n\tduplicate\x18\x03 \x01(\x03\x12\x0e\n\x06pruned\x18\x04 \x01(\x03\x12\x1a\n\x12victims_considered\x18\x05 \x01(\x03\x12\x1a\n\x12placement_attempts\x18\x06 \x01(\x03*\x81\x03\n\x0bWarningCode\x12\x1c\n\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n\"WARNING_CODE_LEGACY_PREEMPTIBILITY\x10\x02\x12\'\n#WARNING_CODE_UNKNOWN_PREEMPTIBILITY\x10\x03\x12)\n%WARNING_CODE_INVALID_EXPECTED_RUNTIME\x10\x04\x12&\n\"WARNING_CODE_INVALID_REQUEUE_DELAY\x10\x05\x12+\n\'WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE\x10\x06\x12#\n\x1fWARNING_CODE_MISSING_START_TIME\x10\x07\x12\x1b\n\x17WARNING_CODE_CLOCK_SKEW\x10\x08\x12\x1d\n\x19WARNING_CODE_UNKNOWN_NODE\x10\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xea\x01\n\rDecideRequest\x12,\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32\x15.tenure.v1.StateDelta\x12!\n\x06\x66\x61ults\x18\x06 \x01(\x0e\x32\x11.tenure.v1.Faults\"\xa7\x04\n\x0e\x44\x65\x63ideResponse\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.tenure.v1.ResponseHeader\x12(\n\x06groups\x18\x02 \x03(\x0b\x32\x18.tenure.v1.DecisionGroup\x12,\n\x08outcomes\x18\x03 \x03(\x0b\x32\x1a.tenure.v1.PodGroupOutcome\x12*\n\x0bprotections\x18\x04 \x03(\x0b\x32\x15.tenure.v1.Protection\x12\x32\n\x0enext_wake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06queues\x18\x06 \x03(\x0b\x32\x16.tenure.v1.QueueStatus\x12,\n\x08warnings\x18\x07 \x03(\x0b\x32\x1a.tenure.v1.SnapshotWarning\x12+\n\x08\x63ounters\x18\x08 \x01(\x0b\x32\x19.tenure.v1.SearchCounters\x12*\n\x0bnominations\x18\t \x03(\x0b\x32\x15.tenure.v1.Nomination\x12\x15\n\rstopped_early\x18\n \x01(\x08\x12@\n\x18in_flight_group_statuses\x18\x0b \x03(\x0b\x32\x1e.tenure.v1.InFlightGroupStatus\x12*\n\tset_aside\x18\x0c \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"{\n\x0fSnapshotWarning\x12$\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x16.tenure.v1.WarningCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x12\n\npod_groups\x18\x03 \x03(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\"\x89\x01\n\x0eResponseHeader\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eprofile_digest\x18\x05 \x01(\t\"\xb0\x01\n\x0bQueueStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\nfair_share\x18\x02 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x32\n\x10\x61llocated_before\x18\x03 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x31\n\x0f\x61llocated_after\x18\x04 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\"K\n\rResourceShare\x12\x11\n\tcpu_milli\x18\x01 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x11\n\tgpu_milli\x18\x03 \x01(\x03\"\x91\x01\n\x0eSearchCounters\x12\x11\n\tgenerated\x18\x01 \x01(\x03\x12\x11\n\tsimulated\x18\x02 \x01(\x03\x12\x11\n\tduplicate\x18\x03 \x01(\x03\x12\x0e\n\x06pruned\x18\x04 \x01(\x03\x12\x1a\n\x12victims_considered\x18\x05 \x01(\x03\x12\x1a\n\x12placement_attempts\x18\x06 \x01(\x03*\x81\x03\n\x0bWarningCode\x12\x1c\n\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n\"WARNING_CODE_LEGACY_PREEMPTIBILITY\x10\x02\x12\'\n#WARNING_CODE_UNKNOWN_PREEMPTIBILITY\x10\x03\x12)\n%WARNING_CODE_INVALID_EXPECTED_RUNTIME\x10\x04\x12&\n\"WARNING_CODE_INVALID_REQUEUE_DELAY\x10\x05\x12+\n\'WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE\x10\x06\x12#\n\x1fWARNING_CODE_MISSING_START_TIME\x10\x07\x12\x1b\n\x17WARNING_CODE_CLOCK_SKEW\x10\x08\x12\x1d\n\x19WARNING_CODE_UNKNOWN_NODE\x10\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.decide_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WARNINGCODE']._serialized_start=1527
-  _globals['_WARNINGCODE']._serialized_end=1912
+  _globals['_WARNINGCODE']._serialized_start=1606
+  _globals['_WARNINGCODE']._serialized_end=1991
   _globals['_DECIDEREQUEST']._serialized_start=146
-  _globals['_DECIDEREQUEST']._serialized_end=345
-  _globals['_DECIDERESPONSE']._serialized_start=348
-  _globals['_DECIDERESPONSE']._serialized_end=855
-  _globals['_SNAPSHOTWARNING']._serialized_start=857
-  _globals['_SNAPSHOTWARNING']._serialized_end=980
-  _globals['_RESPONSEHEADER']._serialized_start=983
-  _globals['_RESPONSEHEADER']._serialized_end=1120
-  _globals['_QUEUESTATUS']._serialized_start=1123
-  _globals['_QUEUESTATUS']._serialized_end=1299
-  _globals['_RESOURCESHARE']._serialized_start=1301
-  _globals['_RESOURCESHARE']._serialized_end=1376
-  _globals['_SEARCHCOUNTERS']._serialized_start=1379
-  _globals['_SEARCHCOUNTERS']._serialized_end=1524
+  _globals['_DECIDEREQUEST']._serialized_end=380
+  _globals['_DECIDERESPONSE']._serialized_start=383
+  _globals['_DECIDERESPONSE']._serialized_end=934
+  _globals['_SNAPSHOTWARNING']._serialized_start=936
+  _globals['_SNAPSHOTWARNING']._serialized_end=1059
+  _globals['_RESPONSEHEADER']._serialized_start=1062
+  _globals['_RESPONSEHEADER']._serialized_end=1199
+  _globals['_QUEUESTATUS']._serialized_start=1202
+  _globals['_QUEUESTATUS']._serialized_end=1378
+  _globals['_RESOURCESHARE']._serialized_start=1380
+  _globals['_RESOURCESHARE']._serialized_end=1455
+  _globals['_SEARCHCOUNTERS']._serialized_start=1458
+  _globals['_SEARCHCOUNTERS']._serialized_end=1603
 # @@protoc_insertion_point(module_scope)

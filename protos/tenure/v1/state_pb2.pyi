@@ -11,6 +11,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Faults(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FAULTS_UNSPECIFIED: _ClassVar[Faults]
+    FAULTS_REFUSE: _ClassVar[Faults]
+    FAULTS_SET_ASIDE: _ClassVar[Faults]
+
 class StateErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     STATE_ERROR_CODE_UNSPECIFIED: _ClassVar[StateErrorCode]
@@ -20,6 +26,9 @@ class StateErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STATE_ERROR_CODE_CLOCK_REGRESSION: _ClassVar[StateErrorCode]
     STATE_ERROR_CODE_TOO_LARGE: _ClassVar[StateErrorCode]
     STATE_ERROR_CODE_STALE: _ClassVar[StateErrorCode]
+FAULTS_UNSPECIFIED: Faults
+FAULTS_REFUSE: Faults
+FAULTS_SET_ASIDE: Faults
 STATE_ERROR_CODE_UNSPECIFIED: StateErrorCode
 STATE_ERROR_CODE_UNKNOWN_STATE: StateErrorCode
 STATE_ERROR_CODE_VERSION_GAP: StateErrorCode
@@ -41,20 +50,44 @@ class StateReference(_message.Message):
     def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., epoch: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class PutSnapshotRequest(_message.Message):
-    __slots__ = ("epoch", "chunk", "last_chunk")
+    __slots__ = ("epoch", "chunk", "last_chunk", "faults")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     LAST_CHUNK_FIELD_NUMBER: _ClassVar[int]
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
     epoch: str
     chunk: _snapshot_pb2.ClusterSnapshot
     last_chunk: bool
-    def __init__(self, epoch: _Optional[str] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ...) -> None: ...
+    faults: Faults
+    def __init__(self, epoch: _Optional[str] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ..., faults: _Optional[_Union[Faults, str]] = ...) -> None: ...
 
 class PutSnapshotResponse(_message.Message):
-    __slots__ = ("state",)
+    __slots__ = ("state", "set_aside")
     STATE_FIELD_NUMBER: _ClassVar[int]
+    SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
     state: StateReference
-    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ...) -> None: ...
+    set_aside: SetAsideRows
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., set_aside: _Optional[_Union[SetAsideRows, _Mapping]] = ...) -> None: ...
+
+class SetAsideRows(_message.Message):
+    __slots__ = ("rows", "total")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    rows: _containers.RepeatedCompositeFieldContainer[SetAsideRow]
+    total: int
+    def __init__(self, rows: _Optional[_Iterable[_Union[SetAsideRow, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class SetAsideRow(_message.Message):
+    __slots__ = ("field", "key", "violations", "dependent")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VIOLATIONS_FIELD_NUMBER: _ClassVar[int]
+    DEPENDENT_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    key: str
+    violations: _containers.RepeatedCompositeFieldContainer[FieldViolation]
+    dependent: bool
+    def __init__(self, field: _Optional[str] = ..., key: _Optional[str] = ..., violations: _Optional[_Iterable[_Union[FieldViolation, _Mapping]]] = ..., dependent: bool = ...) -> None: ...
 
 class GetStateRequest(_message.Message):
     __slots__ = ("cluster_id", "node_pool")
@@ -111,34 +144,42 @@ class StateKeys(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
-    __slots__ = ("delta",)
+    __slots__ = ("delta", "faults")
     DELTA_FIELD_NUMBER: _ClassVar[int]
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
     delta: StateDelta
-    def __init__(self, delta: _Optional[_Union[StateDelta, _Mapping]] = ...) -> None: ...
+    faults: Faults
+    def __init__(self, delta: _Optional[_Union[StateDelta, _Mapping]] = ..., faults: _Optional[_Union[Faults, str]] = ...) -> None: ...
 
 class ApplyDeltaResponse(_message.Message):
-    __slots__ = ("state",)
+    __slots__ = ("state", "set_aside")
     STATE_FIELD_NUMBER: _ClassVar[int]
+    SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
     state: StateReference
-    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ...) -> None: ...
+    set_aside: SetAsideRows
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., set_aside: _Optional[_Union[SetAsideRows, _Mapping]] = ...) -> None: ...
 
 class SyncStateRequest(_message.Message):
-    __slots__ = ("nonce", "delta")
+    __slots__ = ("nonce", "delta", "faults")
     NONCE_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
     nonce: str
     delta: StateDelta
-    def __init__(self, nonce: _Optional[str] = ..., delta: _Optional[_Union[StateDelta, _Mapping]] = ...) -> None: ...
+    faults: Faults
+    def __init__(self, nonce: _Optional[str] = ..., delta: _Optional[_Union[StateDelta, _Mapping]] = ..., faults: _Optional[_Union[Faults, str]] = ...) -> None: ...
 
 class SyncStateResponse(_message.Message):
-    __slots__ = ("nonce", "state", "error")
+    __slots__ = ("nonce", "state", "error", "set_aside")
     NONCE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
     nonce: str
     state: StateReference
     error: StateError
-    def __init__(self, nonce: _Optional[str] = ..., state: _Optional[_Union[StateReference, _Mapping]] = ..., error: _Optional[_Union[StateError, _Mapping]] = ...) -> None: ...
+    set_aside: SetAsideRows
+    def __init__(self, nonce: _Optional[str] = ..., state: _Optional[_Union[StateReference, _Mapping]] = ..., error: _Optional[_Union[StateError, _Mapping]] = ..., set_aside: _Optional[_Union[SetAsideRows, _Mapping]] = ...) -> None: ...
 
 class StateError(_message.Message):
     __slots__ = ("code", "message", "violations", "resync_required")

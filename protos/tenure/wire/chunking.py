@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.v1.state_pb2 import PutSnapshotRequest
+from tenure.v1.state_pb2 import FAULTS_UNSPECIFIED, Faults, PutSnapshotRequest
 from tenure.wire.columns import from_columns, to_columns
 from tenure.wire.deltas import KEYS
 
@@ -14,13 +14,15 @@ _AROUND_ROW: Final = 64
 """Maximum bytes that a list, or columns, add to a row."""
 
 
-def chunk_snapshot(epoch: str, snapshot: ClusterSnapshot) -> Iterator[PutSnapshotRequest]:
+def chunk_snapshot(
+    epoch: str, snapshot: ClusterSnapshot, faults: Faults = FAULTS_UNSPECIFIED
+) -> Iterator[PutSnapshotRequest]:
     """Chunks of at most 1 MiB, with pods as columns. A larger row is a chunk of its own."""
     ahead = split_snapshot(snapshot)
-    request = PutSnapshotRequest(epoch=epoch, chunk=next(ahead))
+    request = PutSnapshotRequest(epoch=epoch, chunk=next(ahead), faults=faults)
     for part in ahead:
         yield request
-        request = PutSnapshotRequest(chunk=part)
+        request = PutSnapshotRequest(chunk=part, faults=faults)
     request.last_chunk = True
     yield request
 

@@ -104,6 +104,19 @@ def smuggling(cluster: str, own: str) -> pb.StateDelta:
     return found
 
 
+def with_invalid_row(rows: ClusterSnapshot) -> ClusterSnapshot:
+    """The rows with one more, which has a text that is too long."""
+    rows.pods.add(uid="bad", name="x" * 254, pod_group="waits", shape="gpu", status=1)
+    return rows
+
+
+def invalid_delta(cluster: str) -> pb.StateDelta:
+    """A delta with a row that has a text that is too long."""
+    found = delta(cluster)
+    with_invalid_row(found.upserts)
+    return found
+
+
 REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
     "Decide": {
         "snapshot": lambda of, own: [DecideRequest(snapshot=snapshot_of(of))],
@@ -112,6 +125,9 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
         "rows of a delta": lambda of, own: [DecideRequest(delta=smuggling(of, own))],
         "state beside a snapshot": lambda of, own: [
             DecideRequest(snapshot=snapshot_of(own), state=reference(of))
+        ],
+        "snapshot with a row that is set aside": lambda of, own: [
+            DecideRequest(snapshot=with_invalid_row(snapshot_of(of)), faults=pb.FAULTS_SET_ASIDE)
         ],
     },
     "PutSnapshot": {
@@ -122,10 +138,21 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
             pb.PutSnapshotRequest(epoch="x", chunk=snapshot_of(own)),
             pb.PutSnapshotRequest(chunk=ClusterSnapshot(cluster_id=of), last_chunk=True),
         ],
+        "chunk with a row that is set aside": lambda of, own: [
+            pb.PutSnapshotRequest(
+                epoch="x",
+                chunk=with_invalid_row(snapshot_of(of)),
+                last_chunk=True,
+                faults=pb.FAULTS_SET_ASIDE,
+            )
+        ],
     },
     "ApplyDelta": {
         "base": lambda of, own: [pb.ApplyDeltaRequest(delta=delta(of))],
         "rows": lambda of, own: [pb.ApplyDeltaRequest(delta=smuggling(of, own))],
+        "row that is set aside": lambda of, own: [
+            pb.ApplyDeltaRequest(delta=invalid_delta(of), faults=pb.FAULTS_SET_ASIDE)
+        ],
     },
     "SyncState": {
         "first message": lambda of, own: [pb.SyncStateRequest(nonce="1", delta=delta(of))],
@@ -134,6 +161,9 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
             pb.SyncStateRequest(nonce="2", delta=delta(of, 8)),
         ],
         "rows": lambda of, own: [pb.SyncStateRequest(nonce="1", delta=smuggling(of, own))],
+        "row that is set aside": lambda of, own: [
+            pb.SyncStateRequest(nonce="1", delta=invalid_delta(of), faults=pb.FAULTS_SET_ASIDE)
+        ],
     },
     "GetState": {"cluster": lambda of, own: [pb.GetStateRequest(cluster_id=of)]},
     "ReportResults": {

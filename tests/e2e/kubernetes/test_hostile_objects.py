@@ -26,6 +26,12 @@ def make_hostile_pods(cluster: UserCluster) -> None:
     cluster.transport.post(cluster.pods_path, {"metadata": {"name": "huge-affinity"}, "spec": spec})
 
 
+def reason_of(cluster: UserCluster, pod: str) -> str:
+    """Reason of the condition PodScheduled of a pod; empty if there is none."""
+    conditions = cluster.pods()[pod]["status"].get("conditions", [])
+    return next((str(one["reason"]) for one in conditions if one["type"] == "PodScheduled"), "")
+
+
 def test_hostile_objects_are_set_aside_and_named_and_the_honest_pod_runs(
     cluster: UserCluster, adapter: Adapter
 ) -> None:
@@ -38,8 +44,7 @@ def test_hostile_objects_are_set_aside_and_named_and_the_honest_pod_runs(
         wait_until(lambda: named <= set(cluster.events("SetAside")))
         wait_until(lambda: cluster.reasons_of("long-group") == "SetAside")
         for name in ("long-queue", "huge-affinity", "long-group-0"):
-            conditions = cluster.pods()[name]["status"]["conditions"]
-            assert [one["reason"] for one in conditions if one["type"] == "PodScheduled"] == ["SetAside"]
+            wait_until(lambda name=name: reason_of(cluster, name) == "SetAside")  # type: ignore[misc]
         path = f"{cluster.path(KAI_POD_GROUP)}/long-group"
         cluster.transport.patch(
             path, {"spec": {"queue": "q"}}, "application/merge-patch+json", {"fieldManager": "user"}

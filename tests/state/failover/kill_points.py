@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from tenure.client import Client, StateSession
-from tenure.client.delta_stream import DeltaStream
+from tenure.client.delta_stream import DeltaStream, OnSetAside
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
 
@@ -55,8 +55,8 @@ class KillingClient(Client):
             self._killer.join()
         super().close()
 
-    def open_delta_stream(self) -> DeltaStream:
-        stream = KillingStream(self._service.SyncState, self._wait_until_ready, self._address)
+    def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
+        stream = KillingStream(self._service.SyncState, self._wait_until_ready, self._address, on_set_aside)
         stream.maybe_kill = self._maybe_kill
         return stream
 

@@ -180,7 +180,7 @@ class KubernetesConnection:
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
         applier = PodApplier(writer, caches, ownership)
-        return ClusterPorts(builder, applier, annotations, status)
+        return ClusterPorts(builder, applier, annotations, status, builder.on_set_aside)
 
 
 class Adapter:

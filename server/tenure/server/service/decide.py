@@ -7,20 +7,23 @@ from typing import NamedTuple
 
 import grpc
 from opentelemetry.trace import format_trace_id, get_current_span
+from tenure.codec.decode import decode
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.capabilities import build_capabilities
 from tenure.server.records import CycleEntry
 from tenure.server.security.callers import CURRENT
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.service.states import apply
+from tenure.server.service.states import apply, rows_set_aside
 from tenure.server.shard import Shard
-from tenure.server.state import State
+from tenure.server.state import State, accept, long_texts
 from tenure.server.telemetry.cycle_log import CycleWorkloads
 from tenure.server.telemetry.timeline import Timeline
+from tenure.terms.cancellation import check_of
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
-from tenure.v1.decide_pb2 import DecideRequest
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import FAULTS_SET_ASIDE, SetAsideRows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
@@ -59,6 +62,8 @@ class _ShardRequest(NamedTuple):
     """Pushed state that the request refers to, or the result of its delta."""
     respond: Callable[[Callable[[], bool], Timeline], EncodedResponse]
     """Decides, given a stop function and a timeline to record events in."""
+    set_aside: Callable[[], SetAsideRows | None] = lambda: None
+    """Rows of the request that are set aside; known after the decision."""
 
 
 def decide(shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext) -> bytes:
@@ -66,7 +71,7 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
 
     Returns a serialized DecideResponse.
     """
-    shard, snapshot, state, respond = _resolve_request(shared, request, context)
+    shard, snapshot, state, respond, set_aside = _resolve_request(shared, request, context)
     with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout
@@ -75,7 +80,9 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
         workloads = CycleWorkloads(snapshot, None if state is None else state.decoded.pod_groups)
         shared.cycles.write(response.summary, workloads, timeline)
         record(shared, request, state, response)
-        return response.content
+        if (rows := set_aside()) is None:
+            return response.content
+        return response.content + DecideResponse(set_aside=rows).SerializeToString()
 
 
 def _resolve_request(
@@ -90,11 +97,45 @@ def _resolve_request(
         shared.push_links.link(request.state)
         return _with_state(shared, request, state)
     if request.HasField("delta"):
-        state = apply(shared, request.delta, context)
+        check = shared.cycle_queue.call_deadline(context).check
+        state = apply(shared, request.delta, request.faults, check)
         shared.states.check_staleness(state)
-        return _with_state(shared, request, state)
+        return _with_state(shared, request, state)._replace(set_aside=partial(rows_set_aside, state))
     shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
+    if request.faults == FAULTS_SET_ASIDE:
+        tolerant = _TolerantDecision(shared, request)
+        return _ShardRequest(shard, request.snapshot, None, tolerant.respond, lambda: tolerant.rows)
     return _ShardRequest(shard, request.snapshot, None, partial(shared.engine.decide, request))
+
+
+class _TolerantDecision:
+    """Decides on the snapshot of a request, without its invalid rows."""
+
+    def __init__(self, shared: ServiceContext, request: DecideRequest) -> None:
+        self._shared, self._request = shared, request
+        self.rows: SetAsideRows | None = None
+        """Rows that are set aside; None: none."""
+
+    def respond(self, stop: Callable[[], bool], timeline: Timeline) -> EncodedResponse:
+        """Decide. Raises SnapshotValidationError for violations outside of rows."""
+        engine, request = self._shared.engine, self._request
+        if long_texts(request.snapshot, self._shared.limits):
+            self._set_aside(check_of(stop))
+            return engine.decide(request, stop, timeline)
+        try:
+            return engine.decide(request, stop, timeline)
+        except SnapshotValidationError:
+            self._set_aside(check_of(stop))
+        return engine.decide(request, stop, timeline)
+
+    def _set_aside(self, check: Callable[[], None]) -> None:
+        """Remove invalid rows from the snapshot. Raises SnapshotValidationError, and what `check` raises."""
+        guarded = self._shared.engine.registry.guarded.names
+        snapshot = self._request.snapshot
+        found = accept(snapshot, lambda rest: decode(rest, guarded, check), self._shared.limits)
+        if found.set_aside is not None:
+            snapshot.CopyFrom(found.snapshot)
+            self.rows = found.set_aside.message
 
 
 def _with_state(shared: ServiceContext, request: DecideRequest, state: State) -> _ShardRequest:

@@ -4,9 +4,10 @@ Every method reads its requests here, so this is the one place where calls are j
 before anything is looked up, so that an error does not depend on what the server stores.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -18,9 +19,13 @@ from tenure.server.service.named_clusters import named_clusters
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.shard import CallDeadline, Shard
 from tenure.server.telemetry.call_metrics import call_span
+from tenure.v1.state_pb2 import FAULTS_REFUSE, FAULTS_SET_ASIDE
 from tenure.wire.scanner import check_request
+from tenure.wire.violations import SnapshotValidationError
 
 Request = TypeVar("Request", bound=Message)
+_IN_ROW: Final = re.compile(r"(upserts\.)?([a-z_]+\[\d+\]\.|pod_columns\.(uid|name|string_table)\[)")
+"""Paths of texts within rows of a snapshot."""
 
 
 class MethodName(NamedTuple):
@@ -61,10 +66,13 @@ class GuardedCall(Generic[Request]):
 
         Raises DecodeError if it is not valid, the errors of check_request, CallEnded, and PermissionDenied.
         """
+        return self.read_tolerantly(content)[0]
+
+    def read_tolerantly(self, content: bytes) -> tuple[Request, bool]:
+        """The same, and whether rows have texts that are too long, which the method sets aside."""
         before = self._shards[0] if self._is_upload and self._is_read else None
         self._is_read = self._is_upload and self._is_read
-        check_request(content, self._kind, self._shared.limits, self.deadline.check)
-        request = self._kind.FromString(content)
+        request, has_long_texts = self._parse(content)
         named = named_clusters(request, before)
         self._shards = named.shards
         if not self._is_read:
@@ -73,7 +81,7 @@ class GuardedCall(Generic[Request]):
         verbs = {self._verb, Verb.PUSH} if named.has_delta else {self._verb}
         for verb in sorted(verbs):
             self._judge(verb)
-        return request
+        return request, has_long_texts
 
     def recheck(self) -> None:
         """Raise NotAuthenticated or PermissionDenied if the credentials or the permission ended.
@@ -106,6 +114,18 @@ class GuardedCall(Generic[Request]):
         """Count and log that the call is rejected."""
         reason = error.reason if isinstance(error, NotAuthenticated) else "permission denied"
         self._shared.access.rejections.add(self._caller.peer, reason, str(error))
+
+    def _parse(self, content: bytes) -> tuple[Request, bool]:
+        """The request, and whether there are violations that the method sets aside."""
+        try:
+            check_request(content, self._kind, self._shared.limits, self.deadline.check)
+        except SnapshotValidationError as invalid:
+            request = self._kind.FromString(content)
+            is_tolerant = getattr(request, "faults", FAULTS_REFUSE) == FAULTS_SET_ASIDE
+            if is_tolerant and all(_IN_ROW.match(violation.field) for violation in invalid.violations):
+                return request, True
+            raise
+        return self._kind.FromString(content), False
 
     def _judge(self, verb: Verb) -> None:
         for shard in self._shards or (None,):

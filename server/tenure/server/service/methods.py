@@ -32,6 +32,10 @@ class UndecodedRequest(Generic[Request]):
         """Parse the request; see GuardedCall.read."""
         return self.call.read(self.content)
 
+    def read_tolerantly(self) -> tuple[Request, bool]:
+        """The same, and whether rows have texts that are too long and are set aside."""
+        return self.call.read_tolerantly(self.content)
+
 
 class Method(Protocol):
     """A method of a service."""
@@ -70,7 +74,7 @@ class ClientStreamingMethod(Generic[Request, Response]):
 
     request: type[Request]
     verb: Verb
-    respond: Callable[[ServiceContext, Iterator[Request], grpc.ServicerContext], Response]
+    respond: Callable[[ServiceContext, Iterator[UndecodedRequest[Request]], grpc.ServicerContext], Response]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
@@ -81,7 +85,8 @@ class ClientStreamingMethod(Generic[Request, Response]):
                 _open_stream(guarded, admission, shared, context) as check,
             ):
                 coming = receive_with_timeout(requests, check, _idle_seconds(shared))
-                response = self.respond(shared, map(guarded.read, coming), context)
+                unread = (UndecodedRequest(content, guarded, shared.limits) for content in coming)
+                response = self.respond(shared, unread, context)
                 guarded.note_state(response)
                 return response
 

@@ -9,12 +9,15 @@ from tenure.server.service.methods import UndecodedRequest
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.state import State, StateError, errors
 from tenure.v1.state_pb2 import (
+    FAULTS_SET_ASIDE,
     ApplyDeltaRequest,
     ApplyDeltaResponse,
+    Faults,
     GetStateRequest,
     GetStateResponse,
     PutSnapshotRequest,
     PutSnapshotResponse,
+    SetAsideRows,
     StateDelta,
     StateReference,
     SyncStateRequest,
@@ -27,33 +30,43 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
 def put_snapshot(
-    shared: ServiceContext, chunks: Iterator[PutSnapshotRequest], context: grpc.ServicerContext
+    shared: ServiceContext,
+    chunks: Iterator[UndecodedRequest[PutSnapshotRequest]],
+    context: grpc.ServicerContext,
 ) -> PutSnapshotResponse:
     """Merge chunks to a state and store it. An incomplete stream stores nothing."""
     with shared.upload_memory.open() as upload:
-        for piece in chunks:
-            upload.add(piece)
+        for unread in chunks:
+            piece, has_long_texts = unread.read_tolerantly()
+            upload.add(piece, has_long_texts=has_long_texts)
         with freeze_gc():
             deadline = shared.cycle_queue.call_deadline(context)
-            state = upload.state(deadline.check)
+            state = upload.state(shared.limits, deadline.check)
             shared.engine.warm_up(state.cluster, state.warm_start, deadline)
     shared.states.put(state)
     shared.push_links.add(state.reference)
-    return PutSnapshotResponse(state=state.reference)
+    return PutSnapshotResponse(state=state.reference, set_aside=rows_set_aside(state))
 
 
 def apply_delta(
     shared: ServiceContext, request: ApplyDeltaRequest, context: grpc.ServicerContext
 ) -> ApplyDeltaResponse:
     """Apply one delta; return the new reference."""
-    return ApplyDeltaResponse(state=apply(shared, request.delta, context).reference)
+    check = shared.cycle_queue.call_deadline(context).check
+    state = apply(shared, request.delta, request.faults, check)
+    return ApplyDeltaResponse(state=state.reference, set_aside=rows_set_aside(state))
 
 
-def apply(shared: ServiceContext, delta: StateDelta, context: grpc.ServicerContext) -> State:
+def apply(shared: ServiceContext, delta: StateDelta, faults: Faults, check: Callable[[], None]) -> State:
     """Store and return the state after a delta. Raises StateError, and CallEnded without a change."""
-    state = shared.states.apply(delta, shared.cycle_queue.call_deadline(context).check)
+    state = shared.states.apply(delta, shared.limits if faults == FAULTS_SET_ASIDE else None, check)
     shared.push_links.add(state.reference)
     return state
+
+
+def rows_set_aside(state: State) -> SetAsideRows | None:
+    """Rows of a state that are set aside; None if there are none."""
+    return state.set_aside.message if state.set_aside else None
 
 
 def sync_state(
@@ -83,9 +96,9 @@ def _respond(shared: ServiceContext, unread: UndecodedRequest[SyncStateRequest])
 def _apply(shared: ServiceContext, request: SyncStateRequest, check: Callable[[], None]) -> SyncStateResponse:
     try:
         with shared.push_links.delta_span():
-            state = shared.states.apply(request.delta, check)
-            shared.push_links.add(state.reference)
-        return SyncStateResponse(nonce=request.nonce, state=state.reference)
+            state = apply(shared, request.delta, request.faults, check)
+        set_aside = rows_set_aside(state)
+        return SyncStateResponse(nonce=request.nonce, state=state.reference, set_aside=set_aside)
     except StateError as fault:
         kept = shared.states.newest(request.delta.base)
         return SyncStateResponse(

@@ -5,6 +5,7 @@ replaces the old one only when it is completely valid; readers of the old one ar
 """
 
 from tenure.server.state.errors import StateError
+from tenure.server.state.set_aside import accept, long_texts
 from tenure.server.state.state import Lineage, State, full_state
 from tenure.server.state.store import StateStore, StoreLimits
 from tenure.server.state.upload import ChunkTooLarge, UploadMemory, UploadMemoryExhausted
@@ -18,5 +19,7 @@ __all__ = [
     "StoreLimits",
     "UploadMemory",
     "UploadMemoryExhausted",
+    "accept",
     "full_state",
+    "long_texts",
 ]

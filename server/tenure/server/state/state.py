@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import count
 from typing import Final, NamedTuple
@@ -17,13 +17,14 @@ from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.lazy_snapshot import LazySnapshot
 from tenure.server.state.response_cache import ResponseCache
+from tenure.server.state.set_aside import SetAside, accept, long_texts, restore
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateKeys, StateReference
 from tenure.wire.deltas import Overlay, check_upserts, overlay
-from tenure.wire.limits import LimitExceeded
+from tenure.wire.limits import LimitExceeded, RequestLimits
 from tenure.wire.scanner import check_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
@@ -71,6 +72,8 @@ class State:
     """Derived data for all cycles on it."""
     response_cache: ResponseCache = field(default_factory=ResponseCache, compare=False)
     """Last response about it."""
+    set_aside: SetAside | None = None
+    """Rows that are not in the snapshot because they have violations."""
 
     @property
     def snapshot(self) -> ClusterSnapshot:
@@ -79,8 +82,8 @@ class State:
 
     @property
     def size(self) -> int:
-        """Upper bound of the size of the snapshot as a message, in bytes."""
-        return self.lazy_snapshot.size
+        """Upper bound of the size of the snapshot as a message with rows that are set aside, in bytes."""
+        return self.lazy_snapshot.size + (self.set_aside.rows.ByteSize() if self.set_aside else 0)
 
     @property
     def cluster(self) -> Cluster:
@@ -122,30 +125,58 @@ class State:
 
 
 def full_state(
-    epoch: str, snapshot: ClusterSnapshot, most: MaxRows, check: Callable[[], None] = no_check
+    epoch: str,
+    snapshot: ClusterSnapshot,
+    most: MaxRows,
+    *,
+    check: Callable[[], None] = no_check,
+    texts: RequestLimits | None = None,
+    has_long_texts: bool = False,
 ) -> State:
-    """State of a full snapshot.
+    """State of a full snapshot; with limits on `texts`, invalid rows are set aside.
 
     Raises SnapshotValidationError, or StateError for too many rows. `check` raises when the call has ended.
     """
     _check_rows(snapshot, most)
-    decoded = with_base(decode(snapshot, installed_registry().guarded.names, check), snapshot, check)
-    return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded)
+    read, set_aside = partial(_decode, check=check), None
+    if texts is None:
+        decoded = read(snapshot)
+    else:
+        snapshot, decoded, set_aside = accept(snapshot, read, texts, has_long_texts=has_long_texts)
+    decoded = with_base(decoded, snapshot, check)
+    return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded, set_aside=set_aside)
+
+
+def _decode(snapshot: ClusterSnapshot, check: Callable[[], None]) -> DecodedSnapshot:
+    return decode(snapshot, installed_registry().guarded.names, check)
 
 
 def next_state(
-    state: State, delta: StateDelta, max_bytes: int, most: MaxRows, check: Callable[[], None] = no_check
+    state: State,
+    delta: StateDelta,
+    max_bytes: int,
+    most: MaxRows,
+    *,
+    check: Callable[[], None] = no_check,
+    texts: RequestLimits | None = None,
 ) -> State:
-    """The state after a delta on it. Raises StateError; nothing is changed either way.
+    """The state after a delta on it; with limits on `texts`, invalid rows are set aside.
 
-    `check` raises when the call has ended.
+    Raises StateError; nothing is changed either way. `check` raises when the call has ended.
     """
     problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
     if problems:
         raise errors.invalid_delta(problems)
     state.check_clock(delta.now)
+    has_long_texts = texts is not None and bool(long_texts(delta.upserts, texts))
+    if state.set_aside or has_long_texts:
+        return _next_state_set_aside(state, delta, max_bytes, most, texts=texts, check=check)
     now = delta.now.ToNanoseconds()
     changed = decode_change(state.decoded, state.header, delta.upserts, delta.removals, now, check)
+    if changed is None and texts is not None:
+        return _next_state_set_aside(
+            state, delta, max_bytes, most, texts=texts, check=check, has_long_texts=False
+        )
     if changed is None or delta.upserts.pod_columns.uid:
         after = _after(state, delta)
         header, written = _header(after.snapshot), LazySnapshot(after.snapshot)
@@ -165,8 +196,50 @@ def next_state(
     return State(state.epoch, header, written, decoded, made_by, lineage, opening)
 
 
+def _next_state_set_aside(
+    state: State,
+    delta: StateDelta,
+    max_bytes: int,
+    most: MaxRows,
+    *,
+    texts: RequestLimits | None,
+    check: Callable[[], None],
+    has_long_texts: bool = True,
+) -> State:
+    """The state after a delta, of all rows that were ever sent: some are, or may be, set aside.
+
+    Without `texts`, rows of the delta itself must be valid.
+    """
+    after, before = _after(state, delta), state.set_aside
+    _check_rows(after.snapshot, most)
+    limits = texts or (before.limits if before else None)
+    assert limits is not None
+    try:
+        snapshot, decoded, set_aside = accept(
+            after.snapshot, partial(_decode, check=check), limits, after, has_long_texts=has_long_texts
+        )
+    except SnapshotValidationError as invalid:
+        raise errors.invalid_delta([after.locate(violation) for violation in invalid.violations]) from None
+    if texts is None and set_aside is not None:
+        rows = [row for row in set_aside.message.rows if row.field.startswith("upserts.")]
+        found = [FieldViolation(one.field, one.description) for row in rows for one in row.violations]
+        if found:
+            raise errors.invalid_delta(found)
+    written, content = LazySnapshot(snapshot), _to_bytes(delta)
+    made_by = sha256(content).digest()
+    lineage = state.lineage.with_delta(content, written.size)
+    if before or set_aside:  # the delta does not lead from one to the other
+        lineage = new_lineage()
+    decoded = with_base(decoded, snapshot, check)
+    result = State(state.epoch, _header(snapshot), written, decoded, made_by, lineage, set_aside=set_aside)
+    if result.size > max_bytes:
+        raise errors.too_large(result.size, max_bytes)
+    return result
+
+
 def _after(state: State, delta: StateDelta) -> Overlay:
-    after = overlay(state.snapshot, delta.upserts, delta.removals)
+    sent = restore(state.snapshot, state.set_aside) if state.set_aside else state.snapshot
+    after = overlay(sent, delta.upserts, delta.removals)
     after.snapshot.version = delta.version
     after.snapshot.now.CopyFrom(delta.now)
     return after

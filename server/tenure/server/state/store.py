@@ -12,6 +12,7 @@ from tenure.server.state import errors
 from tenure.server.state.state import State, next_state
 from tenure.terms.cancellation import no_check
 from tenure.v1.state_pb2 import StateDelta, StateReference
+from tenure.wire.limits import RequestLimits
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,13 @@ class StateStore:
         self.check_staleness(state)
         return state
 
-    def apply(self, delta: StateDelta, check: Callable[[], None] = no_check) -> State:
+    def apply(
+        self, delta: StateDelta, texts: RequestLimits | None = None, check: Callable[[], None] = no_check
+    ) -> State:
         """Store and return the state after a delta. Raises StateError and keeps the previous state.
 
-        The last applied delta is not applied again. `check` raises when the call has ended.
+        With limits on `texts`, invalid rows are set aside. The last applied delta is not applied again.
+        `check` raises when the call has ended.
         """
         while True:
             before = self._touch(delta.base)
@@ -80,7 +84,8 @@ class StateStore:
                 return before
             if before.header.version != delta.base.version:
                 raise errors.version_gap(before.header.version, delta.base.version)
-            after = next_state(before, delta, self._bounds.max_bytes, self._bounds.max_rows, check)
+            bounds = self._bounds
+            after = next_state(before, delta, bounds.max_bytes, bounds.max_rows, texts=texts, check=check)
             with self._changing:
                 if self._is_stored(before):
                     self._put(after)

@@ -11,9 +11,10 @@ from tenure.server.state import errors
 from tenure.server.state.state import State, full_state
 from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
-from tenure.v1.state_pb2 import PutSnapshotRequest
+from tenure.v1.state_pb2 import FAULTS_SET_ASIDE, PutSnapshotRequest
 from tenure.wire.columns import check_structure, join_columns
 from tenure.wire.deltas import KEY_FIELDS
+from tenure.wire.limits import RequestLimits
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
 _MIB: Final = 2**20
@@ -81,14 +82,20 @@ class Upload:
         self._epoch = ""
         self._snapshot = ClusterSnapshot()
         self._columns: list[PodColumns] = []
+        self._has_long_texts = False
+        self.sets_aside = False
+        """Whether invalid rows are set aside."""
         self.size = 0
 
-    def add(self, chunk: PutSnapshotRequest) -> None:
+    def add(self, chunk: PutSnapshotRequest, *, has_long_texts: bool = False) -> None:
         """Merge one piece. Raises as `reserve` does, and SnapshotValidationError for columns."""
         self._memory.reserve(self, chunk.ByteSize())
         if self._is_complete:
             raise SnapshotValidationError([FieldViolation("last_chunk", "is set in a chunk before the last")])
         self._is_complete = chunk.last_chunk
+        sets_aside = chunk.faults == FAULTS_SET_ASIDE
+        if self._chunks and sets_aside != self.sets_aside:
+            raise SnapshotValidationError([FieldViolation("faults", "differs from the first chunk")])
         findings = ViolationCollector(f"pieces[{self._chunks}].chunk.pod_columns")
         self._chunks += 1
         if not check_structure(chunk.chunk.pod_columns, findings):
@@ -96,14 +103,15 @@ class Upload:
         if chunk.chunk.pod_columns.uid:
             self._columns.append(chunk.chunk.pod_columns)
             chunk.chunk.ClearField("pod_columns")
+        self._has_long_texts |= has_long_texts
         if self._chunks == 1:
-            self._epoch = chunk.epoch
+            self._epoch, self.sets_aside = chunk.epoch, sets_aside
             self._snapshot.CopyFrom(chunk.chunk)
         else:
             for name in KEY_FIELDS:
                 getattr(self._snapshot, name).extend(getattr(chunk.chunk, name))
 
-    def state(self, check: Callable[[], None] = no_check) -> State:
+    def state(self, texts: RequestLimits, check: Callable[[], None] = no_check) -> State:
         """State of all chunks. Raises SnapshotValidationError with paths in the whole snapshot.
 
         `check` raises when the call has ended.
@@ -116,4 +124,10 @@ class Upload:
         if problems:
             raise SnapshotValidationError(problems)
         self._snapshot.pod_columns.CopyFrom(join_columns(self._columns))
-        return full_state(self._epoch, self._snapshot, self._memory.rows, check)
+        limits = texts if self.sets_aside else None
+        return full_state(
+            *(self._epoch, self._snapshot, self._memory.rows),
+            check=check,
+            texts=limits,
+            has_long_texts=self._has_long_texts,
+        )

@@ -11,6 +11,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, list_of, reason_of
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.meta import ObjectReference, cluster_reference
 from tenure.kubernetes.observe.members import Members
@@ -28,7 +29,7 @@ from tenure.kubernetes.observe.snapshot_scope import (
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.workload_rows import WorkloadRows, pod_group_key
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.v1.state_pb2 import StateDelta
+from tenure.v1.state_pb2 import SetAsideRows, StateDelta
 from tenure.wire.limits import MAX_LEVELS
 from tenure.wire.row_limits import SenderLimits
 
@@ -55,6 +56,10 @@ class SnapshotBuilder:
     ) -> None:
         self._caches, self._config, self._limits = caches, config, limits
         self._has_new_limits = False
+        self._refused: set[tuple[str, str]] = set()
+        """Lists and keys of rows that the server set aside since the last delta."""
+        self._named_by_server: set[str] = set()
+        """Keys of the warnings about other rows that the server set aside."""
         self._groups = PodGroupTable(caches, config, stored)
         self._members = Members(self._groups, config, owners or NoOwnerLookup())
         self._queues: RowTable[pb.Queue] = RowTable()
@@ -77,6 +82,23 @@ class SnapshotBuilder:
             self._limits, self._has_new_limits = limits, True
             self._workloads.use_limits(limits)
             self._nodes.use_limits(limits)
+
+    def on_set_aside(self, rows: SetAsideRows) -> None:
+        """The server set these rows aside, and no others: the next delta removes them."""
+        before, self._named_by_server = self._named_by_server, set()
+        for row in rows.rows:
+            name, reason = list_of(row), reason_of(row)
+            if row.dependent:
+                continue
+            if name in (PODS, POD_GROUPS) and self._workloads.refuse(name, row.key, reason):
+                self._refused.add((name, row.key))
+                self.recheck_seconds = 0.0
+            else:
+                key = f"server {name} {row.key}"
+                self._named_by_server.add(key)
+                self.warnings.replace(key, f"{name} {row.key!r}", [reason])
+        for key in before - self._named_by_server:
+            self.warnings.replace(key, "", [])
 
     def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
         """All rows."""
@@ -163,7 +185,9 @@ class SnapshotBuilder:
             pods |= self._members.with_extended_requests()
         if self._read_queues(is_new) | self._read_context(is_new):
             groups |= {*self._groups.objects(), *self._members.pod_groups()}
-        pods |= self._workloads.due(now)
+        pods |= self._workloads.due(now) | {uid for name, uid in self._refused if name == PODS}
+        groups |= {uid for name, uid in self._refused if name == POD_GROUPS}
+        self._refused.clear()
         if is_new:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)

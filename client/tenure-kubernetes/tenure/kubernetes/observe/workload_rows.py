@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, ServerRefusals
 from tenure.kubernetes.limits.set_aside import (
     QUEUE_FORBIDDEN,
     SetAsideReason,
@@ -56,6 +57,7 @@ class WorkloadRows:
         self.pods = PodRows(offered, limits)
         self.foreign_usage = ForeignUsage()
         self._withheld = WithheldPodGroups()
+        self._refusals = ServerRefusals()
         self._reasons: dict[str, SetAsideReason] = {}
         """Why pod groups are set aside, by uid."""
         self._stuck_at: dict[str, float] = {}
@@ -65,6 +67,13 @@ class WorkloadRows:
         """Use other limits for what is read from now on."""
         self._limits = limits
         self.pods.use_limits(limits)
+
+    def refuse(self, name: str, uid: str, reason: str) -> bool:
+        """Stop sending a pod or pod group until its row changes. Returns whether it has a row."""
+        row = self.pod_groups.rows.get(uid) if name == POD_GROUPS else self.pods.pods.rows.get(uid)
+        if row is not None:
+            self._refusals.put(name, uid, row, reason)
+        return row is not None
 
     def due(self, now: Timestamp) -> set[str]:
         """Uids of pods that change through time."""
@@ -109,6 +118,7 @@ class WorkloadRows:
             self._set_aside.discard(key)
         if subject is None and not members:
             self._groups.forget(uid)
+            self._refusals.forget(POD_GROUPS, uid)
         name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
         self._warnings.replace(f"pod group {uid}", name, warnings)
         self.pod_groups.put(uid, row)
@@ -124,9 +134,13 @@ class WorkloadRows:
             return None, SetAsideReason(str(unusable))
         except Exception as error:  # an object with invalid values must not stop the others
             return None, SetAsideReason(unexpected(error))
-        if row is not None and (problem := self._limits.problem(row)):
+        if row is not None and (problem := self._problem(uid, row)):
             return None, SetAsideReason(problem)
         return row, SetAsideReason(refusal, QUEUE_FORBIDDEN) if refusal else _SCHEDULED
+
+    def _problem(self, uid: str, row: pb.PodGroup) -> str:
+        """Why a server would refuse the row of a pod group, or did; "": neither."""
+        return self._limits.problem(row) or self._refusals.reason(POD_GROUPS, uid, row)
 
     def _read_pod(self, uid: str, now_seconds: float) -> None:
         """Update the row of a pod, or its usage without a row."""
@@ -135,6 +149,7 @@ class WorkloadRows:
         if member is None:
             self._put(uid, None, None)
             self.pods.forget(uid)
+            self._refusals.forget(PODS, uid)
             self._withheld.put_pod(uid, "", "")
             self.foreign_usage.put(uid, "", None)
             self._warnings.replace(uid, "", [])
@@ -177,7 +192,10 @@ class WorkloadRows:
             built = self.pods.build(member, group, refusal, now_seconds, warnings)
         except Exception as error:  # an object with invalid values must not stop the others
             return None, unexpected(error)
-        return (None, built.problem) if built is not None and built.problem else (built, "")
+        if built is None:
+            return None, ""
+        problem = built.problem or self._refusals.reason(PODS, built.row.uid, built.row)
+        return (None, problem) if problem else (built, "")
 
     def _put(self, uid: str, built: BuiltPod | None, sent: pb.PodGroup | None) -> pb.Pod | None:
         """Set the row of a pod, if its pod group is sent, and return it."""
