@@ -141,7 +141,7 @@ CHECKS: Final = (
         "hostile-objects",
         "100,000 random hostile objects of namespace users: the honest pod is bound every time",
         "10 min",
-        "tests.attacks.hostile_objects_campaign:main",
+        "tests.attacks.tenants.hostile_objects_campaign:main",
     ),
     Check(
         "faults",

@@ -21,7 +21,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
 from tenure.wire.row_limits import SenderLimits
 
-from tests.attacks.hostile_objects import hostile_objects
+from tests.attacks.tenants.hostile_objects import hostile_objects
 from tests.checks import Counts
 from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, node, pod, queue
 from tests.server.servers import run_server_process
