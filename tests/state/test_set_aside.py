@@ -83,7 +83,7 @@ def damaged(draw: Draw, snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def pushed(snapshot: ClusterSnapshot) -> State:
-    return full_state("e", snapshot, DEFAULT_ROWS, LIMITS, has_long_texts=True)
+    return full_state("e", snapshot, DEFAULT_ROWS, texts=LIMITS, has_long_texts=True)
 
 
 def keys(state: State) -> set[tuple[str, bool]]:
@@ -111,10 +111,10 @@ def test_deltas_and_pushes_of_invalid_rows_give_equal_states(chunk: int) -> None
         for _ in range(STEPS):
             valid = generate_next_snapshot(draw, valid)
             after = damaged(draw, valid)
-            state = next_state(state, compute_delta(sent, after), 2**30, DEFAULT_ROWS, LIMITS)
+            state = next_state(state, compute_delta(sent, after), 2**30, DEFAULT_ROWS, texts=LIMITS)
             sent = after
             check_same(state, sent)
         healed = generate_next_snapshot(draw, valid)
-        state = next_state(state, compute_delta(sent, healed), 2**30, DEFAULT_ROWS, LIMITS)
+        state = next_state(state, compute_delta(sent, healed), 2**30, DEFAULT_ROWS, texts=LIMITS)
         assert state.set_aside is None
         check_same(state, healed)

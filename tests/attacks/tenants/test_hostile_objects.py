@@ -17,7 +17,7 @@ from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.state_pb2 import SetAsideRows
 from tenure.wire.row_limits import ListLimits, SenderLimits
 
-from tests.attacks.forging_client import evict
+from tests.attacks.tenants.forging_client import evict
 from tests.attacks.tenants.hostile_objects_campaign import HonestCluster, run
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,

@@ -115,7 +115,7 @@ def test_call_that_ends_in_a_delta_leaves_the_version_before() -> None:
 
     def apply(stop: Countdown) -> None:
         try:
-            store.apply(delta, stop.check)
+            store.apply(delta, check=stop.check)
         except CallEnded:
             kept = store.newest(delta.base)
             assert kept is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tenure.server.records import recorder
 from tenure.server.settings import RecordSettings
-from tenure.server.state.state import MAX_DELTAS
+from tenure.server.state.lineage import MAX_DELTAS
 
 from tests.cli.test_records import tenure
 from tests.server.records.recorded_cycles import draw_snapshots, inline_cycle, write_records

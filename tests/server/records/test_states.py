@@ -7,7 +7,7 @@ import pytest
 from tenure.server.records import RecordsFile
 from tenure.server.records.states import StateFormat
 from tenure.server.records.writer import RecordWriter
-from tenure.server.state.state import MAX_DELTAS, new_lineage
+from tenure.server.state.lineage import MAX_DELTAS, new_lineage
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.server.records.recorded_cycles import (

@@ -11,7 +11,7 @@ from tenure.server.records.entries import CycleEntry
 from tenure.server.records.file import MAX_COMMON, compress, compress_patch, decompress, decompress_patch
 from tenure.server.shard import Shard
 from tenure.server.state import Lineage
-from tenure.server.state.state import MAX_DELTAS
+from tenure.server.state.lineage import MAX_DELTAS
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.deltas import overlay

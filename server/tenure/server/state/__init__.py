@@ -5,8 +5,9 @@ replaces the old one only when it is completely valid; readers of the old one ar
 """
 
 from tenure.server.state.errors import StateError
+from tenure.server.state.lineage import Lineage
 from tenure.server.state.set_aside import accept, long_texts
-from tenure.server.state.state import Lineage, State, full_state
+from tenure.server.state.state import State, full_state
 from tenure.server.state.store import StateStore, StoreLimits
 from tenure.server.state.upload import ChunkTooLarge, UploadMemory, UploadMemoryExhausted
 

@@ -1,11 +1,9 @@
-"""One version of a state, its lineage, and the next version after a delta."""
+"""One version of a state, and the next version after a delta."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import count
-from typing import Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import time_problem
@@ -16,6 +14,7 @@ from tenure.server.settings.server import MaxRows
 from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.lazy_snapshot import LazySnapshot
+from tenure.server.state.lineage import Lineage, new_lineage
 from tenure.server.state.response_cache import ResponseCache
 from tenure.server.state.set_aside import SetAside, accept, long_texts, restore
 from tenure.server.state.warm_start import WarmStartCache
@@ -27,31 +26,6 @@ from tenure.wire.deltas import Overlay, check_upserts, overlay
 from tenure.wire.limits import LimitExceeded, RequestLimits
 from tenure.wire.scanner import check_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
-
-MAX_DELTAS: Final = 50
-"""Maximum number of deltas in a lineage; the state after the next one is a new base."""
-MAX_DELTA_PART: Final = 4
-"""Maximum size of the deltas of a lineage: one n-th of the state."""
-_NUMBERS: Final = count(1)
-
-
-class Lineage(NamedTuple):
-    """Origin of a state: number of a full snapshot, unique in the process, and the deltas since, in bytes."""
-
-    base: int
-    deltas: tuple[bytes, ...] = ()
-
-    def with_delta(self, delta: bytes, size: int) -> "Lineage":
-        """Append a delta, for a state of `size` bytes; a new base if the deltas exceed the limits."""
-        deltas = (*self.deltas, delta)
-        if len(deltas) > MAX_DELTAS or sum(map(len, deltas)) * MAX_DELTA_PART > size:
-            return new_lineage()
-        return Lineage(self.base, deltas)
-
-
-def new_lineage() -> Lineage:
-    """Lineage of a full snapshot."""
-    return Lineage(next(_NUMBERS))
 
 
 @dataclass(frozen=True)
