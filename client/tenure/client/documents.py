@@ -1,8 +1,8 @@
 """Parse JSON and YAML documents, and find all errors of a document that is not a valid message.
 
 In YAML, only `null`, `true` and `false` are special: times, a label `on` and digits remain text, which
-protobuf converts as the field requires. Anchors and merge keys work. Duplicate keys are rejected in both
-formats.
+protobuf converts as the field requires. Anchors and merge keys work; what they add is limited. Duplicate keys
+are rejected in both formats.
 
 protobuf's parser stops at the first error, often without a position. `find_errors` runs only after that
 parser has rejected a document.
@@ -18,6 +18,7 @@ import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message_factory import GetMessageClass
+from tenure.wire.yaml_aliases import limit_aliases
 
 _SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
 
@@ -42,7 +43,7 @@ def parse_json(text: str) -> object:
 def parse_yaml(text: str) -> object:
     """The document in a YAML text. Raises DocumentSyntaxError."""
     try:
-        _check_depth(text)
+        _check_size(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (it builds what JSON can say, and nothing else)
     except yaml.MarkedYAMLError as error:
         raise DocumentSyntaxError(f"{_place(error.problem_mark)}{error.problem}") from None
@@ -50,10 +51,10 @@ def parse_yaml(text: str) -> object:
         raise DocumentSyntaxError(str(error).partition("\n")[0]) from None
 
 
-def _check_depth(text: str) -> None:
-    """Reject nesting so deep that the parser in C would exhaust its stack."""
+def _check_size(text: str) -> None:
+    """Reject nesting so deep that the parser in C would exhaust its stack, and aliases of too many nodes."""
     depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
+    for event in limit_aliases(yaml.parse(text, Loader=_Loader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             raise DocumentSyntaxError(f"{_place(event.start_mark)}nested too deeply")
@@ -66,9 +67,11 @@ def _place(mark: "yaml.Mark | yaml._yaml.Mark | None") -> str:
 def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for position, key in enumerate(keys) if key in keys[:position])
-        raise DocumentSyntaxError(f"the key {repeated!r} occurs twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DocumentSyntaxError(f"the key {key!r} occurs twice in one object")
+            seen.add(key)
     return mapping
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from tenure.wire.yaml_aliases import limit_aliases
 
 
 class ConfigProblem(NamedTuple):
@@ -41,11 +42,12 @@ class _Loader(yaml.BaseLoader):
     """Plain text scalars only, no duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for position, key in enumerate(keys):
-            if key in keys[:position]:
-                mark = node.value[position][0].start_mark
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} occurs twice", mark)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                problem = f"the key {key.value!r} occurs twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 
@@ -55,6 +57,8 @@ def read_document(file: Path) -> object:
         content = file.read_bytes()
         if len(content) > MAX_BYTES:
             raise ConfigurationError(str(file), [ConfigProblem("", f"is larger than {MAX_BYTES:,} bytes")])
+        for _ in limit_aliases(yaml.parse(content, Loader=_Loader)):
+            pass
         return yaml.load(content, Loader=_Loader)  # noqa: S506 (it builds text, lists and mappings only)
     except OSError as error:
         raise ConfigurationError(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber
 from opentelemetry.context import get_current
 from opentelemetry.sdk.metrics.export import MetricReader
+from tenure.process.metrics_page import MetricsPage
 
 
 class TelemetryError(ValueError):
@@ -83,7 +84,7 @@ def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
     """
     try:
         from opentelemetry.exporter.prometheus import PrometheusMetricReader
-        from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+        from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
     except ImportError:
         raise missing_extra_message("serving metrics for Prometheus") from None
     registry = CollectorRegistry()
@@ -91,9 +92,9 @@ def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
     reader = PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False, registry=registry)
     host, _, port = address.rpartition(":")
     try:
-        page, _ = start_http_server(int(port), host.strip("[]"), registry)
+        page = MetricsPage(make_wsgi_app(registry), host.strip("[]"), int(port))
     except OSError as error:
         raise TelemetryError(
             f"cannot serve metrics on {address}: {error.strerror}; change telemetry.metricsListen"
         ) from None
-    return reader, page.shutdown
+    return reader, page.stop

@@ -6,9 +6,10 @@ Kubernetes API. Kinds that Tenure does not observe are ignored.
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -21,8 +22,12 @@ from tenure.kubernetes.observe.times import read_time
 from tenure.v1.snapshot_pb2 import POD_STATUS_BINDING, POD_STATUS_PENDING, ClusterSnapshot
 
 _MEMBER: Final = "snapshot.json"
-_MOST_BYTES: Final = 2 * 2**30
-"""Maximum size of the unpacked content."""
+_MAX_BYTES: Final = 2**30
+"""Maximum size of the content, in bytes: some 100,000 pods."""
+_MAX_RATIO: Final = 200
+"""Maximum size of the content, as a multiple of the packed size; objects of Kubernetes pack to a tenth."""
+_ANY_RATIO_BYTES: Final = 16 * 2**20
+"""Size up to which the ratio does not matter."""
 RawList = list[msgspec.Raw]
 
 
@@ -117,10 +122,14 @@ def read_kai_snapshot(file: Path) -> KaiSnapshot:
         content = _unpacked(file)
     except OSError as error:
         raise KaiSnapshotError(f"{file}: cannot be read: {error.strerror}") from None
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise KaiSnapshotError(f"{file}: is a corrupt zip file: {error}") from None
+    except (NotImplementedError, RuntimeError):
+        raise KaiSnapshotError(f"{file}: is encrypted, or packed by an unsupported method") from None
     try:
         found: Any = msgspec.json.decode(content, type=KaiSnapshot)
+    except RecursionError:
+        raise KaiSnapshotError(f"{file}: {_MEMBER} is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise KaiSnapshotError(f"{file}: {_MEMBER} is not a snapshot of KAI-Scheduler: {error}") from None
     snapshot: KaiSnapshot = found
@@ -129,13 +138,23 @@ def read_kai_snapshot(file: Path) -> KaiSnapshot:
 
 def _unpacked(file: Path) -> bytes:
     if not zipfile.is_zipfile(file):
-        return file.read_bytes()
+        with file.open("rb") as plain:
+            return _read(plain, _MAX_BYTES, f"{file}: has")
     with zipfile.ZipFile(file) as archive:
         if _MEMBER not in archive.namelist():
             raise KaiSnapshotError(f"{file}: has no {_MEMBER}; expected a file of the snapshot endpoint")
-        if archive.getinfo(_MEMBER).file_size > _MOST_BYTES:
-            raise KaiSnapshotError(f"{file}: {_MEMBER} has more than {_MOST_BYTES} bytes")
-        return archive.read(_MEMBER)
+        packed = archive.getinfo(_MEMBER).compress_size
+        most = min(_MAX_BYTES, max(_ANY_RATIO_BYTES, packed * _MAX_RATIO))
+        with archive.open(_MEMBER) as member:
+            return _read(member, most, f"{file}: {_MEMBER} unpacks to")
+
+
+def _read(content: IO[bytes], most: int, what: str) -> bytes:
+    """All bytes; reads no more than the limit."""
+    found = content.read(most + 1)
+    if len(found) > most:
+        raise KaiSnapshotError(f"{what} more than {most:,} bytes; expected a file of the snapshot endpoint")
+    return found
 
 
 _LISTS: Final = {

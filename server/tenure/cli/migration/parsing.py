@@ -11,6 +11,7 @@ from typing import Final
 
 import yaml
 from tenure.cli.migration.syntax_tree import MappingNode, Node, ScalarNode, SequenceNode
+from tenure.wire.yaml_aliases import limit_aliases
 
 _MAX_DEPTH: Final = 200
 """Maximum nesting depth; objects of Kubernetes need about 30."""
@@ -33,7 +34,7 @@ def parse_yaml(text: str) -> list[Node]:
     if found := _UNPRINTABLE.search(text):
         raise _error_at(text, found.start(), f"the character {found[0]!a} must be escaped")
     try:
-        return _documents(yaml.parse(text, Loader=_Loader))
+        return _documents(limit_aliases(yaml.parse(text, Loader=_Loader)))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)

@@ -12,6 +12,8 @@ _LEVEL: Final = 3
 _WINDOW_LOG: Final = 27
 MAX_COMMON: Final = 2**_WINDOW_LOG
 """Maximum size of two byte strings together, in bytes; beyond it their common parts are not found."""
+MAX_UNPACKED: Final = 2**30
+"""Maximum size of a decompressed byte string, in bytes: that of the largest configurable request."""
 
 
 def compress(content: bytes) -> bytes:
@@ -44,6 +46,9 @@ def _raw(content: bytes) -> zstandard.ZstdCompressionDict:
 
 def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
     try:
+        size = zstandard.frame_content_size(packed)
+        if size > MAX_UNPACKED:
+            raise ValueError(f"unpacked it would have {size:,} bytes, more than {MAX_UNPACKED:,}")
         return reader.decompress(packed)
     except zstandard.ZstdError as error:
         raise ValueError(f"packed bytes are corrupt: {error}") from None

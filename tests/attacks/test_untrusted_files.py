@@ -1,0 +1,88 @@
+"""Small files that unpack or expand to large ones end in one line, before they need memory."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from tenure.server.records.file import MAX_UNPACKED, decompress
+from tenure.wire.yaml_aliases import MAX_ALIASED_NODES
+
+from tests.e2e.command import SAMPLE, run_tenure
+
+EXPANDED = f"the aliases stand for more than {MAX_ALIASED_NODES:,} nodes"
+DEPTH, WIDTH = 7, 9
+
+
+def nested(form: str) -> str:
+    """Lines of anchors; each refers to the one before nine times."""
+    lines = ["- &a0 {x: 1}"]
+    for level in range(1, DEPTH):
+        lines.append(f"- &a{level} " + form.format(", ".join([f"*a{level - 1}"] * WIDTH)))
+    return "\n".join(lines) + "\n"
+
+
+def error_line(*arguments: str) -> str:
+    """The line after which the command ends with exit status 2; usage errors have a usage line before it."""
+    done = run_tenure(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("form", ["{{<<: [{}]}}", "{{y: [{}]}}"], ids=["merge keys", "lists"])
+@pytest.mark.parametrize("command", [("decide",), ("decide", "--config"), ("migrate",)], ids=" ".join)
+def test_aliases_of_a_yaml_file_are_limited(command: tuple[str, ...], form: str, tmp_path: Path) -> None:
+    file = tmp_path / "bomb.yaml"
+    file.write_text(nested(form))
+    snapshot = (str(SAMPLE),) if "--config" in command else ()
+    error = error_line(command[0], *snapshot, *command[1:], str(file))
+    assert "bomb.yaml" in error
+    assert error.endswith(EXPANDED)
+
+
+@pytest.mark.parametrize("command", ["decide", "migrate"])
+def test_an_alias_inside_its_own_node_is_named(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "loop.yaml"
+    file.write_text("kind: &a {b: *a}\n")
+    assert error_line(command, str(file)).endswith("the alias *a refers to a node that contains it")
+
+
+def archive(path: Path, content: bytes) -> str:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("snapshot.json", content)
+    return str(path)
+
+
+def import_error(path: Path, source: str) -> str:
+    outputs = ("--output", str(path / "kai.json"), "--config-output", str(path / "kai.yaml"))
+    return error_line("import", "kai", source, *outputs)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_rejected(tmp_path: Path) -> None:
+    content = b'{"rawObjects": {}' + b" " * 64 * 2**20 + b"}"
+    source = archive(tmp_path / "bomb.zip", content)
+    assert Path(source).stat().st_size < 2**17
+    error = import_error(tmp_path, source)
+    assert "bomb.zip: snapshot.json unpacks to more than 16,777,216 bytes" in error
+
+
+def test_a_deeply_nested_archive_is_rejected(tmp_path: Path) -> None:
+    source = archive(tmp_path / "deep.zip", b'{"rawObjects": {"pods": ' + b"[" * 100_000)
+    assert import_error(tmp_path, source).endswith("deep.zip: snapshot.json is nested too deeply")
+
+
+@pytest.mark.parametrize("flag", [6, 8], ids=["encrypted", "packed by another method"])
+def test_an_archive_that_cannot_be_unpacked_is_rejected(flag: int, tmp_path: Path) -> None:
+    source = Path(archive(tmp_path / "odd.zip", b'{"rawObjects": {}}'))
+    content = bytearray(source.read_bytes())
+    directory = content.index(b"PK\x01\x02")
+    content[flag] = content[directory + flag + 2] = 1 if flag == 6 else 97
+    source.write_bytes(content)
+    assert "odd.zip: is encrypted, or packed by an unsupported method" in import_error(tmp_path, str(source))
+
+
+def test_a_record_that_claims_a_large_size_is_rejected() -> None:
+    empty_last_block = b"\x01\x00\x00"
+    claim = b"\x28\xb5\x2f\xfd\xe0" + (2**40).to_bytes(8, "little") + empty_last_block
+    with pytest.raises(ValueError, match=f"more than {MAX_UNPACKED:,}"):
+        decompress(claim)
