@@ -24,7 +24,7 @@ COMPILED = (
 )
 INTERPRETED = (
     "tenure/wire/generate.py",
-    "tenure/wire/yaml_aliases.py",
+    "tenure/wire/yaml_limits.py",
     "tenure/codec/engine.py",
     "tenure/codec/simulation.py",
     "tenure/solver/testing",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tenure.server.records.file import MAX_UNPACKED, decompress
-from tenure.wire.yaml_aliases import MAX_ALIASED_NODES
+from tenure.wire.yaml_limits import MAX_ALIASED_NODES
 
 from tests.e2e.command import SAMPLE, run_tenure
 

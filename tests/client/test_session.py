@@ -207,7 +207,7 @@ def test_session_without_response_times_out_and_recovers_later(
     session, halt = StateSession(client, timeout=_SECONDS), threading.Event()
     session.push(small_snapshot())
     with monkeypatch.context() as patched:
-        patched.setattr(StateStore, "apply", lambda store, delta, texts: halt.wait(20))
+        patched.setattr(StateStore, "apply", lambda *_: halt.wait(20))
         with pytest.raises(DeadlineExceeded):
             session.update(snapshot_after())
         halt.set()

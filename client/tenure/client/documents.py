@@ -18,12 +18,9 @@ import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message_factory import GetMessageClass
-from tenure.wire.yaml_aliases import limit_aliases
+from tenure.wire.yaml_limits import limit_events
 
 _SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
-
-_MAX_DEPTH: Final = 100
-"""Maximum nesting of a YAML text; a snapshot needs about ten levels."""
 
 
 class DocumentSyntaxError(ValueError):
@@ -43,21 +40,13 @@ def parse_json(text: str) -> object:
 def parse_yaml(text: str) -> object:
     """The document in a YAML text. Raises DocumentSyntaxError."""
     try:
-        _check_size(text)
+        for _ in limit_events(yaml.parse(text, Loader=_Loader)):
+            pass
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (it builds what JSON can say, and nothing else)
     except yaml.MarkedYAMLError as error:
         raise DocumentSyntaxError(f"{_place(error.problem_mark)}{error.problem}") from None
     except yaml.YAMLError as error:
         raise DocumentSyntaxError(str(error).partition("\n")[0]) from None
-
-
-def _check_size(text: str) -> None:
-    """Reject nesting so deep that the parser in C would exhaust its stack, and aliases of too many nodes."""
-    depth = 0
-    for event in limit_aliases(yaml.parse(text, Loader=_Loader)):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise DocumentSyntaxError(f"{_place(event.start_mark)}nested too deeply")
 
 
 def _place(mark: "yaml.Mark | yaml._yaml.Mark | None") -> str:

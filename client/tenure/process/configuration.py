@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from tenure.wire.yaml_aliases import limit_aliases
+from tenure.wire.yaml_limits import limit_events
 
 
 class ConfigProblem(NamedTuple):
@@ -57,7 +57,7 @@ def read_document(file: Path) -> object:
         content = file.read_bytes()
         if len(content) > MAX_BYTES:
             raise ConfigurationError(str(file), [ConfigProblem("", f"is larger than {MAX_BYTES:,} bytes")])
-        for _ in limit_aliases(yaml.parse(content, Loader=_Loader)):
+        for _ in limit_events(yaml.parse(content, Loader=_Loader)):
             pass
         return yaml.load(content, Loader=_Loader)  # noqa: S506 (it builds text, lists and mappings only)
     except OSError as error:

@@ -182,7 +182,6 @@ NO_PODS = {
     "no object": "- a\n- {kind: Pod}\n",
     "text": "hello\n",
     "nothing": "",
-    "a node inside itself": "apiVersion: v1\nkind: ConfigMap\ndata: &d {more: *d, <<: *d}\n",
 }
 
 

@@ -166,7 +166,7 @@ FAULTS = {
     "actions: allocate\nactions: reclaim": "line 2, column 1: the key 'actions' occurs twice",
     "- allocate": "must be a mapping with keys such as `actions`",
     "\x00": "is not YAML: unacceptable character",
-    "[" * 100_000: "is not YAML: maximum recursion depth exceeded",
+    "[" * 100_000: "line 1, column 201: nested too deeply",
     "x" * (2**20 + 1): "is larger than 1,048,576 bytes",
 }
 

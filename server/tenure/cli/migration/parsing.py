@@ -11,10 +11,8 @@ from typing import Final
 
 import yaml
 from tenure.cli.migration.syntax_tree import MappingNode, Node, ScalarNode, SequenceNode
-from tenure.wire.yaml_aliases import limit_aliases
+from tenure.wire.yaml_limits import limit_events
 
-_MAX_DEPTH: Final = 200
-"""Maximum nesting depth; objects of Kubernetes need about 30."""
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE: Final = yaml.reader.Reader.NON_PRINTABLE
 _ODD_LINE_END: Final = re.compile(r"[\x85\u2028\u2029]")
@@ -34,7 +32,7 @@ def parse_yaml(text: str) -> list[Node]:
     if found := _UNPRINTABLE.search(text):
         raise _error_at(text, found.start(), f"the character {found[0]!a} must be escaped")
     try:
-        return _documents(limit_aliases(yaml.parse(text, Loader=_Loader)))
+        return _documents(limit_events(yaml.parse(text, Loader=_Loader)))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)
@@ -93,8 +91,6 @@ class _Builder:
 
     def _enter(self, event: "yaml.CollectionStartEvent") -> None:
         start, line, column = _place(event)
-        if len(self._open) == _MAX_DEPTH:
-            raise ManifestSyntaxError(line + 1, column + 1, "nested too deeply")
         node: MappingNode | SequenceNode = SequenceNode(start, line, column)
         if isinstance(event, yaml.MappingStartEvent):
             node = MappingNode(bool(event.flow_style), start, line, column)

@@ -1,7 +1,8 @@
-"""A limit on what the aliases of a YAML document add to it.
+"""Limits on the nesting of a YAML document, and on what its aliases add to it.
 
-A few lines of anchors that refer to each other stand for millions of nodes. Code that copies them, such as
-merge keys and conversions to messages, needs memory and time for all of them.
+Deep nesting exhausts the stack of parsers. A few lines of anchors that refer to each other stand for millions
+of nodes. Code that copies them, such as merge keys and conversions to messages, needs memory and time for all
+of them.
 """
 
 from collections.abc import Iterator
@@ -9,15 +10,17 @@ from typing import Any, Final
 
 import yaml
 
+MAX_DEPTH: Final = 200
+"""Maximum nesting; a snapshot needs about ten levels, a manifest with a schema about sixty."""
 MAX_ALIASED_NODES: Final = 250_000
 """Maximum number of nodes that the aliases of one document stand for, together."""
 
 
-def limit_aliases(events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
+def limit_events(events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
     """Pass on the events of a stream of documents.
 
-    Raises yaml.MarkedYAMLError when the aliases of a document stand for too many nodes, or when one refers to
-    a node that contains it.
+    Raises yaml.MarkedYAMLError when a document is nested too deeply, when its aliases stand for too many
+    nodes, or when one refers to a node that contains it.
     """
     sizes: dict[str, int] = {}
     enclosing: list[tuple[str | None, int]] = []
@@ -35,6 +38,8 @@ def limit_aliases(events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
                 if aliased > MAX_ALIASED_NODES:
                     raise _error(f"the aliases stand for more than {MAX_ALIASED_NODES:,} nodes", event)
             case yaml.CollectionStartEvent():
+                if len(enclosing) == MAX_DEPTH:
+                    raise _error("nested too deeply", event)
                 enclosing.append((event.anchor, nodes))
                 nodes += 1
             case yaml.CollectionEndEvent():
