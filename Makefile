@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # One more than there are cores: tests of servers spend a third of their time waiting.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
+WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench e2e compiled proto clean
 

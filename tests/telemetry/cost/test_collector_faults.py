@@ -13,6 +13,6 @@ MOST_MIB = 20
 def test_calls_continue_and_the_server_exits_with_a_failing_collector(collector: str) -> None:
     found = measure_cost(collector, CALLS)
     assert found.exit_code == 0
-    assert found.end_seconds < LAST_SECONDS + 3
+    assert found.end_seconds < LAST_SECONDS + 20
     assert found.grown_mib < MOST_MIB
     assert found.p99_ms < 1_000
