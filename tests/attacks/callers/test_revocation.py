@@ -194,6 +194,13 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.fixture
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are looked at more often than in production."""
+    monkeypatch.setattr(credentials_watch, "INTERVAL_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("quick_watch")
 @pytest.mark.parametrize("name", ["tokens", "policy.yaml"])
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
 def test_unusable_file_is_a_fault_and_the_previous_content_stays(
@@ -222,11 +229,12 @@ def test_unusable_file_is_a_fault_and_the_previous_content_stays(
         assert not any(server.faults().values())
 
 
+@pytest.mark.usefixtures("quick_watch")
 def test_unusable_file_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with run_server(guard=security(tmp_path)) as (_, address), grpc.insecure_channel(address) as channel:
         (tmp_path / "tokens").unlink()
         wait_until(lambda: file_health(channel) == HealthCheckResponse.NOT_SERVING)
-        time.sleep(2.5 * credentials_watch.INTERVAL_SECONDS)
+        time.sleep(5 * credentials_watch.INTERVAL_SECONDS)
         errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(errors) == 1
     assert errors[0].getMessage().startswith("Cannot load new tokens; keeping the previous ones: ")
