@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One more than there are cores: tests of servers spend a third of their time waiting.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+# Tests start hundreds of processes, which would compile every module again without bytecode.
+export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench e2e compiled proto clean
 

@@ -107,7 +107,7 @@ class KeyServer:
     @contextmanager
     def running(self) -> Iterator["KeyServer"]:
         """Serve within the block."""
-        thread = Thread(target=self._http.serve_forever, daemon=True)
+        thread = Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield self

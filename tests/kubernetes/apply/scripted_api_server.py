@@ -62,6 +62,7 @@ def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, T
     server = ScriptedApiServer()
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
         protocol_version = "HTTP/1.1"
 
         def handle_any(self) -> None:
@@ -86,7 +87,7 @@ def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, T
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
-    threading.Thread(target=http.serve_forever, daemon=True).start()
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
     config = folder / "kubeconfig"
     config.write_text(
         "apiVersion: v1\nkind: Config\ncurrent-context: t\n"
