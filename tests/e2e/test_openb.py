@@ -1,4 +1,4 @@
-"""Decisions on a production trace, or on a similar generated cluster, are sound at three loads.
+"""Decisions on a production trace, or on a similar generated cluster, are sound at several loads.
 
 The trace is used if it is next to the checkout. A generated cluster in its format is always used.
 """
@@ -31,8 +31,6 @@ class Load(NamedTuple):
 
 GENERATED = [Load("generated", 370, 120), Load("generated", 800, 120), Load("generated", 957, 43)]
 RECORDED = [
-    Load("openb_pod_list_default.csv", 3_000, 1_000),
-    Load("openb_pod_list_default.csv", 6_500, 1_000),
     Load("openb_pod_list_default.csv", 7_800, 352),
     Load("openb_pod_list_gpuspec33.csv", 3_000, 100),
 ]

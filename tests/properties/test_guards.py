@@ -31,12 +31,12 @@ from tests.properties.generators.contested_clusters import ACTIONS, contested_cl
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile, without_optional_guards
 
-EXAMPLES: Final = 1500
-LEAST: Final = {"reclaim": 80, "preempt": 80, "requeue": 25, "consolidation": 18}
+EXAMPLES: Final = 750
+LEAST: Final = {"reclaim": 40, "preempt": 40, "requeue": 12, "consolidation": 9}
 """Least number of pod groups that lose pods in the examples, by action."""
-LEAST_SURPLUS: Final = 20
+LEAST_SURPLUS: Final = 10
 """Least number of losses of surplus by pod groups whose minimum is protected."""
-LEAST_BREACHES: Final = 25
+LEAST_BREACHES: Final = 12
 """Least number of evictions that each guard forbids when decisions are made without guards."""
 MOST_CYCLES: Final = 6
 YEAR: Final = 365 * 24 * 3600 * SECOND

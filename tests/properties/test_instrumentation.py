@@ -46,7 +46,7 @@ WITHIN = {
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_observed_cycle_decides_the_same_and_reports_every_scenario(data: st.DataObject) -> None:
     cluster, watcher = random_cluster(ShrinkingDraw(data)), CountingObserver()
     decision = decide(cluster, PROFILE, observer=watcher)

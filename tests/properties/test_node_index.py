@@ -12,7 +12,7 @@ from tests.solver.sessions import open_session
 
 
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_node_index_equals_the_scores_of_all_nodes(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))

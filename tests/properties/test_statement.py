@@ -30,7 +30,7 @@ def test_rollback_to_any_mark_restores_ledger_and_queue_totals(data: st.DataObje
 
 
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_replaying_the_folded_decision_ends_in_the_state_the_cycle_ended_in(data: st.DataObject) -> None:
     cluster = random_cluster(ShrinkingDraw(data))
     session = open_session(cluster)
