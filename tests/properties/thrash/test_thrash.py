@@ -7,8 +7,6 @@ the caller also sent in-flight groups. To reproduce: `python -m tests eviction-t
 `docs/internals/anti-thrash.md` has the table.
 """
 
-from functools import cache
-
 import pytest
 
 from tests.checker.checker import verify
@@ -31,43 +29,54 @@ INEFFECTIVE = ("outrun", "bindings fail", "evictions refused", "mixed")
 """Families with repeated ineffective evictions when the caller stores no eviction records."""
 
 
-@cache
-def counts(family: str, habits: CallerBehavior) -> EvictionCounts:
-    """Sums over all seeds."""
-    found = [count(simulate(family, seed, CYCLES, habits)[0]) for seed in SEEDS]
-    return EvictionCounts(*map(sum, zip(*found, strict=True)))
+class Counts:
+    """Sums over all seeds for one family, by the behavior of the caller."""
+
+    def __init__(self, family: str) -> None:
+        self._family = family
+        self._found: dict[CallerBehavior, EvictionCounts] = {}
+
+    def __getitem__(self, habits: CallerBehavior) -> EvictionCounts:
+        if habits not in self._found:
+            runs = [count(simulate(self._family, seed, CYCLES, habits)[0]) for seed in SEEDS]
+            self._found[habits] = EvictionCounts(*map(sum, zip(*runs, strict=True)))
+        return self._found[habits]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def counts(request: pytest.FixtureRequest) -> Counts:
+    """The tests of a family follow each other, so that it is simulated once."""
+    return Counts(request.param)
 
 
 @pytest.mark.parametrize("habits", [MEMORY, BOTH])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_no_retaliatory_eviction_within_the_cooldown(family: str, habits: CallerBehavior) -> None:
-    assert counts(family, habits).retaliatory == 0
+def test_no_retaliatory_eviction_within_the_cooldown(counts: Counts, habits: CallerBehavior) -> None:
+    assert counts[habits].retaliatory == 0
 
 
-@pytest.mark.parametrize("family", RETALIATION)
-def test_retaliatory_evictions_occur_without_eviction_history(family: str) -> None:
-    assert counts(family, NEITHER).retaliatory >= 3
+@pytest.mark.parametrize("counts", RETALIATION, indirect=True)
+def test_retaliatory_evictions_occur_without_eviction_history(counts: Counts) -> None:
+    assert counts[NEITHER].retaliatory >= 3
 
 
-@pytest.mark.parametrize("family", INEFFECTIVE)
-def test_ineffective_evictions_are_repeated_far_less_with_eviction_history(family: str) -> None:
-    without, remembered = counts(family, NEITHER), counts(family, MEMORY)
-    assert without.ineffective >= 10
-    assert remembered.ineffective <= without.ineffective / 2
+@pytest.mark.parametrize("counts", INEFFECTIVE, indirect=True)
+def test_ineffective_evictions_are_repeated_far_less_with_eviction_history(counts: Counts) -> None:
+    assert counts[NEITHER].ineffective >= 10
+    assert counts[MEMORY].ineffective <= counts[NEITHER].ineffective / 2
 
 
-def test_reserved_capacity_prevents_ineffective_evictions() -> None:
+@pytest.mark.parametrize("counts", ["outrun"], indirect=True)
+def test_reserved_capacity_prevents_ineffective_evictions(counts: Counts) -> None:
     """The family in which freed capacity goes to another pod group unless it stays reserved."""
-    assert counts("outrun", MEMORY).ineffective >= 5
-    assert counts("outrun", BOTH).ineffective == 0
+    assert counts[MEMORY].ineffective >= 5
+    assert counts[BOTH].ineffective == 0
 
 
 @pytest.mark.parametrize("habits", [MEMORY, BOTH])
-@pytest.mark.parametrize("family", FAMILIES)
 def test_utilization_stays_close_to_that_without_eviction_history(
-    family: str, habits: CallerBehavior
+    counts: Counts, habits: CallerBehavior
 ) -> None:
-    assert counts(family, habits).worked >= 0.85 * counts(family, NEITHER).worked
+    assert counts[habits].worked >= 0.85 * counts[NEITHER].worked
 
 
 def test_every_response_passes_the_checker() -> None:
