@@ -302,7 +302,7 @@ def test_token_beside_a_certificate_is_the_identity(tmp_path: Path) -> None:
 def test_open_connection_ends_to_identify_its_caller_when_the_certificate_expires(tmp_path: Path) -> None:
     """TLS checks the end of a certificate only when a connection begins."""
     files = TlsFiles(tmp_path, rule("certificate:a.example.com", clusters=[A]))
-    end = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=12)
+    end = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=6)
     pair = files.authority.client("a.example.com", not_after=end)
     with (
         run_server(guard=files.guard) as (_, address),
