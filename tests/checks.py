@@ -112,6 +112,12 @@ CHECKS: Final = (
         "tests.load.deadline_measurement:main",
     ),
     Check(
+        "noisy-caller",
+        "a quiet caller beside 40 threads, 64 streams and 1,000 health watches of others",
+        "2 min",
+        "tests.load.noisy_caller:main",
+    ),
+    Check(
         "health-latency",
         "health checks while cycles run",
         "15 s",

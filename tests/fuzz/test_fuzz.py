@@ -22,11 +22,11 @@ def test_cases_are_the_same_every_time() -> None:
 
 
 def test_every_mutated_request_ends_in_ok_or_a_proper_error() -> None:
-    summary = run(seed=2026, count=2_000)
+    summary = run(seed=2026, count=1_000)
     assert not [finding.what for finding in summary.findings]
-    assert sum(summary.endings.values()) == 2_000
-    assert summary.endings["Decide OK"] > 50
-    assert summary.endings["Decide INVALID_ARGUMENT"] > 50
+    assert sum(summary.endings.values()) == 1_000
+    assert summary.endings["Decide OK"] > 25
+    assert summary.endings["Decide INVALID_ARGUMENT"] > 25
 
 
 def test_internal_error_is_reported_as_failure() -> None:

@@ -25,14 +25,17 @@ def begin_connection(address: str) -> socket.socket:
 
 
 @contextmanager
-def begin_call(address: str, method: str) -> Iterator[socket.socket]:
-    """Open a connection with one call, whose message contains only its length prefix."""
+def begin_call(
+    address: str, method: str, claimed: int = CLAIMED, settings: bytes = b""
+) -> Iterator[socket.socket]:
+    """Open a connection with one call, whose message contains only its length prefix: `claimed` bytes."""
     with begin_connection(address) as connection:
+        connection.sendall(_frame(_SETTINGS, 0, 0, settings))
         fields = {":method": "POST", ":scheme": "http", ":path": method, ":authority": "here"}
         fields |= {"te": "trailers", "content-type": "application/grpc"}
         headers = b"".join(_literal(*field) for field in fields.items())
         connection.sendall(_frame(_HEADERS, _END_HEADERS, _STREAM, headers))
-        connection.sendall(_frame(_DATA, 0, _STREAM, struct.pack(">BI", 0, CLAIMED)))
+        connection.sendall(_frame(_DATA, 0, _STREAM, struct.pack(">BI", 0, claimed)))
         yield connection
 
 

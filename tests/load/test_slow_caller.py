@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import grpc
 import pytest
@@ -26,7 +27,8 @@ STREAMS = [f"{SERVICE}{name}" for name in ("PutSnapshot", "SyncState")]
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(grpc_server, "ReceiveLimits", lambda: receive_limits.ReceiveLimits(PATIENCE))
+    limits = partial(receive_limits.ReceiveLimits, seconds=PATIENCE)
+    monkeypatch.setattr(grpc_server, "ReceiveLimits", limits)
     with run_server(stream_idle_timeout=int(PATIENCE * 10**9)) as (_, address):
         yield address
 

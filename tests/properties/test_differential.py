@@ -4,7 +4,7 @@ from collections import Counter
 
 from tests.properties.differential import compare
 
-SEEDS = range(600)
+SEEDS = range(300)
 
 
 def test_speedups_change_no_decision() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.state.delta_walk import run_walk
 
-SEQUENCES, CHUNKS = 400, 8
+SEQUENCES, CHUNKS = 200, 8
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

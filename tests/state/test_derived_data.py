@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import full_state
-from tenure.server.state.state import next_state
+from tenure.server.state.versions import next_state
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.cycle import decide, run_cycle
 from tenure.solver.framework.ledger import Ledger

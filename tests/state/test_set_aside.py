@@ -7,7 +7,7 @@ import pytest
 from tenure.server.settings import ServerLimits
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
-from tenure.server.state.state import next_state
+from tenure.server.state.versions import next_state
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.deltas import compute_delta
@@ -20,7 +20,7 @@ from tests.state.short_engine import short_engine
 
 LIMITS: Final = ServerLimits()
 ENGINE: Final = short_engine()
-WALKS, STEPS = 120, 6
+WALKS, STEPS = 60, 6
 
 
 def damage_pod(draw: Draw, snapshot: ClusterSnapshot) -> None:

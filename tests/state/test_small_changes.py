@@ -5,7 +5,7 @@ from tenure.codec.decode import decode_snapshot
 from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
-from tenure.server.state.state import next_state
+from tenure.server.state.versions import next_state
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -17,7 +17,7 @@ from tests.state.named_cluster import name_cluster
 from tests.state.short_engine import short_engine
 from tests.state.small_changes import STEPS, first_snapshot, next_snapshot
 
-SEQUENCES, CHUNKS = 40, 4
+SEQUENCES, CHUNKS = 20, 4
 ENGINE = short_engine()
 SIMULATOR = SimulationEngine(ENGINE.profile)
 

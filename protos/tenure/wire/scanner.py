@@ -7,8 +7,8 @@ Ordinary rows are many and small. Within a row that is at most as large as the l
 too long, and entries are counted only if there can be too many of them in total.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
@@ -44,10 +44,10 @@ _LOOK_BYTES: Final = 2**17
 
 def check_request(
     request: bytes, kind: type[Message], limits: RequestLimits, check: Callable[[], None] = no_check
-) -> None:
-    """Scan the bytes of a message of the contract.
+) -> "RowCounts":
+    """Scan the bytes of a message of the contract; return the numbers of its rows.
 
-    Raises LimitExceeded for too many rows, SnapshotValidationError with every text that is too long (paths
+    Raises LimitExceeded for too many rows, LongTexts with every text that is too long (paths
     are within the snapshot, if the text is part of one), and DecodeError for bytes that the parser would
     reject too. `check` raises when the call has ended.
     """
@@ -57,7 +57,24 @@ def check_request(
     except IndexError:
         raise malformed() from None
     if scan.violations:
-        raise SnapshotValidationError(scan.violations)
+        raise LongTexts(scan.violations, scan.rows())
+    return scan.rows()
+
+
+class RowCounts(NamedTuple):
+    """Numbers of rows by kind, which differ in the memory that they take."""
+
+    pods: int
+    pod_groups: int
+    others: int
+
+
+class LongTexts(SnapshotValidationError):
+    """Texts of a request are too long. `rows` has the numbers of its rows."""
+
+    def __init__(self, violations: Iterable[FieldViolation], rows: RowCounts) -> None:
+        self.rows = rows
+        super().__init__(violations)
 
 
 class _Scan:
@@ -81,6 +98,20 @@ class _Scan:
         size = len(self._data)
         short = size - count_others(self._data, 0, size, _SHORT_LENGTHS)
         return short + size // (_SHORT + 2) > self._most[ELEMENTS]
+
+    def rows(self) -> RowCounts:
+        """Rows of all lists; pods in columns have as many rows as their longest column."""
+        pods = pod_groups = others = columns = 0
+        for counter, allowance in self._allowances.items():
+            if counter == "pods":
+                pods = allowance.taken()
+            elif counter == "pod_groups":
+                pod_groups = allowance.taken()
+            elif counter in KEY_FIELDS:
+                others += allowance.taken()
+            elif counter and counter != ELEMENTS:
+                columns = max(columns, allowance.taken())
+        return RowCounts(pods + columns, pod_groups, others)
 
     def message(self, at: int, end: int, message: Descriptor, path: str) -> None:
         """Scan the fields between two positions. There can be millions: frequent operations are inlined."""
@@ -175,10 +206,15 @@ class _Scan:
 class _Allowance:
     """Remaining number of entries of a counter."""
 
-    __slots__ = ("remaining",)
+    __slots__ = ("_most", "remaining")
 
     def __init__(self, remaining: int) -> None:
+        self._most = remaining
         self.remaining = remaining
+
+    def taken(self) -> int:
+        """Number of entries so far."""
+        return self._most - self.remaining
 
 
 class _FieldCount:

@@ -194,12 +194,12 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
     pod_uids = index_names([pod.uid for pod in pods_sent], found["pods"], "uid")
     check_uids(message.pod_columns, pod_uids, found["pod_columns"])
-    claim_ranks = name_ranks(
-        index_names([claim.id for claim in message.resource_claims], found["resource_claims"], "id")
-    )
+    claim_ids = index_names([claim.id for claim in message.resource_claims], found["resource_claims"], "id")
+    claim_ranks = name_ranks(claim_ids)
     claims = decode_claims(message.resource_claims, claim_ranks, node_ranks, slots, found["resource_claims"])
     known = PodReferences.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
     sent = decode_pods(pods_sent, known, found["pods"])
+    del pods_sent, groups_sent, pod_uids  # what is resolved next takes their memory
     sent += decode_columns(message.pod_columns, known, found["pod_columns"])
     check_templates(message.resource_claims, sent, claim_ranks, found["resource_claims"])
     sent = drop_claims_on_missing_nodes(sent, message.resource_claims, claim_ranks, node_ranks)

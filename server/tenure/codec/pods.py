@@ -4,6 +4,7 @@ This is the hot path of decoding, since a snapshot has more pods than other rows
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Final
 
 from tenure.codec.checks import MISSING, check_enum
@@ -97,6 +98,7 @@ def decode_pods(
     pods = []
     for i, row in enumerate(rows):
         findings.step()
+        row.pod_group = intern(row.pod_group)  # one text for all pods of a pod group
         shape = shapes.get(row.shape, NO_SHAPE)
         if shape is NO_SHAPE or row.pod_group not in pod_groups:
             _check_references(i, row, shape, pod_groups, findings)

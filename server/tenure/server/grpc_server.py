@@ -19,13 +19,16 @@ from tenure.process.telemetry import Telemetry
 from tenure.server.audit import NO_AUDIT, AuditLog, FileAuditLog
 from tenure.server.audit import log as audit_log
 from tenure.server.garbage_collection import pause_gc
+from tenure.server.health_service import HealthService
 from tenure.server.installed import installed_registry
 from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
-from tenure.server.receive_limits import MAX_RECEIVING, ReceiveLimits
+from tenure.server.memory import MemoryPlan
+from tenure.server.receive_limits import MAX_OTHERS_WAITING, MAX_WAITING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
 from tenure.server.security import rejections
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.service import SERVICE, DecisionService
+from tenure.server.service.admission import MAX_PAUSES
 from tenure.server.settings import ServerLimits, Settings
 from tenure.server.solver_host import ProcessEngine, SolverPool
 from tenure.server.telemetry import requeue_metrics
@@ -52,7 +55,7 @@ _LOG: Final = logging.getLogger(__name__)
 def _threads(limits: ServerLimits) -> int:
     """Number of threads: one per admitted call and stream, and some to spare."""
     inside = limits.max_concurrent_cycles + limits.max_queued_calls + limits.max_streams
-    return inside + MAX_RECEIVING + _SPARE_THREADS
+    return inside + MAX_WAITING + MAX_OTHERS_WAITING + MAX_PAUSES + _SPARE_THREADS
 
 
 class GrpcServer:
@@ -73,12 +76,10 @@ class GrpcServer:
         self._drain_seconds = limits.drain_timeout / SECOND
         self._audit = audit
         self._watch = guard.watch()
-        self._service = DecisionService(engine, limits, recorder, cycles or Cycles(), guard, audit)
-        self._receive_limits = ReceiveLimits()
-        self._health = health.HealthServicer(
-            experimental_non_blocking=True,
-            experimental_thread_pool=ThreadPoolExecutor(max_workers=_SPARE_THREADS),
-        )
+        plan = MemoryPlan.of(limits)
+        self._service = DecisionService(engine, limits, recorder, cycles or Cycles(), plan, guard, audit)
+        self._receive_limits = ReceiveLimits(plan.max_receiving)
+        self._health = HealthService()
         self._grpc = grpc.server(
             ThreadPoolExecutor(max_workers=_threads(limits)),
             interceptors=[*guard.interceptors(), self._receive_limits],

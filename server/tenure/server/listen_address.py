@@ -54,6 +54,8 @@ MAX_CALLS: Final = 1_024
 _SECOND_MS: Final = 1_000
 _MIB: Final = 2**20
 _IDENTITY_ONLY: Final = 1
+_WINDOW_BYTES: Final = 512 * 1024
+"""Bytes of a message that a caller may send before the server receives it."""
 
 
 def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
@@ -64,6 +66,9 @@ def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
 
     Pings are not limited: closing connections after a burst of ten thousand blocked gRPC for up to ten
     seconds, while answering costs little, and gRPC stops reading from a peer that does not read responses.
+
+    Windows do not grow with the bandwidth of a connection (`bdp_probe`): gRPC buffers a window of every call
+    that waits for its turn to receive. A message that is received gets a window of its size anyway.
     """
     return [
         ("grpc.max_receive_message_length", limits.max_message_mib * _MIB),
@@ -76,6 +81,8 @@ def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
         ("grpc.keepalive_time_ms", 60 * _SECOND_MS),
         ("grpc.keepalive_timeout_ms", 20 * _SECOND_MS),
         ("grpc.http2.max_ping_strikes", 0),
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
         ("grpc.so_reuseport", 0),
     ]
 

@@ -2,40 +2,48 @@
 
 gRPC assigns a thread to a call before its message arrives. Calls without messages could occupy all threads
 and block everything else, health checks included. Therefore every call receives its message as a stream of
-one, monitored by a thread with timeouts.
+one, and waits for its turn to receive it.
 """
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError
+from tenure.server.memory import OTHERS_RECEIVING
+from tenure.server.receiving_calls import ReceivingCalls
+from tenure.server.security.callers import caller_key
 from tenure.server.service import SERVICE
 from tenure.server.sweeper import Sweeper
 
-MAX_RECEIVING: Final = 256
-"""Maximum number of calls that wait for their message. At the limit, the longest waiting call is cancelled:
-normal messages arrive within moments, so it is rarely one of them."""
+MAX_WAITING: Final = 256
+"""Maximum number of calls that wait for their message."""
+MAX_OTHERS_WAITING: Final = 64
+"""The same for health checks and reflection, which anyone may call."""
 RECEIVE_SECONDS: Final = 30
 """Time for a message to arrive; then the call is CANCELLED."""
+_PATIENCE_SECONDS: Final = 1.0
+"""Time for a message to arrive while other calls wait for their turn."""
+_OTHERS_PATIENCE_SECONDS: Final = 0.5
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-_OWN_STREAMS: Final = f"/{SERVICE}/"
-"""Streams of these methods have limits of their own."""
+_OWN_METHODS: Final = f"/{SERVICE}/"
 
 
 class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Bounds the calls that wait for a message. Start it once, and stop it."""
+    """Bounds the calls that wait for a message. Start it once, and stop it.
 
-    def __init__(self, seconds: float = RECEIVE_SECONDS) -> None:
+    Of calls of the service, `max_receiving` receive a message at a time.
+    """
+
+    def __init__(self, max_receiving: int, seconds: float = RECEIVE_SECONDS) -> None:
         self._seconds = seconds
-        self._waiting: dict[object, tuple[float, Callable[[], object]]] = {}
-        """Start of the wait and cancel function of each call; the longest waiting is first."""
-        self._changing = threading.Lock()
-        self._sweeper = Sweeper(self._cancel_oldest)
+        self._own = ReceivingCalls(MAX_WAITING, max_receiving, min(_PATIENCE_SECONDS, seconds))
+        self._others = ReceivingCalls(
+            MAX_OTHERS_WAITING, OTHERS_RECEIVING, min(_OTHERS_PATIENCE_SECONDS, seconds)
+        )
+        self._sweeper = Sweeper(self._cancel_late)
 
     def start(self) -> None:
         """Start the timeout thread."""
@@ -51,69 +59,44 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
         """Return the handler of the method, with limits on receiving."""
-        handler, method = continuation(handler_call_details), handler_call_details.method
-        if handler is None or (handler.request_streaming and method.startswith(_OWN_STREAMS)):
-            return handler
-        return self._with_limits(handler)
+        handler = continuation(handler_call_details)
+        is_own = handler_call_details.method.startswith(_OWN_METHODS)
+        if handler is None or (handler.request_streaming and is_own):
+            return handler  # streams of the service have limits of their own
+        calls = self._own if is_own else self._others
+        return (
+            self._of_stream(handler, calls) if handler.request_streaming else self._of_message(handler, calls)
+        )
 
-    def _with_limits(self, handler: Handler) -> Handler:
-        if handler.request_streaming:
-            return self._of_stream(handler)
+    def _of_message(self, handler: Handler, calls: ReceivingCalls) -> Handler:
         behavior: Any = handler.unary_stream if handler.response_streaming else handler.unary_unary
-        if getattr(behavior, "experimental_non_blocking", False):
-            return handler  # health watches, which wait for their message in threads of their own
-        return self._of_message(handler, behavior)
 
-    def _of_message(self, handler: Handler, behavior: Callable[..., Any]) -> Handler:
-        def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
-            request = self._next(requests, context)
-            return behavior(_read(request, handler, context), context)
+        def call(requests: Iterator[bytes], context: grpc.ServicerContext, *send: Any) -> Any:
+            request = self._next(requests, context, calls)
+            return behavior(_read(request, handler, context), context, *send)
 
+        for name in ("experimental_non_blocking", "experimental_thread_pool"):
+            if hasattr(behavior, name):  # health watches, which have no thread while they wait
+                setattr(call, name, getattr(behavior, name))
         make = grpc.stream_stream_rpc_method_handler if handler.response_streaming else _stream_unary
         return make(call, response_serializer=handler.response_serializer)
 
-    def _of_stream(self, handler: Handler) -> Handler:
+    def _of_stream(self, handler: Handler, calls: ReceivingCalls) -> Handler:
         behavior: Any = handler.stream_stream if handler.response_streaming else handler.stream_unary
 
         def call(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
-            return behavior(iter(lambda: self._next(requests, context), None), context)
+            return behavior(iter(lambda: self._next(requests, context, calls), None), context)
 
         make = grpc.stream_stream_rpc_method_handler if handler.response_streaming else _stream_unary
         return make(call, handler.request_deserializer, handler.response_serializer)
 
-    def _next(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
+    def _next(self, requests: Iterator[Any], context: grpc.ServicerContext, calls: ReceivingCalls) -> Any:
         """Next message, or None at the end of the stream."""
-        ticket = object()
-        with self._changing:
-            self._waiting[ticket] = (time.monotonic(), context.cancel)
-            crowded_out = self._oldest() if len(self._waiting) > MAX_RECEIVING else None
-        if crowded_out is not None:
-            crowded_out()
-        try:
+        with calls.receive(caller_key(context), context.cancel):
             return next(requests, None)
-        finally:
-            with self._changing:
-                self._waiting.pop(ticket, None)
 
-    def _oldest(self) -> Callable[[], object]:
-        """Remove the longest waiting call; return its cancel function."""
-        return self._waiting.pop(next(iter(self._waiting)))[1]
-
-    def _cancel_oldest(self) -> float:
-        """Cancel calls that exceeded the timeout; return seconds until the next could."""
-        late = []
-        with self._changing:
-            while self._remaining_seconds() <= 0:
-                late.append(self._oldest())
-            left = self._remaining_seconds()
-        for end in late:
-            end()
-        return left
-
-    def _remaining_seconds(self) -> float:
-        """Time that the longest waiting call has left."""
-        since, _ = next(iter(self._waiting.values()), (time.monotonic(), None))
-        return since + self._seconds - time.monotonic()
+    def _cancel_late(self) -> float:
+        return min(calls.cancel_late(self._seconds) for calls in (self._own, self._others))
 
 
 _stream_unary: Final = grpc.stream_unary_rpc_method_handler

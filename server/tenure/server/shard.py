@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tenure.solver.framework.stop_signal import never
+
 
 class Shard(NamedTuple):
     """A cluster ID and a node pool: the unit of one state and of sequential cycles."""
@@ -56,8 +58,12 @@ class Deadline:
     reserved for the response, and a tenth of the total for transmission.
     """
 
-    def __init__(self, seconds: float, is_cut_short: threading.Event) -> None:
+    def __init__(
+        self, seconds: float, is_cut_short: threading.Event, must_wait: Callable[[], bool] = never
+    ) -> None:
+        """`must_wait` tells whether another cycle goes first, and takes a moment if so."""
         self._begin = time.monotonic()
+        self._must_wait = must_wait
         self._seconds = seconds
         self._end: float | None = None
         self._is_cut_short = is_cut_short
@@ -65,21 +71,28 @@ class Deadline:
 
     def __call__(self) -> bool:
         """Whether to stop: the time is up, the call was cancelled, or the server is stopping."""
-        now = time.monotonic()
         if self._end is None:
-            reserve = self._seconds * RESERVE + now - self._begin
+            reserve = self._seconds * RESERVE + time.monotonic() - self._begin
             self._end = self._begin + self._seconds - reserve
-        return now >= self._end or self._is_cancelled or self._is_cut_short.is_set()
+        while not (is_over := self._is_over(self._end)) and self._must_wait():
+            pass
+        return is_over
 
     def check(self) -> None:
         """Raise CallEnded if the call has ended, and Draining if the server is stopping.
 
         Once the search has begun, a server that is stopping returns the decisions made so far.
         """
-        if self._is_cancelled or time.monotonic() >= self._begin + self._seconds:
+        end = self._begin + self._seconds
+        while not self._is_over(end) and self._must_wait():
+            pass
+        if self._is_cancelled or time.monotonic() >= end:
             raise CallEnded
         if self._end is None and self._is_cut_short.is_set():
             raise Draining
+
+    def _is_over(self, end: float) -> bool:
+        return time.monotonic() >= end or self._is_cancelled or self._is_cut_short.is_set()
 
     def remaining_seconds(self) -> float:
         """Seconds until the caller's deadline."""

@@ -20,7 +20,8 @@ from tenure.server.settings import ServerLimits
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.shard import CallEnded
 from tenure.server.state import StateStore, StoreLimits
-from tenure.server.state.state import State, full_state
+from tenure.server.state.state import State
+from tenure.server.state.versions import full_state
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.plugin_api.context import PluginContext

@@ -15,6 +15,7 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import Message
 from tenure.codec.engine import Engine
+from tenure.server.memory import MemoryPlan
 from tenure.server.records import NO_RECORDS
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits
@@ -44,6 +45,9 @@ class _Context:
 
     def add_callback(self, callback: object) -> bool:
         return True
+
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
 
     def invocation_metadata(self) -> tuple[()]:
         return ()
@@ -75,7 +79,8 @@ def _call(service: DecisionService, method: str, requests: list[bytes]) -> str:
 def _measure(case: Case, count: int) -> tuple[list[int], list[str]]:
     """Units of work and status of each call, with this number of elements."""
     profile = Profile(default_profile().actions, PLUGINS)
-    service = DecisionService(Engine(profile), ServerLimits(), NO_RECORDS, Cycles())
+    limits = ServerLimits()
+    service = DecisionService(Engine(profile), limits, NO_RECORDS, Cycles(), MemoryPlan.of(limits))
     _call(service, "PutSnapshot", _to_bytes([full_push(base_snapshot())]))
     units, statuses = [], []
     for method, requests in case.calls(count)[1:]:

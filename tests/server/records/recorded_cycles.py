@@ -14,7 +14,7 @@ from tenure.server.records.writer import RecordWriter
 from tenure.server.settings import RecordSettings
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
-from tenure.server.state.state import next_state
+from tenure.server.state.versions import next_state
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse

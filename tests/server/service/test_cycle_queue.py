@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import grpc
 import pytest
 from tenure.client import Client
+from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.cycle_queue import CycleQueue, CycleQueueTimeout
-from tenure.server.service.stream_timeouts import TooManyCalls
 from tenure.server.shard import Shard
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -31,11 +31,11 @@ class QueuedCalls:
         self._came = threading.Semaphore(0)
         self._let_go: dict[str, threading.Event] = {}
 
-    def call(self, name: str, shard: Shard, *, is_served: bool) -> None:
+    def call(self, name: str, shard: Shard, *, is_served: bool, caller: str = "") -> None:
         """Add a call; return when its cycle begins, or when it is queued."""
         self._let_go[name] = threading.Event()
         before = wait_for_queue(self.turns)
-        self._pool.submit(self._run, name, shard)
+        self._pool.submit(self._run, name, shard, caller)
         if is_served:
             assert self._came.acquire(timeout=10)
         else:
@@ -48,8 +48,8 @@ class QueuedCalls:
         for _ in range(serves):
             assert self._came.acquire(timeout=10)
 
-    def _run(self, name: str, shard: Shard) -> None:
-        with self.turns.acquire(shard, PATIENT):
+    def _run(self, name: str, shard: Shard, caller: str) -> None:
+        with self.turns.acquire(shard, PATIENT, caller):
             self.served.append(name)
             self._came.release()
             assert self._let_go[name].wait(PATIENT)
@@ -62,7 +62,7 @@ def queued_calls(max_cycles: int, max_waiting: int = 10) -> Iterator[QueuedCalls
 
 
 def wait_for_queue(turns: CycleQueue) -> int:
-    return sum(map(len, turns._waiting.values()))
+    return turns.load()[1]
 
 
 def test_cycles_of_one_shard_run_sequentially() -> None:

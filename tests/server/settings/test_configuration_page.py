@@ -10,7 +10,7 @@ from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS, SERVICE_FEATURES
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/configuration.md").read_text()
-COMPUTED = ("maxRows", "maxStaleness", "maxConcurrentCycles")
+COMPUTED = ("maxRows", "maxStaleness", "maxConcurrentCycles", "maxMemoryMib")
 """Limits whose default is not a single value."""
 ON_THE_GUARDS_PAGE = "see [guards]"
 

@@ -3,7 +3,7 @@
 import pytest
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import StateError, full_state
-from tenure.server.state.state import next_state
+from tenure.server.state.versions import next_state
 from tenure.v1 import state_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire import deltas

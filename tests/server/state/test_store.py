@@ -6,6 +6,7 @@ import weakref
 
 import pytest
 from tenure.client import Client
+from tenure.server.memory import MemoryExhausted, RequestMemory
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import (
     ChunkTooLarge,
@@ -14,7 +15,6 @@ from tenure.server.state import (
     StateStore,
     StoreLimits,
     UploadMemory,
-    UploadMemoryExhausted,
     full_state,
 )
 from tenure.server.sweeper import Sweeper
@@ -72,30 +72,31 @@ def test_new_version_replaces_the_old_one() -> None:
     assert stored_clusters(store) == "abc"
 
 
-def test_total_bytes_of_all_states_are_bounded() -> None:
-    one = state("shop-a").size
-    store = store_of("shop-a", "shop-b", max_bytes=2 * one + 100)
+def test_memory_of_all_states_is_bounded() -> None:
+    one, message = state("shop-a").memory_bytes, state("shop-a").snapshot.ByteSize()
+    store = store_of("shop-a", "shop-b", max_bytes=one + message * 3 // 2)
+    assert stored_clusters(store) == "ab"
     store.put(state("shop-c"))
     assert stored_clusters(store) == "bc"
-    store.put(state("shop-b", note="x" * 50))
-    assert stored_clusters(store) == "bc"
-    store.put(state("shop-b", note="x" * 200))
+    store.put(state("shop-b", note="x" * 60))
     assert stored_clusters(store) == "b"
 
 
-def test_bytes_of_a_delta_count() -> None:
-    one = state("shop-a").size
-    store = store_of("shop-a", "shop-b", max_bytes=2 * one + 100)
-    growth = delta_of(store, "shop-a", note="x" * 200)
-    store.apply(growth)
+def test_memory_of_a_delta_counts() -> None:
+    roomy = store_of("shop-a")
+    after = roomy.apply(delta_of(roomy, "shop-a", note="x" * 200))
+    message = state("shop-b").snapshot.ByteSize()
+    store = store_of("shop-a", "shop-b", max_bytes=after.memory_bytes + message // 2)
+    assert stored_clusters(store) == "ab"
+    store.apply(delta_of(store, "shop-a", note="x" * 200))
     assert stored_clusters(store) == "a"
 
 
 def test_too_large_state_is_rejected_and_no_state_dropped() -> None:
-    store = store_of("shop-a", "shop-b", max_bytes=2 * state("shop-a").size)
+    store = store_of("shop-a", "shop-b", max_bytes=2 * state("shop-a").memory_bytes)
     for too_large in (
-        lambda: store.put(state("shop-c", note="x" * 2_000)),
-        lambda: store.apply(delta_of(store, "shop-a", "x" * 2_000)),
+        lambda: store.put(state("shop-c", note="x" * 20_000)),
+        lambda: store.apply(delta_of(store, "shop-a", "x" * 20_000)),
     ):
         with pytest.raises(StateError, match=r"server\.maxStateMib") as caught:
             too_large()
@@ -195,20 +196,25 @@ def chunk_of(size: int, *, last: bool = False) -> pb.PutSnapshotRequest:
 
 
 def test_memory_of_unfinished_uploads_is_counted_bounded_and_released() -> None:
-    uploads = UploadMemory(max_bytes=10_000, max_chunk_mib=1)
+    memory = RequestMemory(12 * 2**20)
+    uploads = UploadMemory(memory, 2**27, max_chunk_mib=1)
     with uploads.open() as first, uploads.open() as second:
-        first.add(chunk_of(4_000))
-        second.add(chunk_of(4_000))
-        assert 8_000 < uploads.bytes < 10_000
-        with pytest.raises(UploadMemoryExhausted):
-            first.add(chunk_of(4_000))
-        with pytest.raises(StateError, match=r"server\.maxStateMib"):
-            second.add(chunk_of(9_000))
-    assert uploads.bytes == 0
+        first.add(chunk_of(2**19))
+        second.add(chunk_of(2**19))
+        assert memory.bytes == first.memory_bytes + second.memory_bytes > 2**20
+        first.add(chunk_of(2**19))
+        with pytest.raises(MemoryExhausted):
+            first.add(chunk_of(2**19))
+    assert memory.bytes == 0
+    small = UploadMemory(memory, 2**20, max_chunk_mib=1)
+    with small.open() as upload, pytest.raises(StateError, match=r"server\.maxStateMib"):
+        upload.add(chunk_of(2**19))
+    assert memory.bytes == 0
 
 
 def test_too_large_chunk_is_rejected() -> None:
-    with UploadMemory(2**30, 1).open() as upload, pytest.raises(ChunkTooLarge, match=r"server\.maxChunkMib"):
+    uploads = UploadMemory(RequestMemory(2**30), 2**30, 1)
+    with uploads.open() as upload, pytest.raises(ChunkTooLarge, match=r"server\.maxChunkMib"):
         upload.add(chunk_of(2**20 + 100))
 
 
@@ -223,4 +229,4 @@ def test_stored_bytes_are_counted_once_despite_concurrent_readers() -> None:
         reference.version = delta.version
     store.put(state("shop-a", version=99))
     assert read.version == 27
-    assert store.size() == (1, state("shop-a", version=99).size)
+    assert store.size() == (1, state("shop-a", version=99).memory_bytes)

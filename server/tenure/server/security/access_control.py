@@ -26,8 +26,11 @@ from tenure.server.security.rejections import Rejections
 from tenure.server.security.tokens import Tokens, digest_of
 from tenure.server.settings import Security
 from tenure.server.shard import Shard
+from tenure.v1.decision_service_pb2 import DESCRIPTOR
 
 _OPEN: Final = f"/{health.SERVICE_NAME}/"
+_OWN: Final = f"/{DESCRIPTOR.services_by_name['DecisionService'].full_name}/"
+"""Streams of these methods are checked by their calls, with the permission of the caller."""
 _HEADER: Final = "authorization"
 _SCHEME: Final = "bearer"
 _HOW: Final = "send the metadata `authorization: Bearer TOKEN` with a token of the server"
@@ -182,7 +185,8 @@ class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # gener
             return grpc.stream_unary_rpc_method_handler(call)
         assert handler.request_streaming, "handlers that wait for a message come after this one"
         if handler.response_streaming:
-            make, wrapped = grpc.stream_stream_rpc_method_handler, stream
+            make = grpc.stream_stream_rpc_method_handler
+            wrapped = call if method.startswith(_OWN) else stream
         else:
             make, wrapped = grpc.stream_unary_rpc_method_handler, call
         return make(wrapped, handler.request_deserializer, handler.response_serializer)

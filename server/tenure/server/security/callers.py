@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+import grpc
 from tenure.server.shard import Shard
 
 UNNAMED: Final = "(unnamed)"
@@ -64,3 +65,17 @@ UNKNOWN: Final = Caller(Identity("none", ()))
 """Caller of a server without authentication."""
 CURRENT: Final[ContextVar[Caller]] = ContextVar("caller", default=UNKNOWN)
 """Caller of the current call. gRPC runs every call in a context of its own."""
+
+
+def caller_key(context: grpc.ServicerContext) -> str:
+    """Key of the caller of the current call, by which slots, turns and memory are shared.
+
+    The identity; the host of the peer where callers are not identified, so that more connections are no more
+    callers.
+    """
+    return CURRENT.get().identity.name or host_of(context.peer())
+
+
+def host_of(peer: str) -> str:
+    """Peer without its port, which differs for every connection: `ipv4:10.0.0.1`."""
+    return peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from opentelemetry import metrics
+from tenure.server.security.callers import host_of
 from tenure.wire.violations import escape_control_characters
 
 INTERVAL_SECONDS: Final = 60.0
@@ -39,11 +40,6 @@ class _Peer:
     """Rejections since it was logged."""
     last: str = ""
     """The last of them."""
-
-
-def host_of(peer: str) -> str:
-    """Peer without its port, which differs for every connection: `ipv4:10.0.0.1`."""
-    return peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
 
 
 class Rejections:

@@ -1,47 +1,77 @@
 """Queue of calls that wait for a cycle.
 
 Cycles of one shard run one after the other; those of different shards run concurrently, up to `max_cycles`.
-Waiting shards are served round-robin, one cycle each, so that a shard with many calls does not delay a shard
-with few.
+Waiting callers are served round-robin, one cycle each, and so are the shards of a caller: neither a caller
+nor a shard with many calls delays one with few. While there are several callers, none of them runs cycles in
+all slots, so that the next call of another one begins at once. Cycles of a caller with many calls pause while
+one of a caller with few calls runs (`running_cycles`).
 """
 
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
+from typing import Final
 
 import grpc
-from tenure.server.service.stream_timeouts import TooManyCalls
+from tenure.server.service.admission import TooManyCalls
+from tenure.server.service.running_cycles import RunningCycles
 from tenure.server.shard import CallDeadline, Deadline, Shard
+
+KEPT_SECONDS: Final = 10.0
+"""How long a slot is kept for other callers after the last call of one."""
+_MAX_CALLERS: Final = 256
+"""Maximum number of callers that are remembered."""
 
 
 class CycleQueueTimeout(TimeoutError):
     """The deadline passed while the call was queued."""
 
 
+class _Turn:
+    """A queued call."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_over = threading.Event()
+        """Set when it has its turn, or is pushed out."""
+        self.is_pushed_out = False
+
+
 class CycleQueue:
     """Hands out turns: `max_concurrent` at a time, while at most `max_queued` calls wait for one."""
 
-    def __init__(self, max_concurrent: int, max_queued: int) -> None:
+    def __init__(
+        self, max_concurrent: int, max_queued: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._free_slots = max_concurrent
         self._max_queued = max_queued
-        self._running: set[Shard] = set()
-        self._waiting: dict[Shard, deque[threading.Event]] = {}
-        """Queued calls by shard; the shard to serve next is first."""
+        self._max_of_a_caller = max(max_concurrent - 1, 1)
+        """Maximum number of cycles of a caller that is not the only one."""
+        self._clock = clock
+        self._running = RunningCycles(clock, self._rebalance)
+        self._called: OrderedDict[str, float] = OrderedDict()
+        """Time of the last call of each caller, the latest last."""
+        self._waiting: dict[str, dict[Shard, deque[_Turn]]] = {}
+        """Queued calls by caller and shard; the caller to serve next is first, and so is its shard."""
+        self._numbers = count(1)
         self._changing = threading.Lock()
         self._is_cut_short = threading.Event()
 
     @contextmanager
-    def acquire(self, shard: Shard, seconds: float) -> Iterator[Deadline]:
+    def acquire(self, shard: Shard, seconds: float, caller: str = "") -> Iterator[Deadline]:
         """Wait for a cycle of the shard, at most the given seconds; yield the deadline of the cycle.
 
-        Raises CycleQueueTimeout if the time runs out, TooManyCalls if too many calls are queued.
+        Raises CycleQueueTimeout if the time runs out, TooManyCalls if too many calls are queued, or if the
+        call is pushed out.
         """
         begin = time.monotonic()
-        self._wait(shard, seconds)
+        self._wait(caller, shard, seconds)
         try:
-            yield Deadline(seconds - (time.monotonic() - begin), self._is_cut_short)
+            waited = time.monotonic() - begin
+            yield Deadline(seconds - waited, self._is_cut_short, self._running[shard].must_wait)
         finally:
             self._release(shard)
 
@@ -52,54 +82,121 @@ class CycleQueue:
     def load(self) -> tuple[int, int]:
         """Running cycles and queued calls."""
         with self._changing:
-            return len(self._running), sum(map(len, self._waiting.values()))
+            return len(self._running), self._queued()
 
     def cut_short(self) -> None:
         """Stop every cycle, now and later, as soon as possible, with the decisions made so far."""
         self._is_cut_short.set()
 
-    def _wait(self, shard: Shard, seconds: float) -> None:
+    def push_out(self, caller: str) -> bool:
+        """End the latest queued call of a caller with TooManyCalls; return whether there was one."""
         with self._changing:
-            if self._free_slots and not self._waiting and shard not in self._running:
-                self._run(shard)
+            if caller not in self._waiting:
+                return False
+            self._push_out(caller)
+            return True
+
+    def _wait(self, caller: str, shard: Shard, seconds: float) -> None:
+        with self._changing:
+            self._remember(caller)
+            if self._free_slots and not self._waiting and self._can_run(caller, shard):
+                self._run(caller, shard)
                 return
-            turn = threading.Event()
-            self._waiting.setdefault(shard, deque()).append(turn)
+            turn = _Turn(next(self._numbers))
+            self._waiting.setdefault(caller, {}).setdefault(shard, deque()).append(turn)
             self._serve()
-            if not turn.is_set() and sum(map(len, self._waiting.values())) > self._max_queued:
-                self._cancel_wait(shard, turn)
-                raise TooManyCalls
-        if turn.wait(min(seconds, threading.TIMEOUT_MAX)):
-            return
-        with self._changing:
-            if turn.is_set():
-                return
-            self._cancel_wait(shard, turn)
-        raise CycleQueueTimeout
+            if not turn.is_over.is_set() and self._queued() > self._max_queued:
+                self._push_out(self._noisiest(caller))
+        if not turn.is_over.wait(min(seconds, threading.TIMEOUT_MAX)):
+            with self._changing:
+                if not turn.is_over.is_set():
+                    self._cancel_wait(caller, shard, turn)
+                    raise CycleQueueTimeout
+        if turn.is_pushed_out:
+            raise TooManyCalls
 
     def _release(self, shard: Shard) -> None:
         with self._changing:
-            self._running.discard(shard)
+            self._running.end(shard)
             self._free_slots += 1
             self._serve()
+            self._running.balance(self._calls)
 
     def _serve(self) -> None:
-        """Admit queued calls while cycles are free. A served shard moves to the end of the round."""
-        while self._free_slots and (shard := self._next()) is not None:
-            waiting = self._waiting.pop(shard)
-            waiting.popleft().set()
+        """Admit queued calls while cycles are free. Served callers and shards move to the end."""
+        while self._free_slots and (found := self._next()) is not None:
+            caller, shard = found
+            shards = self._waiting.pop(caller)
+            waiting = shards.pop(shard)
+            waiting.popleft().is_over.set()
             if waiting:
-                self._waiting[shard] = waiting
-            self._run(shard)
+                shards[shard] = waiting
+            if shards:
+                self._waiting[caller] = shards
+            self._run(caller, shard)
 
-    def _run(self, shard: Shard) -> None:
-        self._running.add(shard)
+    def _run(self, caller: str, shard: Shard) -> None:
+        self._running.begin(shard, caller)
         self._free_slots -= 1
+        self._running.balance(self._calls)
 
-    def _next(self) -> Shard | None:
-        return next((shard for shard in self._waiting if shard not in self._running), None)
+    def _remember(self, caller: str) -> None:
+        self._called[caller] = self._clock()
+        self._called.move_to_end(caller)
+        if len(self._called) > _MAX_CALLERS:
+            self._called.popitem(last=False)
 
-    def _cancel_wait(self, shard: Shard, turn: threading.Event) -> None:
-        self._waiting[shard].remove(turn)
-        if not self._waiting[shard]:
-            del self._waiting[shard]
+    def _can_run(self, caller: str, shard: Shard) -> bool:
+        """Whether the shard is free, and a slot is left for other callers, if there are any."""
+        if shard in self._running:
+            return False
+        if self._running.count(caller) < self._max_of_a_caller:
+            return True
+        other = next((name for name in reversed(self._called) if name != caller), None)
+        return other is None or self._clock() - self._called[other] > KEPT_SECONDS
+
+    def _next(self) -> tuple[str, Shard] | None:
+        return next(
+            (
+                (caller, shard)
+                for caller, shards in self._waiting.items()
+                for shard in shards
+                if self._can_run(caller, shard)
+            ),
+            None,
+        )
+
+    def _rebalance(self) -> None:
+        with self._changing:
+            self._running.balance(self._calls)
+
+    def _calls(self, caller: str) -> int:
+        """Running cycles and queued calls of a caller."""
+        return self._running.count(caller) + _length(self._waiting.get(caller, {}))
+
+    def _queued(self) -> int:
+        return sum(map(_length, self._waiting.values()))
+
+    def _noisiest(self, newcomer: str) -> str:
+        """Caller with the most queued calls; the newcomer, if it is one of them."""
+        return max(self._waiting, key=lambda caller: (_length(self._waiting[caller]), caller == newcomer))
+
+    def _push_out(self, caller: str) -> None:
+        shards = self._waiting[caller]
+        shard = max(shards, key=lambda shard: shards[shard][-1].number)
+        turn = shards[shard][-1]
+        self._cancel_wait(caller, shard, turn)
+        turn.is_pushed_out = True
+        turn.is_over.set()
+
+    def _cancel_wait(self, caller: str, shard: Shard, turn: _Turn) -> None:
+        shards = self._waiting[caller]
+        shards[shard].remove(turn)
+        if not shards[shard]:
+            del shards[shard]
+        if not shards:
+            del self._waiting[caller]
+
+
+def _length(shards: dict[Shard, deque[_Turn]]) -> int:
+    return sum(map(len, shards.values()))

@@ -11,7 +11,7 @@ from tenure.codec.decode import decode
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.capabilities import build_capabilities
 from tenure.server.records import CycleEntry
-from tenure.server.security.callers import CURRENT
+from tenure.server.security.callers import CURRENT, caller_key
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.service.states import apply, rows_set_aside
@@ -72,7 +72,7 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
     Returns a serialized DecideResponse.
     """
     shard, snapshot, state, respond, set_aside = _resolve_request(shared, request, context)
-    with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
+    with shared.cycle_queue.acquire(shard, context.time_remaining(), caller_key(context)) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout
         timeline = shared.cycles.timeline()
@@ -93,7 +93,7 @@ def _resolve_request(
     if len(named) > 1:
         raise SnapshotValidationError([FieldViolation(named[1], f"cannot be set together with {named[0]}")])
     if request.HasField("state"):
-        state = shared.states.find(request.state)
+        state = shared.states.find(request.state, shared.cycle_queue.call_deadline(context).check)
         shared.push_links.link(request.state)
         return _with_state(shared, request, state)
     if request.HasField("delta"):

@@ -6,12 +6,14 @@ from typing import Final
 import grpc
 from google.protobuf.message import DecodeError
 from tenure.server import errors
+from tenure.server.memory import MemoryExhausted, RequestTooLarge
 from tenure.server.security.callers import NotAuthenticated, PermissionDenied
+from tenure.server.service.admission import TooManyCalls, TooManyStreams
 from tenure.server.service.cycle_queue import CycleQueueTimeout
-from tenure.server.service.stream_timeouts import StreamIdleTimeout, TooManyCalls, TooManyStreams
+from tenure.server.service.stream_timeouts import StreamIdleTimeout
 from tenure.server.shard import CallEnded, Draining
 from tenure.server.solver_host import SolverProcessLost, SolverUnavailable
-from tenure.server.state import ChunkTooLarge, StateError, UploadMemoryExhausted
+from tenure.server.state import ChunkTooLarge, StateError
 from tenure.server.telemetry.call_metrics import count_failure
 from tenure.wire.limits import LimitExceeded
 from tenure.wire.violations import SnapshotValidationError
@@ -52,8 +54,10 @@ def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
             return errors.resource_exhausted("too many queued calls")
         case TooManyStreams():
             return errors.resource_exhausted("too many open streams")
-        case UploadMemoryExhausted():
-            return errors.resource_exhausted("too many concurrent uploads")
+        case RequestTooLarge():
+            return errors.plain_status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+        case MemoryExhausted():
+            return errors.resource_exhausted("not enough memory for the request")
         case Draining():
             return errors.plain_status(grpc.StatusCode.UNAVAILABLE, "the server is draining; retry")
         case StreamIdleTimeout():

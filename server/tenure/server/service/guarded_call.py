@@ -1,4 +1,4 @@
-"""One call: its caller, the clusters that its requests name, and whether the policy permits them.
+"""One call: its caller, the clusters that its requests name, whether the policy permits them, and its memory.
 
 Every method reads its requests here, so this is the one place where calls are judged. A request is judged
 before anything is looked up, so that an error does not depend on what the server stores.
@@ -12,16 +12,17 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import grpc
 from google.protobuf.message import Message
 from tenure.server.audit import AuditEntry
-from tenure.server.security.callers import CURRENT, NotAuthenticated, PermissionDenied
+from tenure.server.memory import SMALL_BYTES
+from tenure.server.security.callers import CURRENT, NotAuthenticated, PermissionDenied, caller_key
 from tenure.server.security.policy import Verb
 from tenure.server.service.error_mapping import status_of
 from tenure.server.service.named_clusters import named_clusters
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.shard import CallDeadline, Shard
+from tenure.server.shard import Shard
+from tenure.server.state.memory_model import decoded_bytes
 from tenure.server.telemetry.call_metrics import call_span
 from tenure.v1.state_pb2 import FAULTS_REFUSE, FAULTS_SET_ASIDE
-from tenure.wire.scanner import check_request
-from tenure.wire.violations import SnapshotValidationError
+from tenure.wire.scanner import LongTexts, check_request
 
 Request = TypeVar("Request", bound=Message)
 _IN_ROW: Final = re.compile(r"(upserts\.)?([a-z_]+\[\d+\]\.|pod_columns\.(uid|name|string_table)\[)")
@@ -44,12 +45,13 @@ class GuardedCall(Generic[Request]):
         kind: type[Request],
         verb: Verb,
         shared: ServiceContext,
-        deadline: CallDeadline,
+        context: grpc.ServicerContext,
         *,
         is_upload: bool,
     ) -> None:
         """`is_upload`: all requests together are one, which names its cluster in the first."""
-        self.deadline = deadline
+        self.key = caller_key(context)
+        self.deadline = shared.cycle_queue.call_deadline(context)
         self._caller = CURRENT.get()
         self._name = name
         self._kind = kind
@@ -60,11 +62,14 @@ class GuardedCall(Generic[Request]):
         self._shards: tuple[Shard, ...] = ()
         """Clusters of the last request."""
         self._version: int | None = None
+        self._memory_bytes = 0
+        """Memory that is reserved for the last request."""
 
     def read(self, content: bytes) -> Request:
-        """Parse a request that the caller may make.
+        """Parse a request that the caller may make, and reserve memory for it instead of the one before.
 
-        Raises DecodeError if it is not valid, the errors of check_request, CallEnded, and PermissionDenied.
+        Raises DecodeError if it is not valid, the errors of check_request and RequestMemory, CallEnded, and
+        PermissionDenied.
         """
         return self.read_tolerantly(content)[0]
 
@@ -73,6 +78,8 @@ class GuardedCall(Generic[Request]):
         before = self._shards[0] if self._is_upload and self._is_read else None
         self._is_read = self._is_upload and self._is_read
         request, has_long_texts = self._parse(content)
+        if self._is_upload:
+            self.free()  # an upload counts its chunks itself
         named = named_clusters(request, before)
         self._shards = named.shards
         if not self._is_read:
@@ -82,6 +89,11 @@ class GuardedCall(Generic[Request]):
         for verb in sorted(verbs):
             self._judge(verb)
         return request, has_long_texts
+
+    def free(self) -> None:
+        """Return the memory of the last request, which is no longer used."""
+        self._shared.request_memory.free(self.key, self._memory_bytes)
+        self._memory_bytes = 0
 
     def recheck(self) -> None:
         """Raise NotAuthenticated or PermissionDenied if the credentials or the permission ended.
@@ -118,14 +130,22 @@ class GuardedCall(Generic[Request]):
     def _parse(self, content: bytes) -> tuple[Request, bool]:
         """The request, and whether there are violations that the method sets aside."""
         try:
-            check_request(content, self._kind, self._shared.limits, self.deadline.check)
-        except SnapshotValidationError as invalid:
+            rows = check_request(content, self._kind, self._shared.limits, self.deadline.check)
+        except LongTexts as invalid:
+            self._reserve(decoded_bytes(len(content), invalid.rows))
             request = self._kind.FromString(content)
             is_tolerant = getattr(request, "faults", FAULTS_REFUSE) == FAULTS_SET_ASIDE
             if is_tolerant and all(_IN_ROW.match(violation.field) for violation in invalid.violations):
                 return request, True
             raise
+        self._reserve(decoded_bytes(len(content), rows))
         return self._kind.FromString(content), False
+
+    def _reserve(self, size: int) -> None:
+        self.free()
+        if size > SMALL_BYTES:
+            self._shared.request_memory.take(self.key, size)
+            self._memory_bytes = size
 
     def _judge(self, verb: Verb) -> None:
         for shard in self._shards or (None,):
@@ -148,8 +168,7 @@ def guarded_call(
     `is_audited_by_message`: the block writes a line for each response, so only errors are left.
     """
     with call_span(*name, context):
-        deadline = shared.cycle_queue.call_deadline(context)
-        call = GuardedCall(name, kind, verb, shared, deadline, is_upload=is_upload)
+        call = GuardedCall(name, kind, verb, shared, context, is_upload=is_upload)
         result, denied = "CANCELLED", None
         try:
             yield call
@@ -162,5 +181,6 @@ def guarded_call(
             result = status.code.name
             context.abort_with_status(status)
         finally:
+            call.free()
             if not (is_audited_by_message and result in ("OK", "CANCELLED")):
                 call.audit(result, denied)

@@ -8,9 +8,10 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import grpc
 from google.protobuf.message import Message
 from tenure.server.security.policy import Verb
+from tenure.server.service.admission import Admission
 from tenure.server.service.guarded_call import GuardedCall, MethodName, guarded_call
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.service.stream_timeouts import Admission, receive_with_timeout, send_with_timeout
+from tenure.server.service.stream_timeouts import receive_with_timeout, send_with_timeout
 from tenure.server.settings import ServerLimits
 from tenure.terms.durations import SECOND
 from tenure.v1.state_pb2 import StateErrorCode
@@ -60,7 +61,10 @@ class UnaryMethod(Generic[Request, Response]):
         """See Method."""
 
         def call(request: bytes, context: grpc.ServicerContext) -> Response | bytes:
-            with guarded_call(name, self.request, self.verb, shared, context) as guarded, admission.call():
+            with (
+                guarded_call(name, self.request, self.verb, shared, context) as guarded,
+                admission.call(guarded.key),
+            ):
                 response = self.respond(shared, guarded.read(request), context)
                 guarded.note_state(response)
                 return response
@@ -142,6 +146,7 @@ class BidiStreamingMethod(Generic[Request, Response]):
                 for response in self.respond(shared, unread, context):
                     guarded.note_state(response)
                     guarded.audit(_result(response))
+                    guarded.free()
                     yield response
 
         return grpc.stream_stream_rpc_method_handler(call, response_serializer=_to_bytes)
@@ -156,12 +161,16 @@ def _open_stream(
     A caller that may do this nowhere takes no place from others, whatever it sends or does not send.
     """
 
-    def check() -> None:
-        admission.refuse_if_draining()
-        guarded.recheck()
-
     guarded.recheck()
-    with admission.stream(), shared.access.streams.add(guarded.recheck, context.cancel):
+    with (
+        admission.stream(guarded.key, context.cancel) as stream,
+        shared.access.streams.add(guarded.recheck, context.cancel),
+    ):
+
+        def check() -> None:
+            stream.check()
+            guarded.recheck()
+
         yield check
 
 

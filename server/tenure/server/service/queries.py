@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import grpc
 from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.explain import Explainer
+from tenure.server.security.callers import caller_key
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.shard import Deadline, Shard
@@ -14,12 +15,14 @@ from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.v1.simulate_pb2 import SimulateRequest
 
 
-def resolve_state(shared: ServiceContext, request: SimulateRequest | ExplainRequest) -> BaseState | None:
+def resolve_state(
+    shared: ServiceContext, request: SimulateRequest | ExplainRequest, context: grpc.ServicerContext
+) -> BaseState | None:
     """The state that a request refers to; None when it brings a snapshot. Raises StateError."""
     if not request.HasField("state"):
         return None
-    state = shared.states.find(request.state)
-    return BaseState(state.header, state.decoded, state.lazy_snapshot.read, state.warm_start)
+    state = shared.states.find(request.state, shared.cycle_queue.call_deadline(context).check)
+    return BaseState(state.header, state.decoded, lambda: state.snapshot, state.warm_start)
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def acquire_query_slot(
     """
     about = request.state if request.HasField("state") else request.snapshot
     shard = Shard(about.cluster_id, f"{about.node_pool} (queries)")
-    with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
+    with shared.cycle_queue.acquire(shard, context.time_remaining(), caller_key(context)) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout
         try:
@@ -47,7 +50,7 @@ def simulate(shared: ServiceContext, request: SimulateRequest, context: grpc.Ser
 
     The simulation engine receives a profile and a state that it cannot change.
     """
-    source = resolve_state(shared, request)
+    source = resolve_state(shared, request, context)
     with acquire_query_slot(shared, request, context) as deadline:
         return SimulationEngine(shared.engine.profile, shared.engine.registry).simulate(
             request, source, deadline
@@ -58,6 +61,6 @@ def explain(
     shared: ServiceContext, request: ExplainRequest, context: grpc.ServicerContext
 ) -> ExplainResponse:
     """Explain with the server's profile."""
-    source = resolve_state(shared, request)
+    source = resolve_state(shared, request, context)
     with acquire_query_slot(shared, request, context) as deadline:
         return Explainer(shared.engine.profile, shared.engine.registry).explain(request, source, deadline)

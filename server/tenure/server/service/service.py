@@ -1,13 +1,16 @@
 """The service: its methods by name, and their shared context."""
 
+import logging
 from typing import Any, Final
 
 import grpc
 from tenure.codec.engine import Engine
 from tenure.server.audit import NO_AUDIT, AuditLog
+from tenure.server.memory import MemoryPlan, RequestMemory, is_nearly_full
 from tenure.server.records import Recorder
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.security.policy import Verb
+from tenure.server.service.admission import Admission
 from tenure.server.service.cycle_queue import CycleQueue
 from tenure.server.service.decide import decide, get_capabilities
 from tenure.server.service.guarded_call import MethodName
@@ -22,7 +25,6 @@ from tenure.server.service.queries import explain, simulate
 from tenure.server.service.report_results import report_results
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.service.states import apply_delta, get_state, put_snapshot, sync_state
-from tenure.server.service.stream_timeouts import Admission
 from tenure.server.settings import ServerLimits
 from tenure.server.state import StateStore, StoreLimits, UploadMemory
 from tenure.server.sweeper import Sweeper
@@ -40,7 +42,9 @@ from tenure.v1 import state_pb2 as state_pb
 SERVICE: Final = service_pb.DESCRIPTOR.services_by_name["DecisionService"].full_name
 """Full name of the service: tenure.v1.DecisionService."""
 
-_MIB: Final = 2**20
+_LOOK_SECONDS: Final = 0.05
+"""Interval at which memory is looked at. A message arrives with up to 100 MiB in that time."""
+_LOG: Final = logging.getLogger(__name__)
 
 METHODS: Final[dict[str, Method]] = {
     "Decide": UnaryMethod(pb.DecideRequest, Verb.DECIDE, decide),
@@ -65,31 +69,37 @@ class DecisionService:
         limits: ServerLimits,
         recorder: Recorder,
         cycles: Cycles,
+        plan: MemoryPlan,
         access: AccessControl = OPEN,
         audit: AuditLog = NO_AUDIT,
     ) -> None:
         turns = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
         bounds = StoreLimits(
             max_states=limits.max_states,
-            max_bytes=limits.max_state_mib * _MIB,
+            max_bytes=plan.states,
             idle_seconds=limits.state_idle_timeout / SECOND,
             max_rows=limits.max_rows,
             max_staleness_seconds=limits.max_staleness,
         )
+        memory = RequestMemory(plan.requests)
         self._shared = ServiceContext(
             engine,
             limits,
             turns,
             StateStore(bounds),
-            UploadMemory(bounds.max_bytes, limits.max_chunk_mib, bounds.max_rows),
+            UploadMemory(memory, plan.states, limits.max_chunk_mib, bounds.max_rows),
+            memory,
             cycles,
             recorder=recorder,
             access=access,
             audit=audit,
         )
-        self._sweeper = Sweeper(self._shared.states.drop_idle)
+        self._memory_limit = plan.limit
+        self._cancelled_streams = 0
+        """Since the last log line about them."""
+        self._sweepers = (Sweeper(self._shared.states.drop_idle), Sweeper(self._relieve_memory))
         self._admission = Admission(
-            limits.max_concurrent_cycles + limits.max_queued_calls, limits.max_streams
+            limits.max_concurrent_cycles + limits.max_queued_calls, limits.max_streams, turns.push_out
         )
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -101,18 +111,33 @@ class DecisionService:
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     def start(self) -> None:
-        """Start dropping idle states. Called once, when the gRPC server starts."""
-        self._sweeper.start()
+        """Start watching states and memory. Called once, when the gRPC server starts."""
+        for sweeper in self._sweepers:
+            sweeper.start()
 
     def drain(self, timeout: float) -> bool:
         """Reject new calls, wait for those in flight, and return whether all ended within `timeout`."""
-        self._sweeper.stop()
+        for sweeper in self._sweepers:
+            sweeper.stop()
         return self._admission.drain(timeout)
 
     def load(self) -> Load:
         """Current load of the service."""
         shared = self._shared
         return Load(*self._admission.load(), *shared.cycle_queue.load(), *shared.states.size())
+
+    def _relieve_memory(self) -> float:
+        """Before the process is in danger, cancel streams: messages are not counted until they are complete.
+
+        Returns seconds until the next look.
+        """
+        cancelled = self._admission.cancel_latest_streams() if is_nearly_full(self._memory_limit) else 0
+        self._cancelled_streams += cancelled
+        if self._cancelled_streams and not cancelled:
+            what = "Cancelled %d streams: memory was nearly full. Raise server.maxMemoryMib."
+            _LOG.warning(what, self._cancelled_streams)
+            self._cancelled_streams = 0
+        return _LOOK_SECONDS
 
     def cut_short(self) -> None:
         """Stop running cycles as soon as possible, with the decisions made so far."""

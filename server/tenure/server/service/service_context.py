@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tenure.codec.engine import Engine
 from tenure.server.audit import NO_AUDIT, AuditLog
+from tenure.server.memory import RequestMemory
 from tenure.server.records import NO_RECORDS, Recorder
 from tenure.server.reports import ReportHistory
 from tenure.server.security.access_control import OPEN, AccessControl
@@ -23,6 +24,7 @@ class ServiceContext:
     cycle_queue: CycleQueue
     states: StateStore
     upload_memory: UploadMemory
+    request_memory: RequestMemory
     cycles: Cycles
     push_links: PushLinks = field(default_factory=PushLinks)
     recorder: Recorder = NO_RECORDS

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import grpc
 from google.protobuf.message import DecodeError
 from tenure.server.garbage_collection import freeze_gc
+from tenure.server.security.callers import caller_key
 from tenure.server.service.methods import UndecodedRequest
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.state import State, StateError, errors
@@ -35,7 +36,8 @@ def put_snapshot(
     context: grpc.ServicerContext,
 ) -> PutSnapshotResponse:
     """Merge chunks to a state and store it. An incomplete stream stores nothing."""
-    with shared.upload_memory.open() as upload:
+    caller = caller_key(context)
+    with shared.upload_memory.open(caller) as upload:
         for unread in chunks:
             piece, has_long_texts = unread.read_tolerantly()
             upload.add(piece, has_long_texts=has_long_texts)
@@ -43,7 +45,7 @@ def put_snapshot(
             deadline = shared.cycle_queue.call_deadline(context)
             state = upload.state(shared.limits, deadline.check)
             shared.engine.warm_up(state.cluster, state.warm_start, deadline)
-    shared.states.put(state)
+    shared.states.put(state, caller)
     shared.push_links.add(state.reference)
     return PutSnapshotResponse(state=state.reference, set_aside=rows_set_aside(state))
 
@@ -100,10 +102,8 @@ def _apply(shared: ServiceContext, request: SyncStateRequest, check: Callable[[]
         set_aside = rows_set_aside(state)
         return SyncStateResponse(nonce=request.nonce, state=state.reference, set_aside=set_aside)
     except StateError as fault:
-        kept = shared.states.newest(request.delta.base)
-        return SyncStateResponse(
-            nonce=request.nonce, state=kept.reference if kept else None, error=fault.message()
-        )
+        newest = shared.states.newest_reference(request.delta.base)
+        return SyncStateResponse(nonce=request.nonce, state=newest, error=fault.message())
 
 
 def _unreadable(error: DecodeError | SnapshotValidationError | LimitExceeded) -> StateError:
@@ -126,7 +126,8 @@ def get_state(
 ) -> Iterator[GetStateResponse]:
     """Newest version of a state; concurrent deltas do not affect it. Raises StateError."""
     shard = (request.cluster_id, request.node_pool)
-    state = shared.states.newest(StateReference(cluster_id=shard[0], node_pool=shard[1]))
+    reference = StateReference(cluster_id=shard[0], node_pool=shard[1])
+    state = shared.states.newest(reference, shared.cycle_queue.call_deadline(context).check)
     if state is None:
         raise errors.no_state(*shard)
     ahead = split_snapshot(state.snapshot)

@@ -1,79 +1,9 @@
-"""Admission of calls and streams, and idle timeouts of streams."""
+"""Idle timeouts of streams."""
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Timer
 from typing import Final, TypeVar
-
-from tenure.server.shard import Draining
-
-
-class TooManyCalls(Exception):
-    """The maximum number of calls is queued already."""
-
-
-class TooManyStreams(Exception):
-    """The maximum number of streams is open already."""
-
-
-class Admission:
-    """Admits at most `max_calls` calls and, in addition, at most `max_streams` streams at a time."""
-
-    def __init__(self, max_calls: int, max_streams: int) -> None:
-        self._calls = self._streams = 0
-        self._max_calls = max_calls
-        self._max_streams = max_streams
-        self._is_draining = False
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Admit one call for the block. Raises Draining or TooManyCalls."""
-        with self._changed:
-            self.refuse_if_draining()
-            if self._calls >= self._max_calls:
-                raise TooManyCalls
-            self._calls += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._calls -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Admit one stream for the block. Raises Draining or TooManyStreams."""
-        with self._changed:
-            self.refuse_if_draining()
-            if self._streams >= self._max_streams:
-                raise TooManyStreams
-            self._streams += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._streams -= 1
-                self._changed.notify_all()
-
-    def load(self) -> tuple[int, int]:
-        """Admitted calls and streams."""
-        with self._changed:
-            return self._calls, self._streams
-
-    def refuse_if_draining(self) -> None:
-        """Raise Draining if the server is draining; called by streams between two messages."""
-        if self._is_draining:
-            raise Draining
-
-    def drain(self, timeout: float) -> bool:
-        """Admit nothing from now on and wait; return whether all ended within `timeout` seconds."""
-        with self._changed:
-            self._is_draining = True
-            return self._changed.wait_for(lambda: self._calls == self._streams == 0, timeout)
-
 
 Response = TypeVar("Response")
 

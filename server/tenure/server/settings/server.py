@@ -73,7 +73,9 @@ class ServerLimits(ConfigSection):
     max_states: AtLeastOne = 32
     """Maximum number of cached states; the least recently used is dropped first."""
     max_state_mib: AtLeastOne = 1_024
-    """Maximum size of all cached states, as messages, in MiB; the least recently used is dropped first."""
+    """Maximum memory of all cached states, in MiB; the least recently used rests or is dropped first."""
+    max_memory_mib: AtLeastOne | None = None
+    """Memory that the process may use, in MiB. None: the limit of the container, else of the machine."""
     state_idle_timeout: PositiveDuration = 3_600 * SECOND
     """Idle time after which a state is dropped."""
     max_staleness: PositiveDuration | None = None

@@ -7,9 +7,10 @@ replaces the old one only when it is completely valid; readers of the old one ar
 from tenure.server.state.errors import StateError
 from tenure.server.state.lineage import Lineage
 from tenure.server.state.set_aside import accept, long_texts
-from tenure.server.state.state import State, full_state
+from tenure.server.state.state import State
 from tenure.server.state.store import StateStore, StoreLimits
-from tenure.server.state.upload import ChunkTooLarge, UploadMemory, UploadMemoryExhausted
+from tenure.server.state.upload import ChunkTooLarge, UploadMemory
+from tenure.server.state.versions import full_state
 
 __all__ = [
     "ChunkTooLarge",
@@ -19,7 +20,6 @@ __all__ = [
     "StateStore",
     "StoreLimits",
     "UploadMemory",
-    "UploadMemoryExhausted",
     "accept",
     "full_state",
     "long_texts",

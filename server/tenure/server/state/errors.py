@@ -88,8 +88,8 @@ def too_many_rows(exceeded: LimitExceeded, whose: str = "state") -> StateError:
 
 
 def too_large(size: int, most: int) -> StateError:
-    """The state has, or would have, more bytes than all states together may have."""
-    error = f"the state would have {size:,} bytes, more than {most:,}"
+    """The state takes, or would take, more memory than all states together may take; both in bytes."""
+    error = f"the state would take {size:,} bytes of memory, more than {most:,}"
     return StateError(
         pb.STATE_ERROR_CODE_TOO_LARGE,
         f"{error}: send less, or raise server.maxStateMib in the configuration",

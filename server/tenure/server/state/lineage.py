@@ -23,6 +23,11 @@ class Lineage(NamedTuple):
             return new_lineage()
         return Lineage(self.base, deltas)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the deltas."""
+        return sum(map(len, self.deltas))
+
 
 def new_lineage() -> Lineage:
     """Lineage of a full snapshot."""

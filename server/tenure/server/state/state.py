@@ -1,30 +1,24 @@
-"""One version of a state, and the next version after a delta."""
+"""One version of a state."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import time_problem
-from tenure.codec.decode import DecodedSnapshot, decode
-from tenure.codec.incremental_decode import decode_change, with_base
-from tenure.server.installed import installed_registry
-from tenure.server.settings.server import MaxRows
+from tenure.codec.decode import DecodedSnapshot
 from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.lazy_snapshot import LazySnapshot
 from tenure.server.state.lineage import Lineage, new_lineage
+from tenure.server.state.memory_model import decoded_bytes
 from tenure.server.state.response_cache import ResponseCache
-from tenure.server.state.set_aside import SetAside, accept, long_texts, restore
+from tenure.server.state.set_aside import SetAside
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
-from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.v1.state_pb2 import StateDelta, StateKeys, StateReference
-from tenure.wire.deltas import Overlay, check_upserts, overlay
-from tenure.wire.limits import LimitExceeded, RequestLimits
-from tenure.wire.scanner import check_rows
+from tenure.v1.state_pb2 import StateDelta, StateReference
+from tenure.wire.scanner import RowCounts
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
@@ -58,6 +52,15 @@ class State:
     def size(self) -> int:
         """Upper bound of the size of the snapshot as a message with rows that are set aside, in bytes."""
         return self.lazy_snapshot.size + (self.set_aside.rows.ByteSize() if self.set_aside else 0)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """Memory that it takes, with its decoded rows and derived data; see `memory_model`."""
+        cluster, decoded = self.cluster, self.decoded
+        objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
+        others = sum(map(len, (*objects, cluster.eviction_history, cluster.in_flight)))
+        rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
+        return decoded_bytes(self.size, rows) + self.lineage.size
 
     @property
     def cluster(self) -> Cluster:
@@ -95,140 +98,11 @@ class State:
     def is_made_by(self, delta: StateDelta) -> bool:
         """Whether this delta, with this very content, was the last one applied."""
         has_its_version = delta.version == self.header.version
-        return has_its_version and self.delta_digest == sha256(_to_bytes(delta)).digest()
+        return has_its_version and self.delta_digest == sha256(to_bytes(delta)).digest()
 
 
-def full_state(
-    epoch: str,
-    snapshot: ClusterSnapshot,
-    most: MaxRows,
-    *,
-    check: Callable[[], None] = no_check,
-    texts: RequestLimits | None = None,
-    has_long_texts: bool = False,
-) -> State:
-    """State of a full snapshot; with limits on `texts`, invalid rows are set aside.
-
-    Raises SnapshotValidationError, or StateError for too many rows. `check` raises when the call has ended.
-    """
-    _check_rows(snapshot, most)
-    read, set_aside = partial(_decode, check=check), None
-    if texts is None:
-        decoded = read(snapshot)
-    else:
-        snapshot, decoded, set_aside = accept(snapshot, read, texts, has_long_texts=has_long_texts)
-    decoded = with_base(decoded, snapshot, check)
-    return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded, set_aside=set_aside)
-
-
-def _decode(snapshot: ClusterSnapshot, check: Callable[[], None]) -> DecodedSnapshot:
-    return decode(snapshot, installed_registry().guarded.names, check)
-
-
-def next_state(
-    state: State,
-    delta: StateDelta,
-    max_bytes: int,
-    most: MaxRows,
-    *,
-    check: Callable[[], None] = no_check,
-    texts: RequestLimits | None = None,
-) -> State:
-    """The state after a delta on it; with limits on `texts`, invalid rows are set aside.
-
-    Raises StateError; nothing is changed either way. `check` raises when the call has ended.
-    """
-    problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
-    if problems:
-        raise errors.invalid_delta(problems)
-    state.check_clock(delta.now)
-    has_long_texts = texts is not None and bool(long_texts(delta.upserts, texts))
-    if state.set_aside or has_long_texts:
-        return _next_state_set_aside(state, delta, max_bytes, most, texts=texts, check=check)
-    now = delta.now.ToNanoseconds()
-    changed = decode_change(state.decoded, state.header, delta.upserts, delta.removals, now, check)
-    if changed is None and texts is not None:
-        return _next_state_set_aside(
-            state, delta, max_bytes, most, texts=texts, check=check, has_long_texts=False
-        )
-    if changed is None or delta.upserts.pod_columns.uid:
-        after = _after(state, delta)
-        header, written = _header(after.snapshot), LazySnapshot(after.snapshot)
-    else:
-        header, written = _next_header(state.header, delta), state.lazy_snapshot.with_delta(delta)
-    if written.is_long or written.size > max_bytes or not _has_few_rows(changed, header, most):
-        _check_rows(written.read(), most)
-    if written.size > max_bytes:
-        raise errors.too_large(written.size, max_bytes)
-    decoded, content = changed or _decoded(state, after, check), _to_bytes(delta)
-    made_by, lineage = sha256(content).digest(), state.lineage.with_delta(content, written.size)
-    opening = (
-        WarmStartCache()
-        if decoded.change is None
-        else state.warm_start.advance(decoded.change, len(decoded.pod_groups))
-    )
-    return State(state.epoch, header, written, decoded, made_by, lineage, opening)
-
-
-def _next_state_set_aside(
-    state: State,
-    delta: StateDelta,
-    max_bytes: int,
-    most: MaxRows,
-    *,
-    texts: RequestLimits | None,
-    check: Callable[[], None],
-    has_long_texts: bool = True,
-) -> State:
-    """The state after a delta, of all rows that were ever sent: some are, or may be, set aside.
-
-    Without `texts`, rows of the delta itself must be valid.
-    """
-    after, before = _after(state, delta), state.set_aside
-    _check_rows(after.snapshot, most)
-    limits = texts or (before.limits if before else None)
-    assert limits is not None
-    try:
-        snapshot, decoded, set_aside = accept(
-            after.snapshot, partial(_decode, check=check), limits, after, has_long_texts=has_long_texts
-        )
-    except SnapshotValidationError as invalid:
-        raise errors.invalid_delta([after.locate(violation) for violation in invalid.violations]) from None
-    if texts is None and set_aside is not None:
-        rows = [row for row in set_aside.message.rows if row.field.startswith("upserts.")]
-        found = [FieldViolation(one.field, one.description) for row in rows for one in row.violations]
-        if found:
-            raise errors.invalid_delta(found)
-    written, content = LazySnapshot(snapshot), _to_bytes(delta)
-    made_by = sha256(content).digest()
-    lineage = state.lineage.with_delta(content, written.size)
-    if before or set_aside:  # the delta does not lead from one to the other
-        lineage = new_lineage()
-    decoded = with_base(decoded, snapshot, check)
-    result = State(state.epoch, _header(snapshot), written, decoded, made_by, lineage, set_aside=set_aside)
-    if result.size > max_bytes:
-        raise errors.too_large(result.size, max_bytes)
-    return result
-
-
-def _after(state: State, delta: StateDelta) -> Overlay:
-    sent = restore(state.snapshot, state.set_aside) if state.set_aside else state.snapshot
-    after = overlay(sent, delta.upserts, delta.removals)
-    after.snapshot.version = delta.version
-    after.snapshot.now.CopyFrom(delta.now)
-    return after
-
-
-def _decoded(state: State, after: Overlay, check: Callable[[], None]) -> DecodedSnapshot:
-    """Return the state after a delta, decoded completely."""
-    try:
-        decoded = decode(after.snapshot, state.decoded.guarded_actions, check)
-        return with_base(decoded, after.snapshot, check)
-    except SnapshotValidationError as invalid:
-        raise errors.invalid_delta([after.locate(violation) for violation in invalid.violations]) from None
-
-
-def _header(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+def header_of(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """The header of a state: the snapshot without the lists that decisions do not read."""
     return ClusterSnapshot(
         cluster_id=snapshot.cluster_id,
         node_pool=snapshot.node_pool,
@@ -239,47 +113,6 @@ def _header(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     )
 
 
-def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
-    """Header after a delta that changes workloads only."""
-    after = ClusterSnapshot()
-    after.CopyFrom(header)
-    if delta.upserts.in_flight_groups or delta.removals.in_flight_groups:
-        upserts = ClusterSnapshot(in_flight_groups=delta.upserts.in_flight_groups)
-        removes = StateKeys(in_flight_groups=delta.removals.in_flight_groups)
-        after = overlay(header, upserts, removes).snapshot
-    after.version = delta.version
-    after.now.CopyFrom(delta.now)
-    return after
-
-
-def _has_few_rows(decoded: DecodedSnapshot | None, header: ClusterSnapshot, most: MaxRows) -> bool:
-    """Whether no list of a changed state can have too many rows."""
-    return (
-        decoded is not None
-        and len(decoded.tasks) <= most.pods
-        and len(decoded.pod_groups) <= most.pod_groups
-        and len(header.in_flight_groups) <= most.in_flight_groups
-    )
-
-
-def _check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:
-    try:
-        check_rows(snapshot, most)
-    except LimitExceeded as exceeded:
-        raise errors.too_many_rows(exceeded) from None
-
-
-def _header_problems(state: State, delta: StateDelta) -> list[FieldViolation]:
-    problems = []
-    if delta.version <= state.header.version:
-        problem = f"{delta.version} is not greater than that of the base, {state.header.version}"
-        problems.append(FieldViolation("version", problem))
-    if not delta.HasField("now"):
-        problems.append(FieldViolation("now", "is required"))
-    elif problem := time_problem(delta.now):
-        problems.append(FieldViolation("now", problem))
-    return problems
-
-
-def _to_bytes(delta: StateDelta) -> bytes:
+def to_bytes(delta: StateDelta) -> bytes:
+    """The same bytes for equal deltas."""
     return delta.SerializeToString(deterministic=True)

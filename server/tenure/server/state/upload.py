@@ -1,14 +1,16 @@
 """Snapshots being pushed in chunks: merging, and a memory limit for all of them."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from tenure.codec.checks import MISSING
+from tenure.server.memory import RequestMemory
 from tenure.server.settings.server import DEFAULT_ROWS, MaxRows
 from tenure.server.state import errors
-from tenure.server.state.state import State, full_state
+from tenure.server.state.memory_model import decoded_bytes, rows_of
+from tenure.server.state.state import State
+from tenure.server.state.versions import full_state
 from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import FAULTS_SET_ASIDE, PutSnapshotRequest
@@ -20,62 +22,53 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, Viol
 _MIB: Final = 2**20
 
 
-class UploadMemoryExhausted(Exception):
-    """Other pushes use all of the upload memory. Retry later."""
-
-
 class ChunkTooLarge(ValueError):
     """A chunk is larger than the server accepts. The message has the limit."""
 
 
 class UploadMemory:
-    """Counts the bytes of all chunks that are not part of a state yet, as messages."""
+    """Counts the memory of all chunks that are not part of a state yet, as if they were decoded."""
 
-    def __init__(self, max_bytes: int, max_chunk_mib: int, rows: MaxRows = DEFAULT_ROWS) -> None:
+    def __init__(
+        self, memory: RequestMemory, max_state_bytes: int, max_chunk_mib: int, rows: MaxRows = DEFAULT_ROWS
+    ) -> None:
         self.rows = rows
-        self._max_bytes = max_bytes
+        self._memory = memory
+        self._max_state_bytes = max_state_bytes
         self._max_chunk_mib = max_chunk_mib
-        self._bytes = 0
-        self._changing = threading.Lock()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of current chunks."""
-        return self._bytes
 
     @contextmanager
-    def open(self) -> Iterator["Upload"]:
-        """Open an upload; its chunks are freed at the end of the block."""
-        upload = Upload(self)
+    def open(self, caller: str = "") -> Iterator["Upload"]:
+        """Open an upload of a caller; its memory is freed at the end of the block."""
+        upload = Upload(self, caller)
         try:
             yield upload
         finally:
-            with self._changing:
-                self._bytes -= upload.size
+            self._memory.free(upload.caller, upload.memory_bytes)
 
-    def reserve(self, upload: "Upload", size: int) -> None:
+    def reserve(self, upload: "Upload", chunk: PutSnapshotRequest) -> None:
         """Reserve memory for one more chunk.
 
-        Raises ChunkTooLarge, StateError (the total is too large) or UploadMemoryExhausted.
+        Raises ChunkTooLarge, StateError (the state is too large), MemoryExhausted or RequestTooLarge.
         """
+        size = chunk.ByteSize()
         if size > self._max_chunk_mib * _MIB:
             problem = f"a chunk has {size:,} bytes, more than {self._max_chunk_mib} MiB"
             raise ChunkTooLarge(
                 f"{problem}: send smaller chunks, or raise server.maxChunkMib in the configuration"
             )
-        with self._changing:
-            if upload.size + size > self._max_bytes:
-                raise errors.too_large(upload.size + size, self._max_bytes)
-            if self._bytes + size > self._max_bytes:
-                raise UploadMemoryExhausted
-            self._bytes += size
-            upload.size += size
+        more = decoded_bytes(size, rows_of(chunk.chunk))
+        if upload.memory_bytes + more > self._max_state_bytes:
+            raise errors.too_large(upload.memory_bytes + more, self._max_state_bytes)
+        self._memory.take(upload.caller, more, upload.memory_bytes)
+        upload.memory_bytes += more
 
 
 class Upload:
     """One push. Chunks only add rows; the first has the epoch and the header."""
 
-    def __init__(self, uploads: UploadMemory) -> None:
+    def __init__(self, uploads: UploadMemory, caller: str) -> None:
+        self.caller = caller
         self._memory = uploads
         self._chunks = 0
         self._is_complete = False
@@ -85,11 +78,11 @@ class Upload:
         self._has_long_texts = False
         self.sets_aside = False
         """Whether invalid rows are set aside."""
-        self.size = 0
+        self.memory_bytes = 0
 
     def add(self, chunk: PutSnapshotRequest, *, has_long_texts: bool = False) -> None:
         """Merge one piece. Raises as `reserve` does, and SnapshotValidationError for columns."""
-        self._memory.reserve(self, chunk.ByteSize())
+        self._memory.reserve(self, chunk)
         if self._is_complete:
             raise SnapshotValidationError([FieldViolation("last_chunk", "is set in a chunk before the last")])
         self._is_complete = chunk.last_chunk

@@ -145,7 +145,7 @@ _GAUGES: Final = {
         "Queued cycles, simulations and explanations.",
     ),
     "states": ("tenure_states", "Pushed states in memory."),
-    "state_bytes": ("tenure_state_bytes", "Total size of the pushed states, as messages."),
+    "state_bytes": ("tenure_state_bytes", "Memory of the pushed states, by a measured model."),
 }
 
 

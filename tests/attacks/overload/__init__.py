@@ -1,0 +1,1 @@
+"""Callers that take slots, turns, threads or memory, and what is left to others."""
