@@ -21,8 +21,8 @@ help: ## show this list
 demo: .venv/ready ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
 
-test: .venv/ready ## run the tests (those on a real API server: make e2e)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube'
+test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
 	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py
@@ -40,9 +40,9 @@ lint: .venv/ready ## style, types, architecture
 bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
-e2e: .venv/ready ## the adapter on a real API server; the image, the chart and the manifests (Go)
+e2e: .venv/ready ## long tests; the adapter on a real API server; the image, the chart and the manifests (Go)
 	$(BIN)/python -m tests build kubeapi helm
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/attacks tests/kubernetes tests/e2e/kubernetes tests/packaging
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m 'kube or long'
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto

@@ -7,8 +7,10 @@ import pytest
 
 from tests.kubernetes.environment.binaries import HOW
 
+LEFT_OUT = ("kube", "long")
+"""Markers of tests that only `make e2e` runs."""
 _DESELECTED = pytest.StashKey[int]()
-"""Number of deselected tests that need a real API server."""
+"""Number of deselected tests with such a marker."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -20,9 +22,9 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Count the tests that `-m "not kube"` deselects, in each collecting process."""
+    """Count the tests that `make test` deselects, in each collecting process."""
     for item in items:
-        if item.get_closest_marker("kube") and "kube" in item.config.option.markexpr:
+        if any(item.get_closest_marker(name) for name in LEFT_OUT if name in item.config.option.markexpr):
             item.config.stash[_DESELECTED] = item.config.stash.get(_DESELECTED, 0) + 1
 
 
@@ -40,8 +42,10 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print how to run the tests on a real API server, if they were deselected."""
+    """Print how to run the tests that were deselected."""
     skipped = terminalreporter.stats.get("skipped", [])
     count = config.stash.get(_DESELECTED, 0) + sum(HOW in str(report.longrepr) for report in skipped)
     if count:
-        terminalreporter.write_line(f"{count} tests on a real API server were left out: make e2e (needs Go)")
+        terminalreporter.write_line(
+            f"{count} long tests, and tests on a real API server, were left out: make e2e (needs Go)"
+        )

@@ -23,6 +23,8 @@ from tests.attacks.hostile_requests import (
 from tests.server.servers import run_server, run_server_process
 from tests.small_snapshot import small_snapshot
 
+pytestmark = pytest.mark.long
+
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 EXTRA = 64 * MIB
 

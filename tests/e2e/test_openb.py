@@ -17,6 +17,8 @@ from tests.checker import verify
 from tests.e2e.command import ROOT
 from tests.e2e.generated_trace import write_trace
 
+pytestmark = pytest.mark.long
+
 TRACE = ROOT.parent / "shared/traces/openb"
 ENGINE = Engine(default_profile())
 

@@ -12,6 +12,8 @@ from tests.load.adversarial_snapshots import SNAPSHOTS, measure_decide
 from tests.server.servers import run_server
 from tests.server.slow_search import slow_profile
 
+pytestmark = pytest.mark.long
+
 SIZES = {"many_small_pod_groups": 1_000, "many_large_gangs": 2_000, "insufficient_victims": 800}
 SECONDS = 4.0
 

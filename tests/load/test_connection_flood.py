@@ -12,6 +12,8 @@ from tests.load.slow_caller import PING, begin_connection
 from tests.server.servers import run_server_process
 from tests.small_snapshot import small_snapshot
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("crowd", "size"),

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.load.drain_load import drain_under_load
+
+pytestmark = pytest.mark.long
 
 
 def test_no_admitted_call_fails_when_servers_are_stopped(tmp_path: Path) -> None:

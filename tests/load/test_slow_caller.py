@@ -18,6 +18,8 @@ from tests.load.slow_caller import begin_call, seconds_until_disconnect
 from tests.server.servers import run_server
 from tests.small_snapshot import small_snapshot
 
+pytestmark = pytest.mark.long
+
 SERVICE = "/tenure.v1.DecisionService/"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 PATIENCE = 0.4

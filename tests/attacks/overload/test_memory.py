@@ -35,6 +35,8 @@ from tests.server.servers import run_server, run_server_process
 from tests.server.state.test_store import FakeClock, delta_of, state, stored_clusters
 from tests.small_snapshot import small_snapshot
 
+pytestmark = pytest.mark.long
+
 SYNC: Final = "/tenure.v1.DecisionService/SyncState"
 VALUES: Final = Path(__file__).parents[3] / "docker/helm/tenure/values.yaml"
 

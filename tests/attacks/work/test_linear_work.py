@@ -9,6 +9,8 @@ from tests.attacks.work import work_counter
 from tests.attacks.work.command import MOST, Counted, count_calls, excessive
 from tests.attacks.work.growing_requests import VALID, field_name, repeated_paths
 
+pytestmark = pytest.mark.long
+
 SNIPPETS: Final = {
     "names[:at]": ("for at, name in enumerate(names): name in names[:at]", True),
     "in a list": ("[name for name in names if name not in names]", True),

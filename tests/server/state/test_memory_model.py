@@ -13,6 +13,8 @@ from tenure.wire.columns import to_columns
 
 from tests.small_snapshot import child_environment
 
+pytestmark = pytest.mark.long
+
 MEASURE = """
 import gc, sys
 from pathlib import Path

@@ -5,6 +5,8 @@ from tenure.process.telemetry import LAST_SECONDS
 
 from tests.telemetry.cost.collector_faults import COLLECTORS, measure_cost
 
+pytestmark = pytest.mark.long
+
 CALLS = 60
 MOST_MIB = 20
 

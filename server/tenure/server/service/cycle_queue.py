@@ -128,12 +128,13 @@ class CycleQueue:
             caller, shard = found
             shards = self._waiting.pop(caller)
             waiting = shards.pop(shard)
-            waiting.popleft().is_over.set()
+            turn = waiting.popleft()
             if waiting:
                 shards[shard] = waiting
             if shards:
                 self._waiting[caller] = shards
             self._run(caller, shard)
+            turn.is_over.set()
 
     def _run(self, caller: str, shard: Shard) -> None:
         self._running.begin(shard, caller)
