@@ -58,6 +58,12 @@ CHECKS: Final = (
         "tests.properties.differential:main",
     ),
     Check(
+        "judged-clusters",
+        "decisions on 100,000 random clusters with random profiles and clocks, judged independently",
+        "20 min",
+        "tests.properties.judged_clusters:main",
+    ),
+    Check(
         "counters",
         "the exact work and outcome of every benchmark, against the golden file",
         "2 min",
@@ -155,6 +161,19 @@ CHECKS: Final = (
         "30 min",
         "tests.kubernetes.fault_injection.command:main",
         needs=("kubeapi",),
+    ),
+    Check(
+        "random-faults",
+        "10,000 faults in random sequences around the adapter, on real API servers",
+        "2 h",
+        "tests.kubernetes.fault_injection.random_command:main",
+        needs=("kubeapi",),
+    ),
+    Check(
+        "soak",
+        "a server under changing load: its memory stays flat after the first ten minutes",
+        "2 h",
+        "tests.load.soak:main",
     ),
     Check(
         "adapter-scale",

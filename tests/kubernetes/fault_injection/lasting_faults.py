@@ -13,7 +13,7 @@ from tests.kubernetes.fault_injection.proxy import HANG_UP, Fault, ProxyResponse
 
 _BYTES: Final = (200, 8000)
 """Minimum and maximum number of bytes of a watch before it is cut."""
-_EXPIRED: Final = {
+EXPIRED: Final = {
     "type": "ERROR",
     "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"},
 }
@@ -48,7 +48,7 @@ class WatchesExpired(Fault):
             left -= len(lines)
             if left <= 0:
                 self.has_struck.set()
-                yield json.dumps(_EXPIRED).encode() + b"\n"
+                yield json.dumps(EXPIRED).encode() + b"\n"
                 return
 
 

@@ -52,7 +52,7 @@ def run_case(site: Site, case: FaultCase, end: Mapping[str, EndState]) -> CaseRe
     ) as run:
         try:
             run_story(run)
-            _wait_for_rest(run, end)
+            wait_for_rest(run, end)
         except StoryTimeout as stuck:
             problems.append(str(stuck))
     problems += [problem for fault in faults for problem in fault.problems()]
@@ -62,7 +62,8 @@ def run_case(site: Site, case: FaultCase, end: Mapping[str, EndState]) -> CaseRe
     return CaseResult(case, problems, time.monotonic() - began, len(run.history.calls))
 
 
-def _wait_for_rest(run: StoryRun, end: Mapping[str, EndState]) -> None:
+def wait_for_rest(run: StoryRun, end: Mapping[str, EndState]) -> None:
+    """Return when nothing is in flight and the run has an end state that stays. Raises StoryTimeout."""
     try:
         run.until(lambda: run.is_settled() and run.end_state() == end, "it ends as the undisturbed run")
     except StoryTimeout as stuck:

@@ -1,0 +1,89 @@
+"""The check `judged-clusters`: decisions on random clusters with random profiles and clocks, judged.
+
+What judges them (`tests.properties.checks`) shares nothing with guards, ledger and search.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing import Pool
+from typing import Annotated, Final
+
+import typer
+from rich.progress import track
+from tenure.solver.cycle import decide
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult
+
+from tests.checks import Counts
+from tests.properties.checks.decision_checks import (
+    find_needless_evictions,
+    find_overcommitments,
+    find_partial_gangs,
+    find_uncovered_reservations,
+)
+from tests.properties.checks.guard_checks import (
+    find_contradicted_protections,
+    find_protected_evictions,
+    find_wrong_guard_verdicts,
+    guarded_losses,
+)
+from tests.properties.checks.guard_facts import GuardFacts
+from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
+from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.guard_profiles import random_profile
+from tests.properties.generators.random_clusters import random_cluster
+
+PROCESSES: Final = 2
+BATCH: Final = 50
+_OF_DECISIONS: Final[Sequence[Callable[[Cluster, CycleResult], Iterator[object]]]] = (
+    find_overcommitments,
+    find_uncovered_reservations,
+    find_partial_gangs,
+    find_needless_evictions,
+)
+_OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]]] = (
+    find_protected_evictions,
+    find_wrong_guard_verdicts,
+    find_contradicted_protections,
+)
+
+
+def judge(seed: int) -> Counter[str]:
+    """Decide on the cluster of a seed. Violations are counted by their text."""
+    draw = SeededDraw(seed)
+    if seed % 3:
+        cluster = contested_cluster(draw)
+    else:
+        cluster = random_cluster(draw)
+        cluster = replace(cluster, now=cluster.now + draw.choice(CLOCKS))
+    profile = random_profile(draw)
+    decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
+    problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
+    problems += [problem for check in _OF_GUARDS for problem in check(facts, decision)]
+    found = Counter({"clusters": 1, "decision groups": len(decision.groups), "wrong": bool(problems)})
+    found["losses of pod groups"] = sum(1 for _ in guarded_losses(cluster, decision))
+    found["protections"] = len(decision.protections)
+    found.update(f"seed {seed}: {problem}" for problem in problems)
+    return found
+
+
+def judge_all(seeds: Iterable[int], count: int) -> Counter[str]:
+    """Sum of the results of these seeds, with a progress bar."""
+    total: Counter[str] = Counter()
+    with Pool(PROCESSES) as pool:
+        for found in track(pool.imap_unordered(judge, seeds, BATCH), "deciding", total=count):
+            total.update(found)
+    return total
+
+
+def main(
+    count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 100_000,
+    first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
+) -> Counts:
+    """Judge decisions on random clusters: no protected loss, no node over capacity, no partial gang."""
+    total = judge_all(range(first, first + count), count)
+    for name in sorted(total):
+        if total[name]:
+            print(f"{total[name]:>9,} {name}")
+    return Counts(count - total["wrong"], total["wrong"])
