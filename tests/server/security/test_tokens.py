@@ -1,6 +1,7 @@
 """Tokens over a real connection: accepted and rejected callers, exempt calls, and reloading of files."""
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -153,6 +154,17 @@ def test_empty_file_revokes_all_tokens(tmp_path: Path) -> None:
     tokens = Tokens(file := token_file(tmp_path, TOKEN))
     file.write_text("# all are revoked\n")
     assert tokens.name_of(digest_of(TOKEN)) is None
+
+
+def test_file_that_is_being_written_revokes_nothing(tmp_path: Path) -> None:
+    """What writes a file empties it first."""
+    tokens = Tokens(file := token_file(tmp_path, TOKEN))
+    content = file.read_text()
+    file.write_text("")
+    writer = threading.Timer(0.02, file.write_text, [content])
+    writer.start()
+    assert tokens.name_of(digest_of(TOKEN))
+    writer.join()
 
 
 def test_tokens_are_not_stored_in_memory(tmp_path: Path) -> None:

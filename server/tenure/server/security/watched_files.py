@@ -8,6 +8,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -20,6 +21,10 @@ Content = TypeVar("Content")
 
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _PRIVATE: Final = stat.S_IRWXG | stat.S_IRWXO
+_SIZE: Final = 3
+"""Position of the size in the identity of a file."""
+_WRITING_SECONDS: Final = 0.1
+"""Longer than it takes to write a file."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -88,6 +93,9 @@ class WatchedFiles(Generic[Content]):
     def latest(self) -> Content:
         """The last usable content, after the files were read again if they have changed."""
         if (now := stamp(self._files)) != self._read_at:
+            if any(each is not None and not each[_SIZE] for each in now):
+                time.sleep(_WRITING_SECONDS)  # what writes a file empties it first
+                now = stamp(self._files)
             with self._reading:
                 self._follow(now)
         return self._content
