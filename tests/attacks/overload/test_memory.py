@@ -183,16 +183,21 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("strict")
-def test_a_state_that_takes_much_more_than_its_message_rests_between_calls() -> None:
-    store, message = store_with_rest(FakeClock()), state("shop-a").snapshot.ByteSize()
+def test_a_state_that_takes_much_more_than_its_message_rests_soon() -> None:
+    clock = FakeClock()
+    store, message = store_with_rest(clock), state("shop-a").snapshot.ByteSize()
     store.put(state("shop-a"))
-    assert store.size() == (1, message)
     used = store.find(state("shop-a").reference)
-    assert store.find(used.reference) is used
+    assert store.size() == (1, used.memory_bytes)
+    clock.now = stored_state.LARGE_REST_SECONDS
+    assert store.drop_idle() <= stored_state.LARGE_REST_SECONDS
     assert store.size() == (1, message + used.memory_bytes)
+    assert store.find(used.reference) is used
     del used
     assert store.size() == (1, message)
     store.apply(delta_of(store, "shop-a", "x"))
+    clock.now *= 2
+    store.drop_idle()
     assert store.size()[1] < 2 * message
 
 

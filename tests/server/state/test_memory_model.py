@@ -48,6 +48,7 @@ import gc, sys
 from pathlib import Path
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import StateStore, StoreLimits, full_state
+from tenure.server.state.stored_state import LARGE_REST_SECONDS
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 def resident():
@@ -58,12 +59,20 @@ def push(name):
     snapshot.cluster_id = name
     store.put(full_state("e", snapshot, DEFAULT_ROWS))
 
-store, content = StateStore(StoreLimits(9, 2**30, 600)), sys.stdin.buffer.read()
+now = 0.0
+store, content = StateStore(StoreLimits(9, 2**30, 600), lambda: now), sys.stdin.buffer.read()
+def rest():
+    global now
+    now += LARGE_REST_SECONDS
+    store.drop_idle()
+
 push("a")
+rest()
 gc.collect()
 before = resident()
 for name in "bc":
     push(name)
+    rest()
 gc.collect()
 print((resident() - before) // 2, store.size()[1] // 3)
 """

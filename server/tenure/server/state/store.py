@@ -19,7 +19,7 @@ from tenure.server.settings.server import DEFAULT_ROWS, MaxRows
 from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.state import State
-from tenure.server.state.stored_state import RestingState, StoredState
+from tenure.server.state.stored_state import LARGE_REST_SECONDS, RestingState, StoredState
 from tenure.server.state.versions import check_memory, next_state
 from tenure.terms.cancellation import no_check
 from tenure.v1.state_pb2 import StateDelta, StateReference
@@ -130,15 +130,15 @@ class StateStore:
             return StateReference(**shard._asdict(), epoch=stored.epoch, version=stored.version)
 
     def drop_idle(self) -> float:
-        """Put unused states to rest and drop idle ones; return seconds until the next could be either."""
+        """Put unused states to rest and drop idle ones; return seconds until the next look."""
         unused: list[tuple[StoredState, State]] = []
         with self._changing:
             self._drop_idle()
-            now, left = self._clock(), self._bounds.idle_seconds
+            now, left = self._clock(), min(self._bounds.idle_seconds, LARGE_REST_SECONDS)
             for stored in self._stored.values():
                 left = min(left, stored.used + self._bounds.idle_seconds - now)
                 if stored.is_kept and (state := stored.decoded) is not None:
-                    until_rest = stored.used + self._bounds.rest_seconds - now
+                    until_rest = stored.rests_at(self._bounds.rest_seconds) - now
                     if until_rest <= 0:
                         unused.append((stored, state))
                     else:

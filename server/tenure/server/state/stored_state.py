@@ -21,9 +21,11 @@ from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 KEPT_FACTOR: Final = 12
-"""Maximum memory of a decoded state between two calls, as a multiple of its message."""
+"""A decoded state that takes more than this multiple of its message rests soon after its last use."""
 KEPT_BYTES: Final = 64 * 2**20
 """Memory that it may take in addition, in bytes: rows with minimal texts take as much memory as others."""
+LARGE_REST_SECONDS: Final = 10.0
+"""Time after which such a state rests."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class StoredState:
         self.used = now
         self.waking = threading.Lock()
         """Held by the thread that decodes the state."""
-        self._resting = None if _may_be_kept(state) else RestingState.of(state)
+        self._resting: RestingState | None = None
         self._kept: State | None = None
         """The decoded state, unless it rests."""
         self._woken_bytes = 0
@@ -114,13 +116,14 @@ class StoredState:
         self._woken_bytes = 0
         if state is not None:
             self._in_use = weakref.ref(state)
-            if _may_be_kept(state):
-                self._kept, self._resting = state, None
+            self._kept, self._resting = state, None
+
+    def rests_at(self, rest_seconds: float) -> float:
+        """When the decoded state is put to rest if it is not used; `rest_seconds` is for usual states."""
+        assert self._kept is not None
+        is_large = self._kept.memory_bytes > self._kept.size * KEPT_FACTOR + KEPT_BYTES
+        return self.used + (min(LARGE_REST_SECONDS, rest_seconds) if is_large else rest_seconds)
 
     def set_resting(self, resting: RestingState) -> None:
         """Free the decoded state as soon as no call uses it."""
         self._kept, self._resting = None, resting
-
-
-def _may_be_kept(state: State) -> bool:
-    return state.memory_bytes <= state.size * KEPT_FACTOR + KEPT_BYTES
