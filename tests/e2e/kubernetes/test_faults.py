@@ -10,7 +10,12 @@ from tests.kubernetes.fault_injection.matrix_rows import FaultCase, short_matrix
 from tests.kubernetes.fault_injection.run import EndState
 from tests.kubernetes.fault_injection.site import Site, open_site
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.kube,
+    pytest.mark.timeout(300),
+    # The HTTP library leaves a socket to the garbage collector if the server dies during the handshake.
+    pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning"),
+]
 Place = tuple[Site, Mapping[str, EndState]]
 
 
