@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tenure.solver.framework.stop_signal import never
-
 
 class Shard(NamedTuple):
     """A cluster ID and a node pool: the unit of one state and of sequential cycles."""
@@ -50,6 +48,18 @@ RESERVE: Final = 0.1
 """Fraction of a call's time reserved for the transmission of the response."""
 
 
+class Turn:
+    """Whether a cycle may run, or pauses while another one runs. This one always may."""
+
+    is_paused = False
+
+    def wait(self) -> None:
+        """Wait for a moment."""
+
+
+ALWAYS_RUNNING: Final = Turn()
+
+
 class Deadline:
     """Determines when the search must stop for the response to arrive in time. Used by one thread.
 
@@ -58,12 +68,9 @@ class Deadline:
     reserved for the response, and a tenth of the total for transmission.
     """
 
-    def __init__(
-        self, seconds: float, is_cut_short: threading.Event, must_wait: Callable[[], bool] = never
-    ) -> None:
-        """`must_wait` tells whether another cycle goes first, and takes a moment if so."""
+    def __init__(self, seconds: float, is_cut_short: threading.Event, turn: Turn = ALWAYS_RUNNING) -> None:
         self._begin = time.monotonic()
-        self._must_wait = must_wait
+        self._turn = turn
         self._seconds = seconds
         self._end: float | None = None
         self._is_cut_short = is_cut_short
@@ -71,12 +78,14 @@ class Deadline:
 
     def __call__(self) -> bool:
         """Whether to stop: the time is up, the call was cancelled, or the server is stopping."""
+        now = time.monotonic()
         if self._end is None:
-            reserve = self._seconds * RESERVE + time.monotonic() - self._begin
+            reserve = self._seconds * RESERVE + now - self._begin
             self._end = self._begin + self._seconds - reserve
-        while not (is_over := self._is_over(self._end)) and self._must_wait():
-            pass
-        return is_over
+        if self._turn.is_paused:
+            self._wait(self._end)
+            now = time.monotonic()
+        return now >= self._end or self._is_cancelled or self._is_cut_short.is_set()
 
     def check(self) -> None:
         """Raise CallEnded if the call has ended, and Draining if the server is stopping.
@@ -84,15 +93,19 @@ class Deadline:
         Once the search has begun, a server that is stopping returns the decisions made so far.
         """
         end = self._begin + self._seconds
-        while not self._is_over(end) and self._must_wait():
-            pass
+        if self._turn.is_paused:
+            self._wait(end)
         if self._is_cancelled or time.monotonic() >= end:
             raise CallEnded
         if self._end is None and self._is_cut_short.is_set():
             raise Draining
 
-    def _is_over(self, end: float) -> bool:
-        return time.monotonic() >= end or self._is_cancelled or self._is_cut_short.is_set()
+    def _wait(self, end: float) -> None:
+        """Wait for the turn, at most until a time."""
+        while self._turn.is_paused and time.monotonic() < end:
+            if self._is_cancelled or self._is_cut_short.is_set():
+                return
+            self._turn.wait()
 
     def remaining_seconds(self) -> float:
         """Seconds until the caller's deadline."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tenure.server.shard import Shard
+from tenure.server.shard import Shard, Turn
 
 PREFERENCE: Final = 4.0
 """Maximum recent running time of a preferred caller, as a multiple of that of another one."""
@@ -22,8 +22,8 @@ LOOK_SECONDS: Final = 0.005
 """How often a paused cycle looks whether it can continue."""
 
 
-class RunningCycle:
-    """A cycle of a caller. Its thread calls `must_wait` every few steps."""
+class RunningCycle(Turn):
+    """A cycle of a caller. Its thread looks every few steps whether it is paused."""
 
     def __init__(self, caller: str, now: float, rebalance: Callable[[], None]) -> None:
         self.caller = caller
@@ -32,15 +32,13 @@ class RunningCycle:
         self.is_paused = False
         self._rebalance = rebalance
 
-    def must_wait(self) -> bool:
-        """Whether the cycle is paused, after waiting for a moment if it was.
+    def wait(self) -> None:
+        """Wait for a moment, and look whether the cycle can continue.
 
         It is not woken when the other cycle ends, so that the response of that one is sent first.
         """
-        if self.is_paused:
-            time.sleep(LOOK_SECONDS)
-            self._rebalance()
-        return self.is_paused
+        time.sleep(LOOK_SECONDS)
+        self._rebalance()
 
 
 class _RunningTime(NamedTuple):
