@@ -26,8 +26,12 @@ _SELDOM: Final = 180.0
 """Seconds before a rejected owner is read again: during `patience`, and later."""
 _LONGEST_NAME: Final = 317
 """No name of an object or version is longer. A longer path would be refused, like its whole kind."""
-_IN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/v[a-z0-9]+)?")
-"""A name, or a group with its version. Users write these, and they become part of an API path."""
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_VERSION: Final = re.compile(rf"{_NAME.pattern}(/v[a-z0-9]+)?")
+"""A name, and a group with its version. Users write these, and they become parts of an API path.
+
+A name with a slash would be a subresource: no role permits it, and the kind would count as forbidden.
+"""
 _STOPS: Final = frozenset(("CronJob",))
 """Kinds that create unrelated workloads one after the other; they are not owners here."""
 
@@ -108,9 +112,9 @@ class ApiOwnerLookup:
     ) -> None:
         self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
-        """By kind if the whole kind is forbidden, else by uid."""
-        self._known: OrderedDict[str, OwnerObject | None] = OrderedDict()
-        """By uid. None: gone."""
+        """By kind if the whole kind is forbidden, else by namespace and uid."""
+        self._known: OrderedDict[tuple[str, str], OwnerObject | None] = OrderedDict()
+        """By namespace and uid. None: there is none. A pod elsewhere that names the uid does not matter."""
         self._kinds: dict[str, dict[str, _Resource]] = {}
         self._listed: set[tuple[str, str]] = set()
 
@@ -132,7 +136,7 @@ class ApiOwnerLookup:
                     break
                 reference = parent
         except (RequestRejected, _InvalidOwner) as failure:
-            refusal = self._refusal(reference)
+            refusal = self._refusal(namespace, reference)
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
             doubt = f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"
             return None if is_new else Owner(found, gang, doubt)
@@ -141,39 +145,45 @@ class ApiOwnerLookup:
         return Owner(found, gang)
 
     def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
-        if reference.uid not in self._known:
+        if (key := self._key(namespace, reference.uid)) is None:
             self._request(namespace, reference)
-        self._known.move_to_end(reference.uid)
-        found = self._known[reference.uid]
-        return found if found and found.metadata.namespace in ("", namespace) else None
+            key = self._key(namespace, reference.uid) or (namespace, reference.uid)
+        self._known.move_to_end(key)
+        return self._known[key]
+
+    def _key(self, namespace: str, uid: str) -> tuple[str, str] | None:
+        """Key of what is known of an owner of this namespace, or of none; None: nothing is known."""
+        return next((key for key in ((namespace, uid), ("", uid)) if key in self._known), None)
 
     def _request(self, namespace: str, reference: OwnerReference) -> None:
         """Read an owner, unless it was rejected recently. Raises ApiError."""
-        refusal, now = self._refusal(reference), self._stopwatch()
+        refusal, now = self._refusal(namespace, reference), self._stopwatch()
         if refusal is not None and now < refusal.retry_at:
             raise refusal.failure
         try:
             self._look_up(namespace, reference)
         except NotFound:
-            self._cache(reference.uid, None)
+            self._cache(namespace, reference.uid, None)
         except (RequestRejected, _InvalidOwner) as failure:
             since = refusal.since if refusal else now
             again = now + (_SOON if now - since < self._patience else _SELDOM)
-            key = _kind(reference) if isinstance(failure, RequestRejected) else (reference.uid,)
+            is_kind = isinstance(failure, RequestRejected)
+            key = _kind(reference) if is_kind else _owner(namespace, reference)
             self._refusals[key] = _Refusal(failure, since, again)
             if len(self._refusals) > _MAX_CACHED:
                 self._refusals.popitem(last=False)
             raise
-        for key in (_kind(reference), (reference.uid,)):
+        for key in (_kind(reference), _owner(namespace, reference)):
             self._refusals.pop(key, None)
 
-    def _refusal(self, reference: OwnerReference) -> _Refusal | None:
-        return self._refusals.get(_kind(reference)) or self._refusals.get((reference.uid,))
+    def _refusal(self, namespace: str, reference: OwnerReference) -> _Refusal | None:
+        of_kind = self._refusals.get(_kind(reference))
+        return of_kind or self._refusals.get(_owner(namespace, reference))
 
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
         is_long = max(len(version), len(reference.name)) > _LONGEST_NAME
-        if is_long or not all(map(_IN_PATH.fullmatch, (version, reference.name))):
+        if is_long or not (_VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
             raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resources(base).get(reference.kind)
@@ -181,14 +191,15 @@ class ApiOwnerLookup:
             raise NotFound(f"{version} has no {reference.kind}")
         if (base, resource.name) not in self._listed:
             for found in self._list(f"{base}/{resource.name}"):
-                self._cache(found.metadata.uid, found)
+                self._cache(found.metadata.namespace, found.metadata.uid, found)
             self._listed.add((base, resource.name))
-        if reference.uid not in self._known:
+        if self._key(namespace, reference.uid) is None:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
             item = _read(self._transport.get(f"{base}{within}/{resource.name}/{reference.name}"))
             if item is None:
                 raise _InvalidOwner("the object is not an owner")
-            self._cache(reference.uid, item if item.metadata.uid == reference.uid else None)
+            is_same = item.metadata.uid == reference.uid
+            self._cache(namespace, reference.uid, item if is_same else None)
 
     def _resources(self, base: str) -> dict[str, _Resource]:
         if base not in self._kinds:
@@ -205,9 +216,9 @@ class ApiOwnerLookup:
                 return
             query["continue"] = page.metadata.continue_
 
-    def _cache(self, uid: str, item: OwnerObject | None) -> None:
-        self._known[uid] = item
-        self._known.move_to_end(uid)
+    def _cache(self, namespace: str, uid: str, item: OwnerObject | None) -> None:
+        self._known[namespace, uid] = item
+        self._known.move_to_end((namespace, uid))
         while len(self._known) > _MAX_CACHED:
             self._known.popitem(last=False)
 
@@ -222,6 +233,10 @@ def _read(content: bytes | msgspec.Raw) -> OwnerObject | None:
 
 def _kind(reference: OwnerReference) -> tuple[str, ...]:
     return reference.api_version, reference.kind
+
+
+def _owner(namespace: str, reference: OwnerReference) -> tuple[str, ...]:
+    return namespace, *_kind(reference), reference.uid
 
 
 def _only_named(namespace: str, reference: OwnerReference) -> ObjectMeta:
