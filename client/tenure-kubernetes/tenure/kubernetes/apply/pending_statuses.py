@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ SET_ASIDE_REASONS: Final = (SET_ASIDE, QUEUE_FORBIDDEN)
 _MOST: Final = 10_000
 """Maximum number of events, and of objects that are set aside; the oldest are dropped."""
 _SET_ASIDE_AT_ONCE: Final = 50
-"""Maximum number of objects that are set aside and due at once."""
+"""Maximum number of objects that are set aside and due at once, and of pods of all but the first of them."""
 
 
 class PendingStatus(NamedTuple):
@@ -61,7 +61,8 @@ class PendingStatuses:
     ) -> tuple[list[PendingEvent], dict[str, PendingStatus]]:
         """All events, and the conditions that are due.
 
-        A tenant can have many objects that are set aside: a few of them are due at once, after the others.
+        A tenant can have many objects that are set aside, with many pods: a few of them are due at once,
+        after the others.
         """
         with self._changing:
             events = list(self._events)
@@ -69,10 +70,20 @@ class PendingStatuses:
             found = {uid: status for uid, status in self._statuses.items() if is_due(uid, status)}
             aside = {uid: status for uid, status in found.items() if _is_set_aside(status)}
             due = {uid: status for uid, status in found.items() if uid not in aside}
-            due.update(islice(aside.items(), _SET_ASIDE_AT_ONCE))
+            due.update(_first(aside))
             for uid in due:
                 del self._statuses[uid]
         return events, due
+
+
+def _first(statuses: Mapping[str, PendingStatus]) -> Iterator[tuple[str, PendingStatus]]:
+    """The first objects with few pods together, and at least one object."""
+    pods = 0
+    for uid, status in islice(statuses.items(), _SET_ASIDE_AT_ONCE):
+        pods += len(status.pods)
+        yield uid, status
+        if pods >= _SET_ASIDE_AT_ONCE:
+            return
 
 
 def _is_set_aside(status: PendingStatus) -> bool:

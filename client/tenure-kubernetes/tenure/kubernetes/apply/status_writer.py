@@ -47,7 +47,7 @@ from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, PodGroupOutcome
 
 QUIET_SECONDS: Final = 5.0
-"""Minimum time between two conditions of a pod group."""
+"""Minimum time between two conditions of a pod group, or of another object that is set aside."""
 MANAGER: Final = "tenure-status"
 """Field manager of conditions. Some objects have annotations beside them, under another manager."""
 _LOOK_SECONDS: Final = 0.2
@@ -99,9 +99,11 @@ class StatusWriter:
         events = self._decision_events.pending_events(entries, builder)
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
+        aside = {found.target.uid for found in builder.set_aside.objects.values()}
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
-            self._written.pop(uid, None)
-            self._retry_at.pop(uid, None)
+            if uid not in aside:
+                self._written.pop(uid, None)
+                self._retry_at.pop(uid, None)
 
     def report_set_aside(self, objects: Iterable[SetAsideObject]) -> None:
         """Queue conditions and events of objects that are set aside. Returns at once.
@@ -113,9 +115,16 @@ class StatusWriter:
             if found.target.kind == POD_GROUP and not found.pods:
                 continue
             condition, uid = set_aside_condition(found.reason), found.target.uid
-            wanted[uid] = PendingStatus(condition, found.target, [*found.pods], 0.0)
+            wanted[uid] = PendingStatus(condition, found.target, [*found.pods], self._quiet_until(uid))
             self._written.pop(uid, None)
         self._pending.put(wanted)
+
+    def _quiet_until(self, uid: str) -> float:
+        """When the next condition may be written: a tenant can change the reason as often as it likes."""
+        before, waiting = self._written.get(uid), self._pending.find(uid)
+        if before is not None:
+            return before[1] + QUIET_SECONDS
+        return waiting.not_before if waiting is not None else 0.0
 
     def _not_before(self, uid: str, condition: SchedulingCondition) -> float:
         """Earliest time of a condition: pods of a new pod group are created one by one."""
