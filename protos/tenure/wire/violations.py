@@ -17,6 +17,11 @@ def escape_control_characters(sentence: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
 
 
+def printable_lines(text: str) -> str:
+    """Escape everything that is not printable, except for newlines."""
+    return "\n".join(map(escape_control_characters, text.split("\n")))
+
+
 class FieldViolation(NamedTuple):
     """One invalid field: its path in the snapshot ("queues[12].parent") and what to fix."""
 

@@ -106,7 +106,7 @@ def _print(snapshot: "ClusterSnapshot", response: "DecideResponse", output: Outp
 
         typer.echo(MessageToJson(response, preserving_proto_field_name=True))
         return
-    from rich.console import Console
     from tenure.render import print_report
+    from tenure.render.terminal import TerminalConsole
 
-    print_report(Console(), snapshot, response)
+    print_report(TerminalConsole(), snapshot, response)

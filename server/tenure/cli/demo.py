@@ -90,11 +90,11 @@ def _request_decisions(snapshot: "ClusterSnapshot") -> tuple["DecideResponse", s
 
 
 def _print_report(snapshot: "ClusterSnapshot", place: str) -> None:
-    from rich.console import Console
     from tenure.render import print_report
     from tenure.render.cluster import Drawing
+    from tenure.render.terminal import TerminalConsole
 
-    console = Console(highlight=False, markup=False)
+    console = TerminalConsole(highlight=False, markup=False)
     console.print("A cluster of four nodes: the pod group and queue on each GPU\n", style="bold")
     Drawing(snapshot).print(console)
     response, address = _request_decisions(snapshot)

@@ -59,7 +59,9 @@ def _report(error: Exception) -> NoReturn:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    print(f"tenure: {message}", file=sys.stderr)
+    from tenure.wire.violations import printable_lines
+
+    print(printable_lines(f"tenure: {message}"), file=sys.stderr)
     sys.exit(code)
 
 

@@ -79,10 +79,10 @@ def explain(
 
         typer.echo(MessageToJson(readable_by(answer, audience), preserving_proto_field_name=True))
         return
-    from rich.console import Console
     from tenure.render.simulation import print_explanation
+    from tenure.render.terminal import TerminalConsole
 
-    print_explanation(Console(), answer, audience)
+    print_explanation(TerminalConsole(), answer, audience)
 
 
 def _request(

@@ -79,13 +79,14 @@ def _plan(path: Path, options: list[str]) -> "Plan":
 
 
 def _print(plan: "Plan", output: MigrateOutput, *, written: bool) -> None:
-    from rich.console import Console
     from tenure.cli.migration.report import as_json, needs_attention, print_differences, summary
+    from tenure.render.terminal import TerminalConsole
+    from tenure.wire.violations import printable_lines
 
     if output is MigrateOutput.JSON:
         typer.echo(as_json(plan))
         return
-    print_differences(plan, Console(highlight=False))
+    print_differences(plan, TerminalConsole(highlight=False))
     for line in needs_attention(plan):
-        typer.echo(line)
+        typer.echo(printable_lines(line))
     typer.echo(summary(plan, written=written))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
+from tenure.wire.violations import escape_control_characters
 
 if TYPE_CHECKING:
     from tenure.client import Client
@@ -114,7 +115,7 @@ def pod_group(snapshot: "ClusterSnapshot", name: str, hint: str) -> "PodGroup":
         if found := names.get(name):
             if len(found) == 1:
                 return found[0]
-            uids = ", ".join(sorted(group.uid for group in found)[:_MAX_SIMILAR])
+            uids = escape_control_characters(", ".join(sorted(group.uid for group in found)[:_MAX_SIMILAR]))
             raise typer.BadParameter(f"ambiguous pod group {name!r}; use one of {uids}", param_hint=hint)
     known = {known for names in _named(snapshot) for known in names}
     raise typer.BadParameter(unknown_name_message("pod group", name, known), param_hint=hint)
@@ -124,7 +125,7 @@ def unknown_name_message(what: str, name: str, known: Iterable[str]) -> str:
     """Error message for an unknown name, with similar names."""
     similar = get_close_matches(name, sorted(known), n=_MAX_SIMILAR, cutoff=0.5)
     hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-    return f"unknown {what} {name!r}{hint}"
+    return escape_control_characters(f"unknown {what} {name!r}{hint}")
 
 
 def _named(snapshot: "ClusterSnapshot") -> list[dict[str, list["PodGroup"]]]:

@@ -56,10 +56,10 @@ def records(
 
         typer.echo(records_json(found))
     else:
-        from rich.console import Console
         from tenure.cli.record_table import print_records
+        from tenure.render.terminal import TerminalConsole
 
-        print_records(Console(), found)
+        print_records(TerminalConsole(), found)
     raise_unreadable(unread)
 
 

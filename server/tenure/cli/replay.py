@@ -96,7 +96,7 @@ def _print(results: "list[ReplayResult]", output: Output, *, has_other: bool) ->
 
         typer.echo(replay_json(results))
         return
-    from rich.console import Console
     from tenure.cli.replay_table import print_replay
+    from tenure.render.terminal import TerminalConsole
 
-    print_replay(Console(), results, has_other=has_other)
+    print_replay(TerminalConsole(), results, has_other=has_other)

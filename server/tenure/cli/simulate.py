@@ -144,12 +144,12 @@ def simulate(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
         return
-    from rich.console import Console
     from tenure.render.simulation import print_simulation
+    from tenure.render.terminal import TerminalConsole
 
     plain.ClearField("now")
     before = request_simulation(plain, connection, config)
-    print_simulation(Console(), _views(plain, before), _views(changed, answer))
+    print_simulation(TerminalConsole(), _views(plain, before), _views(changed, answer))
 
 
 def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval: str) -> "SimulateRequest":

@@ -95,10 +95,10 @@ def workloads(
 
         typer.echo(workloads_json(view, rows))
         return
-    from rich.console import Console
     from tenure.cli.workload_table import print_workloads
+    from tenure.render.terminal import TerminalConsole
 
-    print_workloads(Console(), view, rows)
+    print_workloads(TerminalConsole(), view, rows)
 
 
 def _check_queue(cluster: "Cluster", name: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from lightkube.core.exceptions import ConfigError
-from rich.console import Console
 from tenure.client.client import Client
 from tenure.integration.health import HealthServer
 from tenure.kubernetes.adapter import Adapter, write_seconds
@@ -19,6 +18,7 @@ from tenure.process.configuration import ConfigProblem, ConfigurationError
 from tenure.process.telemetry import Telemetry
 from tenure.process.values import TelemetrySection
 from tenure.render import print_report
+from tenure.render.terminal import TerminalConsole
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -55,7 +55,7 @@ def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
         for step in decision_rows(run):
             print(json.dumps(step))
     else:
-        print_report(Console(), run.snapshot, run.response)
+        print_report(TerminalConsole(), run.snapshot, run.response)
 
 
 @contextmanager

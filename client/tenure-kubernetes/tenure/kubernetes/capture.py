@@ -53,7 +53,9 @@ def report_api_errors() -> Iterator[None]:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    typer.echo(f"tenure: {message}", err=True)
+    from tenure.wire.violations import printable_lines
+
+    typer.echo(printable_lines(f"tenure: {message}"), err=True)
     raise typer.Exit(code) from None
 
 
