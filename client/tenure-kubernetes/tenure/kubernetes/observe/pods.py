@@ -14,6 +14,11 @@ from tenure.v1 import snapshot_pb2 as pb
 
 STUCK_AFTER: Final = Duration(seconds=120)
 """Seconds after the grace period until a deleted pod counts as stuck (R1.41)."""
+LONGEST_WAIT: Final = 3600.0
+"""Seconds before the end of the grace period from which on others wait for the resources of a deleted pod.
+
+Users choose the grace period, which can be 68 years.
+"""
 ENDED: Final = ("Succeeded", "Failed")
 """Phases of ended pods."""
 ON_NODE: Final = frozenset(
@@ -55,7 +60,8 @@ def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
     if pod.metadata.deletion_timestamp is not None:
         if not bound:
             return None
-        return pb.POD_STATUS_STUCK_IN_RELEASING if now_seconds >= stuck_at(pod) else pb.POD_STATUS_RELEASING
+        is_waited_for = _waited_for_at(pod) <= now_seconds < _stuck_at(pod)
+        return pb.POD_STATUS_RELEASING if is_waited_for else pb.POD_STATUS_STUCK_IN_RELEASING
     if phase == "Running":
         return pb.POD_STATUS_RUNNING if bound else pb.POD_STATUS_UNKNOWN
     if phase == "Unknown":
@@ -65,13 +71,26 @@ def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
     return pb.POD_STATUS_GATED if pod.spec.scheduling_gates else pb.POD_STATUS_PENDING
 
 
-def stuck_at(pod: Pod) -> float:
-    """When a deleted pod counts as stuck, in seconds since 1970.
+def next_status_time(pod: Pod, now_seconds: float) -> float | None:
+    """When the status of a pod changes next through time alone, in seconds since 1970; None: never."""
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    return next((time for time in (_waited_for_at(pod), _stuck_at(pod)) if time > now_seconds), None)
 
-    The deletion time includes the grace period.
-    """
+
+def _stuck_at(pod: Pod) -> float:
+    """When a deleted pod counts as stuck, in seconds since 1970."""
+    return _end_of_grace(pod) + STUCK_AFTER.seconds
+
+
+def _waited_for_at(pod: Pod) -> float:
+    return _end_of_grace(pod) - LONGEST_WAIT
+
+
+def _end_of_grace(pod: Pod) -> float:
+    """The deletion time of a pod, which includes its grace period."""
     deleted = pod.metadata.deletion_timestamp
-    return deleted.timestamp() + STUCK_AFTER.seconds if deleted else float("inf")
+    return deleted.timestamp() if deleted else float("inf")
 
 
 def pod_row(

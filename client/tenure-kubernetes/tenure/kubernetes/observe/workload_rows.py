@@ -26,7 +26,7 @@ from tenure.kubernetes.observe.nodes import ForeignUsage, OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
 from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
-from tenure.kubernetes.observe.pods import ON_NODE, stuck_at, uses_resources
+from tenure.kubernetes.observe.pods import ON_NODE, next_status_time, uses_resources
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.v1 import snapshot_pb2 as pb
@@ -60,8 +60,8 @@ class WorkloadRows:
         self._refusals = ServerRefusals()
         self._reasons: dict[str, SetAsideReason] = {}
         """Why pod groups are set aside, by uid."""
-        self._stuck_at: dict[str, float] = {}
-        """When terminating pods count as stuck, in seconds since 1970."""
+        self._changes_at: dict[str, float] = {}
+        """When the status of terminating pods changes through time, in seconds since 1970."""
 
     def use_limits(self, limits: SenderLimits) -> None:
         """Use other limits for what is read from now on."""
@@ -77,7 +77,7 @@ class WorkloadRows:
 
     def due(self, now: Timestamp) -> set[str]:
         """Uids of pods that change through time."""
-        return {uid for uid, stuck in self._stuck_at.items() if _seconds(now) >= stuck}
+        return {uid for uid, moment in self._changes_at.items() if _seconds(now) >= moment}
 
     def read(self, groups: set[str], pods: set[str], now: Timestamp) -> None:
         """Update these pod groups and pods, and those that are withheld or not because of them."""
@@ -144,7 +144,7 @@ class WorkloadRows:
 
     def _read_pod(self, uid: str, now_seconds: float) -> None:
         """Update the row of a pod, or its usage without a row."""
-        self._stuck_at.pop(uid, None)
+        self._changes_at.pop(uid, None)
         member = self._members.by_uid.get(uid)
         if member is None:
             self._put(uid, None, None)
@@ -166,8 +166,8 @@ class WorkloadRows:
         self._withheld.put_pod(uid, group, text if problem and is_on_node else "")
         row = self._put(uid, built, sent)
         status = row.status if row is not None else pb.POD_STATUS_UNSPECIFIED
-        if status == pb.POD_STATUS_RELEASING:
-            self._stuck_at[uid] = stuck_at(pod)
+        if row is not None and (moment := next_status_time(pod, now_seconds)) is not None:
+            self._changes_at[uid] = moment
         is_other = is_on_node and pod.metadata.namespace != names.RESERVATION_NAMESPACE
         taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
         self.foreign_usage.put(uid, pod.spec.node_name, taken)
