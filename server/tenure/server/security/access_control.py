@@ -84,7 +84,7 @@ class AccessControl:
         With tokens or issuers, a certificate alone identifies a caller only if there is a policy, whose rules
         then name it.
         """
-        token = _token(context)
+        token = _token(context) if self._requires_tokens else None
         if self._requires_tokens and (token is not None or self.policy is None or not self._verifies_clients):
             return self._by_token(token, context.peer())
         return self._by_certificate(context)
@@ -138,11 +138,12 @@ class AccessControl:
 
 
 def _token(context: grpc.ServicerContext) -> str | None:
-    for key, value in context.invocation_metadata() or ():
-        scheme, _, token = str(value).partition(" ")
-        if key == _HEADER and scheme.lower() == _SCHEME and token.strip():
-            return token.strip()
-    return None
+    """The token of a call. Raises NotAuthenticated if there are several: a proxy may have checked another."""
+    values = [str(value) for key, value in context.invocation_metadata() or () if key == _HEADER]
+    if len(values) > 1:
+        raise NotAuthenticated("several tokens", f"`authorization` is sent {len(values)} times; send it once")
+    scheme, _, token = "".join(values).partition(" ")
+    return token.strip() or None if scheme.lower() == _SCHEME else None
 
 
 class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only

@@ -21,8 +21,9 @@ _REJECTED: Final = metrics.get_meter("tenure.server").create_counter(
     description="Calls without valid credentials, or without permission, by reason.",
 )
 REASONS: Final = (
-    *("missing token", "unknown token", "invalid token", "wrong signature", "unknown issuer", "unknown key"),
-    *("wrong audience", "expired token", "expired certificate", "permission denied"),
+    *("missing token", "several tokens", "unknown token", "invalid token", "wrong signature"),
+    *("unknown issuer", "unknown key", "wrong audience", "expired token", "expired certificate"),
+    "permission denied",
 )
 _LOG: Final = logging.getLogger(__name__)
 
