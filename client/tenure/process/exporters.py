@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber
 from opentelemetry.context import get_current
-from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.metrics.export import CardinalityLimits, MetricReader
 from tenure.process.metrics_page import MetricsPage
 
 
@@ -77,8 +77,10 @@ class LogExporter(logging.Handler):
         return self._loggers[name]
 
 
-def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
+def serve(address: str, limits: CardinalityLimits) -> tuple[MetricReader, Callable[[], object]]:
     """Serve `/metrics` at HOST:PORT; return its metric reader, and a function that stops it.
+
+    `limits` are the maximum numbers of series.
 
     Raises TelemetryError if the address cannot be bound or the packages are not installed.
     """
@@ -89,7 +91,9 @@ def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
         raise missing_extra_message("serving metrics for Prometheus") from None
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    reader = PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False, registry=registry)
+    reader = PrometheusMetricReader(
+        disable_target_info=True, scope_info_enabled=False, registry=registry, cardinality_limits=limits
+    )
     host, _, port = address.rpartition(":")
     try:
         page = MetricsPage(make_wsgi_app(registry), host.strip("[]"), int(port))

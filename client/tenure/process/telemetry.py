@@ -17,8 +17,12 @@ from opentelemetry import metrics, trace
 from opentelemetry._logs import set_logger_provider
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics import MeterProvider, ObservableGauge
+from opentelemetry.sdk.metrics.export import (
+    CardinalityLimits,
+    MetricReader,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -63,6 +67,9 @@ SPAN_QUEUE: Final = 4_096
 """Default size of the span queue (OTEL_BSP_MAX_QUEUE_SIZE): a detailed cycle has some hundreds at once."""
 LAST_SECONDS: Final = 3.0
 """Maximum time for flushing at exit."""
+MAX_SERIES: Final = 10_000
+"""Maximum number of series of a gauge. The SDK counts all series since the start, and merges further ones."""
+SERIES_LIMITS: Final[CardinalityLimits] = {ObservableGauge: MAX_SERIES}
 _End = Callable[[], object]
 
 
@@ -107,9 +114,11 @@ class Telemetry:
             interval = self._section.metrics_interval
             exporter = load_exporters().metrics(endpoint=self._section.otlp_endpoint)
             milliseconds = None if interval is None else interval / SECOND * 1_000
-            readers.append(PeriodicExportingMetricReader(exporter, milliseconds))
+            readers.append(
+                PeriodicExportingMetricReader(exporter, milliseconds, cardinality_limits=SERIES_LIMITS)
+            )
         if self._section.metrics_listen is not None:
-            reader, close = exporters.serve(self._section.metrics_listen)
+            reader, close = exporters.serve(self._section.metrics_listen, SERIES_LIMITS)
             readers.append(reader)
             self._ends.append(close)
         return readers

@@ -2,19 +2,21 @@
 
 Gauges are read when metrics are collected, so a cycle only stores its summary. Callers choose the names of
 clusters, node pools and queues, so their number is limited: the shards with the latest cycles, and the first
-queues of each by name; other queues are summed as `other`.
+queues of each by name; other queues are summed as `other`. The SDK never forgets a series, so the number of
+names since the start is limited as well, by shard: renaming queues hides no queue of another shard.
 """
 
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
+from tenure.process.telemetry import MAX_SERIES
 from tenure.server.shard import Shard
 from tenure.solver.model.resources import Share
 
@@ -25,10 +27,33 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 MAX_SHARDS: Final = 32
 MAX_QUEUES: Final = 100
 """Maximum number of queues of a shard."""
+MAX_NAMES_OF_SHARD: Final = 3 * MAX_QUEUES
+"""Maximum number of names of queues of a shard since the start."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
 _UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
 """Components of a share: label, and divisor to cores, bytes and devices."""
+MAX_NAMES: Final = MAX_SERIES // len(_UNITS)
+"""Maximum number of names of queues of all shards since the start."""
+
+
+class ExportedNames:
+    """Names of queues that have series of their own, since the start. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._of_shard: dict[Shard, set[str]] = {}
+        self._left = MAX_NAMES
+        self._changing = threading.Lock()
+
+    def add(self, shard: Shard, name: str) -> bool:
+        """Whether a queue of a shard has series of its own, from now on."""
+        with self._changing:
+            names = self._of_shard.get(shard, set())
+            if name not in names and self._left and len(names) <= MAX_NAMES_OF_SHARD:
+                names.add(name)
+                self._of_shard[shard] = names
+                self._left -= 1
+            return name in names
 
 
 class _Last(NamedTuple):
@@ -45,6 +70,7 @@ class LastCycles:
 
     def __init__(self) -> None:
         self._last: OrderedDict[Shard, _Last] = OrderedDict()
+        self._names = ExportedNames()
         self._changing = threading.Lock()
 
     def update(self, summary: CycleSummary) -> None:
@@ -74,7 +100,11 @@ class LastCycles:
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             for shard, last in self._all():
-                for (queue, resource), amount in _amounts(last.queues, share_of).items():
+                if not self._names.add(shard, OTHER):
+                    continue
+                names = [each.name for each in last.queues[:MAX_QUEUES]]
+                named = {name for name in names if self._names.add(shard, name)}
+                for (queue, resource), amount in _amounts(last.queues, share_of, named).items():
                     yield Observation(amount, {**_labels(shard), "queue": queue, "resource": resource})
 
         return observe
@@ -110,11 +140,11 @@ _METER.create_observable_gauge(
 
 
 def _amounts(
-    queues: Sequence[QueueSummary], share_of: Callable[[QueueSummary], Share]
+    queues: Sequence[QueueSummary], share_of: Callable[[QueueSummary], Share], named: Collection[str]
 ) -> dict[tuple[str, str], float]:
     amounts: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for place, status in enumerate(queues):
-        queue = status.name if place < MAX_QUEUES else OTHER
+    for status in queues:
+        queue = status.name if status.name in named else OTHER
         for (resource, factor), amount in zip(_UNITS, share_of(status), strict=True):
             amounts[queue, resource] += amount * factor
     return amounts
