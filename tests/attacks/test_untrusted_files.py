@@ -1,13 +1,19 @@
 """Small files that unpack or expand to large ones end in one line, before they need memory."""
 
+import os
+import stat
 import zipfile
 from pathlib import Path
 
 import pytest
-from tenure.server.records.file import MAX_UNPACKED, decompress
+from tenure.client import Client
+from tenure.server.records import RecordsError
+from tenure.server.records.file import MAX_UNPACKED, decompress, open_to_write
 from tenure.wire.yaml_limits import MAX_ALIASED_NODES
 
 from tests.e2e.command import SAMPLE, run_tenure
+from tests.server.servers import run_server_process
+from tests.small_snapshot import small_snapshot
 
 EXPANDED = f"the aliases stand for more than {MAX_ALIASED_NODES:,} nodes"
 DEPTH, WIDTH = 7, 9
@@ -86,3 +92,64 @@ def test_a_record_that_claims_a_large_size_is_rejected() -> None:
     claim = b"\x28\xb5\x2f\xfd\xe0" + (2**40).to_bytes(8, "little") + empty_last_block
     with pytest.raises(ValueError, match=f"more than {MAX_UNPACKED:,}"):
         decompress(claim)
+
+
+ELSEWHERE = ("../../snapshot.json", "/snapshot.json", "x/../snapshot.json", "snapshot.json/", "SNAPSHOT.JSON")
+
+
+def test_names_of_an_archive_are_no_paths(tmp_path: Path) -> None:
+    """Only one member is read, and none is written."""
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    with zipfile.ZipFile(inside / "paths.zip", "w") as packed:
+        for name in ELSEWHERE:
+            packed.writestr(name, b"{}")
+    error = import_error(inside, str(inside / "paths.zip"))
+    assert error.endswith("has no snapshot.json; expected a file of the snapshot endpoint")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["paths.zip"]
+
+
+def test_link_in_an_archive_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"rawObjects": {}}')
+    link = zipfile.ZipInfo("snapshot.json")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "link.zip", "w") as packed:
+        packed.writestr(link, str(secret))
+    assert "is not a snapshot of KAI-Scheduler" in import_error(tmp_path, str(tmp_path / "link.zip"))
+
+
+def prepared(path: Path, mode: int) -> Path:
+    """An empty file that somebody made where records will be written."""
+    path.touch()
+    path.chmod(mode)
+    return path
+
+
+def test_records_are_not_written_to_a_file_that_others_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They contain the names of all workloads, and `tenure replay` believes them."""
+    for mode in (0o666, 0o620):
+        with pytest.raises(RecordsError, match=f"has mode {mode:04o}, so that other users can change it"):
+            open_to_write(prepared(tmp_path / f"{mode:o}", mode))
+    target, link = prepared(tmp_path / "target", 0o600), tmp_path / "link"
+    link.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic link"):
+        open_to_write(link)
+    open_to_write(target).close()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(RecordsError, match="belongs to another user; move it away"):
+        open_to_write(target)
+
+
+def test_server_goes_on_without_records_and_names_the_file(tmp_path: Path) -> None:
+    records = prepared(tmp_path / "records.sqlite", 0o666)
+    with run_server_process("--records", str(records)) as (process, address):
+        with Client(address) as client:
+            assert client.decide(small_snapshot()).groups
+        process.terminate()
+        assert process.stderr is not None
+        lines = process.stderr.read().splitlines()
+    assert sum("has mode 0666, so that other users can change it" in line for line in lines) == 1
+    assert records.read_bytes() == b""

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -131,10 +132,15 @@ class RecordsError(Exception):
 def open_to_write(path: Path) -> sqlite3.Connection:
     """Open the database for writing, created if missing, readable by its owner only.
 
-    Raises OSError, sqlite3.Error, or RecordsError for another kind of file or another version.
+    Raises OSError, sqlite3.Error, or RecordsError for another kind of file, another version, or a file that
+    other users can change.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _check_owner(path, os.fstat(file))
+    finally:
+        os.close(file)
     database = sqlite3.connect(path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _prepare(database, path)
@@ -142,6 +148,15 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
+    """Another user could have made the file, to read names of workloads or to change records."""
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != os.geteuid():
+        raise RecordsError(f"{path}: belongs to another user; move it away")
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RecordsError(f"{path}: has mode {mode:04o}, so that other users can change it: chmod go-w")
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
