@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from tenure.server.records.entries import CycleEntry, Entry, ResultEntry
@@ -61,25 +61,35 @@ MAX_BATCH: Final = 64
 """Maximum number of entries per transaction."""
 
 
+class _Held(NamedTuple):
+    """Queued entries of a caller."""
+
+    entries: int = 0
+    bytes: int = 0
+
+
 class WriteQueue:
-    """Bounded queue of entries. Offering never blocks; an empty queue accepts an entry of any size."""
+    """Bounded queue of entries. Offering never blocks; an empty queue accepts an entry of any size.
+
+    If it is full, the newest entries of the caller with the largest part of it make room for other callers.
+    """
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
-        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._most = _Held(max_entries, max_bytes)
         self._entries: deque[Entry] = deque()
+        self._held: dict[str, _Held] = {}
+        """By caller."""
         self._bytes = 0
         self._is_closed = False
         self._changed = threading.Condition()
 
     def offer(self, entry: Entry) -> bool:
         """Append an entry; return whether it fits."""
-        weight = entry.memory_bytes
         with self._changed:
-            is_full = len(self._entries) >= self._max_entries or self._bytes + weight > self._max_bytes
-            if self._is_closed or (self._entries and is_full):
+            if self._is_closed or not self._make_room(entry):
                 return False
             self._entries.append(entry)
-            self._bytes += weight
+            self._count(entry, 1)
             self._changed.notify()
             return True
 
@@ -88,8 +98,43 @@ class WriteQueue:
         with self._changed:
             self._changed.wait_for(lambda: self._entries or self._is_closed)
             batch = [self._entries.popleft() for _ in range(min(MAX_BATCH, len(self._entries)))]
-            self._bytes -= sum(entry.memory_bytes for entry in batch)
+            for entry in batch:
+                self._count(entry, -1)
             return batch
+
+    def _make_room(self, entry: Entry) -> bool:
+        """Whether there is room for an entry, after dropping some of a caller with a larger part."""
+        while self._entries and not self._fits(entry):
+            caller = max(self._held, key=lambda name: self._part(self._held[name]))
+            if self._part(self._held[caller]) <= self._part(self._with(entry, 1)):
+                return False
+            newest = next(i for i, one in enumerate(reversed(self._entries)) if one.caller == caller)
+            place = len(self._entries) - 1 - newest
+            self._count(self._entries[place], -1)
+            del self._entries[place]
+            count_dropped(1, BACKLOG)
+        return True
+
+    def _fits(self, entry: Entry) -> bool:
+        return (
+            len(self._entries) < self._most.entries and self._bytes + entry.memory_bytes <= self._most.bytes
+        )
+
+    def _part(self, held: _Held) -> float:
+        return max(held.entries / self._most.entries, held.bytes / self._most.bytes)
+
+    def _with(self, entry: Entry, number: int) -> _Held:
+        """What the caller of an entry holds with it, or without it."""
+        held = self._held.get(entry.caller, _Held())
+        return _Held(held.entries + number, held.bytes + number * entry.memory_bytes)
+
+    def _count(self, entry: Entry, number: int) -> None:
+        held = self._with(entry, number)
+        self._bytes += number * entry.memory_bytes
+        if held.entries:
+            self._held[entry.caller] = held
+        else:
+            self._held.pop(entry.caller, None)
 
     def close(self) -> None:
         """Accept no more entries; queued ones can still be taken."""

@@ -15,20 +15,50 @@ from tenure.server.records.states import MissingBase, StateRowKey, StateRows
 from tenure.solver.plugin_api.profile import profile_text
 
 _PART: Final = 8
-"""Fraction of the records dropped at a time if the file is too large: one in eight."""
+"""Fraction of the records or results of a caller dropped at a time if the file is too large: one in eight."""
+_CALLERS: Final = """
+WITH sizes AS (SELECT root, sum(length(body)) AS size FROM states GROUP BY root),
+     roots AS (SELECT DISTINCT caller, root FROM records),
+     used AS (
+         SELECT caller, 200 + length(answer) AS recorded, 0 AS reported FROM records
+         UNION ALL SELECT caller, size, 0 FROM roots JOIN sizes USING (root)
+         UNION ALL SELECT caller, 0, 200 + length(group_id) + length(detail) FROM outcomes
+     )
+SELECT caller, sum(recorded), sum(reported) FROM used GROUP BY caller
+ORDER BY sum(recorded) + sum(reported) DESC, caller LIMIT 1
+"""
+"""The caller with the most bytes, and how many of them are of records and of results; a row has 200 more."""
+_DROP_RECORDS: Final = """
+DELETE FROM records WHERE id IN (
+    SELECT id FROM records WHERE caller = :caller ORDER BY id
+    LIMIT (SELECT (count(*) + :part - 1) / :part FROM records WHERE caller = :caller)
+)
+"""
+_DROP_RESULTS: Final = """
+DELETE FROM outcomes WHERE rowid IN (
+    SELECT rowid FROM outcomes WHERE caller = :caller ORDER BY reported_at
+    LIMIT (SELECT (count(*) + :part - 1) / :part FROM outcomes WHERE caller = :caller)
+)
+"""
 
 
 def retain(database: sqlite3.Connection, oldest: int, max_bytes: int) -> int:
-    """Drop records from before `oldest` (nanoseconds), then the oldest until the file is small enough.
+    """Drop records from before `oldest` (nanoseconds), then some until the file is small enough.
 
-    Returns the number of dropped records. Free space is returned to the file system.
+    The latter are the oldest of the caller that uses the most, so that no caller displaces another. Returns
+    the number of dropped records. Free space is returned to the file system.
     """
     database.execute("BEGIN IMMEDIATE")
     dropped = database.execute("DELETE FROM records WHERE recorded_at < ?", [oldest]).rowcount
     _drop_unused(database, oldest)
-    while used_bytes(database) > max_bytes and (count := _drop_first(database)):
-        dropped += count
-        _drop_unused(database, oldest)
+    while used_bytes(database) > max_bytes and (largest := database.execute(_CALLERS).fetchone()):
+        caller, recorded, reported = largest
+        of_caller = {"caller": caller, "part": _PART}
+        if recorded < reported:
+            database.execute(_DROP_RESULTS, of_caller)
+        else:
+            dropped += database.execute(_DROP_RECORDS, of_caller).rowcount
+            _drop_unused(database, oldest)
     database.execute("COMMIT")
     database.executescript("PRAGMA incremental_vacuum")  # `execute` would free only one page
     return dropped
@@ -40,15 +70,6 @@ def used_bytes(database: sqlite3.Connection) -> int:
     (free,) = database.execute("PRAGMA freelist_count").fetchone()
     (size,) = database.execute("PRAGMA page_size").fetchone()
     return int((pages - free) * size)
-
-
-def _drop_first(database: sqlite3.Connection) -> int:
-    (count,) = database.execute("SELECT count(*) FROM records").fetchone()
-    first = "SELECT id FROM records ORDER BY id LIMIT ?"
-    return database.execute(
-        f"DELETE FROM records WHERE id IN ({first})",  # noqa: S608 (contains no input)
-        [-(-count // _PART)],
-    ).rowcount
 
 
 def _drop_unused(database: sqlite3.Connection, oldest: int) -> None:

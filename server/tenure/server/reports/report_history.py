@@ -15,7 +15,9 @@ from tenure.v1.report_pb2 import ApplyStatus
 from tenure.wire.enum_labels import enum_label
 
 MAX_RESULTS: Final = 100_000
-"""Maximum number of remembered decisions; the least recently reported are forgotten first."""
+"""Maximum number of remembered decisions. The least recently reported of the shard with the most are
+forgotten first, so that reports about one cluster replace none about another.
+"""
 
 
 class ReportConflict(Exception):
@@ -47,7 +49,8 @@ class ReportHistory:
 
     def __init__(self, max_results: int = MAX_RESULTS) -> None:
         self._most = max_results
-        self._last_results: OrderedDict[tuple[Shard, str], _LastResult] = OrderedDict()
+        self._last_results: dict[Shard, OrderedDict[str, _LastResult]] = {}
+        self._count = 0
         self._changing = threading.Lock()
 
     def add(self, shard: Shard, report: pb.GroupReport) -> list[ReportedResult]:
@@ -59,18 +62,30 @@ class ReportHistory:
 
     def _take(self, shard: Shard, report: pb.GroupReport) -> Iterator[ReportedResult]:
         kinds = {each.id: each.WhichOneof("kind") or "unknown" for each in report.group.decisions}
+        known = self._last_results.setdefault(shard, OrderedDict())
         for step in report.results:
-            key, before = (shard, step.decision_id), self._last_results.get((shard, step.decision_id))
+            before = known.get(step.decision_id)
             was_final = before is not None and before.is_final
-            self._last_results[key] = _LastResult(step.status, was_final or _is_final_result(step))
-            self._last_results.move_to_end(key)
+            known[step.decision_id] = _LastResult(step.status, was_final or _is_final_result(step))
+            known.move_to_end(step.decision_id)
+            self._count += before is None
             if before is None or before.result != step.status:
                 yield ReportedResult(step.decision_id, kinds[step.decision_id], step)
-        while len(self._last_results) > self._most:
-            self._last_results.popitem(last=False)
+        while self._count > self._most:
+            self._forget(self._count - self._most)
+
+    def _forget(self, count: int) -> None:
+        """Forget this many decisions of the shard with the most, or all of it."""
+        shard, known = max(self._last_results.items(), key=lambda item: len(item[1]))
+        for _ in range(min(count, len(known))):
+            known.popitem(last=False)
+            self._count -= 1
+        if not known:
+            del self._last_results[shard]
 
     def _is_conflict(self, shard: Shard, step: pb.DecisionResult) -> bool:
-        before = self._last_results.get((shard, step.decision_id))
+        known = self._last_results.get(shard)
+        before = None if known is None else known.get(step.decision_id)
         return before is not None and before.is_final and before.result != step.status
 
 

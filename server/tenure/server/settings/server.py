@@ -29,7 +29,7 @@ class RecordSettings(ConfigSection):
     max_age: PositiveDuration = 7 * _DAY
     """Age at which records are dropped."""
     max_mib: AtLeastOne = 512
-    """Maximum size of the file, in MiB; the oldest records are dropped first."""
+    """Maximum size of the file, in MiB; the oldest records of the caller with the most are dropped first."""
 
     def with_overrides(self, path: Path | None, *, is_off: bool) -> "RecordSettings":
         """Replace the file, which turns recording on, or turn recording off."""
