@@ -71,7 +71,7 @@ class _Held(NamedTuple):
 class WriteQueue:
     """Bounded queue of entries. Offering never blocks; an empty queue accepts an entry of any size.
 
-    If it is full, the newest entries of the caller with the largest part of it make room for other callers.
+    If it is full, the newest entries of the caller with the largest part of it go in favor of other callers.
     """
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
@@ -86,7 +86,7 @@ class WriteQueue:
     def offer(self, entry: Entry) -> bool:
         """Append an entry; return whether it fits."""
         with self._changed:
-            if self._is_closed or not self._make_room(entry):
+            if self._is_closed or not self._displace(entry):
                 return False
             self._entries.append(entry)
             self._count(entry, 1)
@@ -102,8 +102,8 @@ class WriteQueue:
                 self._count(entry, -1)
             return batch
 
-    def _make_room(self, entry: Entry) -> bool:
-        """Whether there is room for an entry, after dropping some of a caller with a larger part."""
+    def _displace(self, entry: Entry) -> bool:
+        """Whether an entry fits, after dropping some of a caller with a larger part."""
         while self._entries and not self._fits(entry):
             caller = max(self._held, key=lambda name: self._part(self._held[name]))
             if self._part(self._held[caller]) <= self._part(self._with(entry, 1)):
