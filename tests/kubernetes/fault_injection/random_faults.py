@@ -15,7 +15,7 @@ from tests.kubernetes.fault_injection.history import RecordedRequest
 from tests.kubernetes.fault_injection.lasting_faults import EXPIRED, status
 from tests.kubernetes.fault_injection.proxy import HANG_UP, Fault, ProxyResponse, WatchCut
 
-SHARE: Final = 0.35
+SHARE: Final = 0.12
 """Share of calls that a fault strikes."""
 _SHARE_OF_PROCESSES: Final = 0.06
 """Share of faults that disturb a process."""
