@@ -23,7 +23,7 @@ from tests.server.records.recorded_cycles import (
 )
 from tests.small_snapshot import child_environment
 
-OTHER = "tiers: [{plugins: [{name: predicates}, {name: proportion}]}]\nactions: allocate\n"
+OTHER = "plugins: {priority: false, elastic: false}\nactions: allocate\n"
 
 
 def tenure(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":

@@ -84,7 +84,7 @@ def test_a_snapshot_of_kai_becomes_a_snapshot_and_a_configuration_to_decide_with
     done = run_tenure("import", "kai", source, "--output", output, "--config-output", str(profile))
     assert done.returncode == 0, done.stderr
     assert f"{output}: 2 nodes, 2 queues,\n  1 pod groups, 3 pods\n" in done.stdout
-    for setting in ("action dance", "plugin magic", "argument tempo"):
+    for setting in ("action dance", "plugin magic", "argument tempo", "runs without: predicates, priority,"):
         assert setting in done.stderr
     snapshot = read_snapshot(output)
     assert snapshot.now.ToJsonString() == "2027-01-15T08:00:00Z"
@@ -100,9 +100,12 @@ def test_a_snapshot_of_kai_becomes_a_snapshot_and_a_configuration_to_decide_with
                 "plugins": [
                     {"name": "proportion"},
                     {"name": "minruntime", "arguments": {"defaultReclaimMinRuntime": "10m"}},
+                    {"name": "sg-nodelocalgreedy"},
+                    {"name": "sg-multinodegang"},
                 ]
             }
         ],
+        "allowMissingPlugins": ["predicates", "priority", "elastic", "dynamicresources", "topology"],
         "options": {
             "allowConsolidatingReclaim": True,
             "skipSimilarPodGroups": False,

@@ -51,7 +51,12 @@ VALUES: Final = {
         "server.env.OTEL_METRICS_EXPORTER=none",
         "networkPolicy.extraEgress[0].ports[0].port=4317",
     ),
-    "an own profile": ("server.config.actions=allocate", "server.config.options.stalenessGracePeriod=2m"),
+    "an own profile": (
+        "server.config.actions=allocate",
+        "server.config.options.stalenessGracePeriod=2m",
+        "server.config.plugins.numa=true",
+        "server.config.plugins.evictionlimit.maxEvictions=5",
+    ),
     "queues and classes of namespaces": (
         "adapter.config.queueAccess.default=deny",
         "adapter.config.queueAccess.namespaceLabels=true",

@@ -3,9 +3,9 @@
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
-from tenure.terms.durations import parse_duration
+from tenure.terms.durations import format_duration, parse_duration
 
 
 class ConfigSection(BaseModel):
@@ -31,6 +31,14 @@ def _duration_or_never(value: object) -> int:
     return -1 if value == "never" else _duration(value)
 
 
+def _duration_text(value: int) -> str:
+    return "never" if value < 0 else format_duration(value)
+
+
+_AS_TEXT = PlainSerializer(_duration_text, return_type=str, when_used="json")
+"""Durations are text in JSON, as in the file."""
+
+
 def _address(value: str) -> str:
     host, _, port = value.rpartition(":")
     if not host or (":" in host and not host.startswith("[")) or not port.isdecimal() or int(port) > 65_535:
@@ -46,11 +54,11 @@ def _longer_than_zero(value: int) -> int:
 
 Address = Annotated[str, AfterValidator(_address)]
 AtLeastOne = Annotated[int, Field(ge=1)]
-Duration = Annotated[int, BeforeValidator(_duration)]
+Duration = Annotated[int, BeforeValidator(_duration), _AS_TEXT]
 """Nanoseconds."""
-DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never)]
+DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never), _AS_TEXT]
 """Nanoseconds; -1 means never."""
-PositiveDuration = Annotated[int, BeforeValidator(_duration), AfterValidator(_longer_than_zero)]
+PositiveDuration = Annotated[int, BeforeValidator(_duration), AfterValidator(_longer_than_zero), _AS_TEXT]
 """Nanoseconds, positive."""
 
 
@@ -68,25 +76,26 @@ class Logs(ConfigSection):
     """Logging to standard error."""
 
     level: Level = "warning"
-    """Minimum level; reloaded on SIGHUP."""
+    """Lowest level of log records: `debug`, `info`, `warning` or `error`; reloaded on SIGHUP."""
     format: Literal["text", "json"] = "text"
-    """`json`: one object per line."""
+    """`text`, or `json` for one object per line."""
 
 
 class TelemetrySection(ConfigSection):
     """The section `telemetry`. Times in nanoseconds."""
 
     otlp_endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
-    """Collector for spans, metrics and logs over OTLP/gRPC. None: the OTEL_* variables apply."""
+    """Collector for traces, metrics and logs over OTLP/gRPC: `http://HOST:PORT`, or `https://` for TLS. None:
+    the OTEL_* variables.
+    """
     sample_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Fraction of the traces sampled that begin here; traces of callers follow the caller's decision.
-
-    None: OTEL_TRACES_SAMPLER, else all.
+    """Fraction of the traces that begin here which is exported, from 0 to 1; traces of callers follow the
+    caller's decision. None: OTEL_TRACES_SAMPLER, else all.
     """
     metrics_interval: PositiveDuration | None = None
-    """Interval of metric exports. None: OTEL_METRIC_EXPORT_INTERVAL, else one minute."""
+    """Interval of metric exports to the collector. None: OTEL_METRIC_EXPORT_INTERVAL, else one minute."""
     metrics_listen: Address | None = None
-    """Plaintext address of `/metrics` for Prometheus, without authentication. None: none."""
+    """HOST:PORT of the page `/metrics` for Prometheus, plaintext and without authentication. None: none."""
     include_workload_names: bool = False
     """Whether span events contain uids of pod groups."""
     logs: Annotated[Logs, BeforeValidator(parse_empty_section)] = Logs()

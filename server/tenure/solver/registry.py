@@ -90,6 +90,16 @@ DEFAULT_PLUGINS: Final = (
     "sg-nodelocalgreedy",
     "sg-multinodegang",
 )
+SAFETY_PLUGINS: Final[Mapping[str, str]] = {
+    "predicates": "pods start on nodes that their selectors, affinity or tolerations exclude",
+    "proportion": "limits and quotas of queues do not apply",
+    "priority": "pod groups start regardless of their priority",
+    "elastic": "elastic pod groups grow before gangs have their minimum",
+    "dynamicresources": "pods use resource claims of other queues",
+    "minruntime": "pod groups are evicted within the minimum runtime of their queue",
+    "topology": "pods start outside of the topology that their pod group requires",
+}
+"""Plugins that a profile omits only by intention, and what happens without each."""
 ALWAYS_ON: Final = ("preemptibility",)
 """Required plugins: safety does not depend on the configuration."""
 

@@ -10,8 +10,7 @@ from tenure.terms.durations import SECOND
 def load_arguments(tmp_path: Path, retention: str, arguments: str) -> Path:
     file = tmp_path / "tenure.yaml"
     file.write_text(
-        f"tiers: [{{plugins: [{{name: evictionbackoff, arguments: {{{arguments}}}}}]}}]\n"
-        f"options: {{evictionHistoryRetention: {retention}}}\n"
+        f"plugins: {{evictionbackoff: {{{arguments}}}}}\noptions: {{evictionHistoryRetention: {retention}}}\n"
     )
     return file
 

@@ -108,6 +108,9 @@ def kai(
         ) from None
     for setting in configuration.unsupported:
         typer.echo(f"not in {config_output}: {setting}", err=True)
+    if configuration.missing:
+        names = ", ".join(configuration.missing)
+        typer.echo(f"off in {config_output}, because KAI-Scheduler runs without: {names}", err=True)
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
     typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
     typer.echo(f"Decide on it: tenure decide {output} --config {config_output}")

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple, Protocol
 import yaml
 from tenure.server.installed import installed_registry
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
-from tenure.solver.registry import check_profile
+from tenure.solver.registry import SAFETY_PLUGINS, check_profile
 from tenure.terms.durations import format_duration
+
+_GENERATORS = ("sg-nodelocalgreedy", "sg-multinodegang")
+"""Versions of KAI without these plugins choose victims without a plugin; Tenure needs one for that."""
 
 
 class PluginOption(Protocol):
@@ -61,19 +64,22 @@ class ImportedProfile(NamedTuple):
 
     text: str
     unsupported: list[str]
+    missing: list[str]
+    """Plugins that safety needs and that the source does not list."""
 
 
 def import_profile(source: KaiSettings) -> ImportedProfile:
     """Actions, plugins and options in the format of `docs/reference/configuration.md`.
 
-    Settings that Tenure rejects are dropped and reported.
+    Settings that Tenure rejects are dropped and reported. Plugins that KAI runs without stay off.
     """
     document: dict[str, Any] = {}
     left_out: list[str] = []
     if source.config is not None:
         document = _known(source.config, left_out)
     document["options"] = _options(source.scheduler_params)
-    return ImportedProfile(yaml.safe_dump(document, sort_keys=False), left_out)
+    missing = document.get("allowMissingPlugins", [])
+    return ImportedProfile(yaml.safe_dump(document, sort_keys=False), left_out, missing)
 
 
 def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
@@ -97,7 +103,11 @@ def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
                     **({"arguments": arguments} if arguments else {}),
                 }
     if plugins:
+        if plugins.keys().isdisjoint(_GENERATORS):
+            plugins.update({name: {"name": name} for name in _GENERATORS})
         document["tiers"] = [{"plugins": list(plugins.values())}]
+        if missing := [name for name in SAFETY_PLUGINS if name not in plugins]:
+            document["allowMissingPlugins"] = missing
     return document
 
 

@@ -4,10 +4,9 @@
 keys are optional; defaults are those of the default profile.
 
     actions: "allocate, reclaim"
-    tiers:
-    - plugins:
-      - name: minruntime
-        arguments: {defaultReclaimMinRuntime: 10m}
+    plugins:
+      minruntime: {defaultReclaimMinRuntime: 10m}
+      numa: true
     options:
       stalenessGracePeriod: 2m
     server:
@@ -17,7 +16,7 @@ keys are optional; defaults are those of the default profile.
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 from tenure.process.configuration import (
     ConfigProblem,
     ConfigurationError,
@@ -36,6 +35,7 @@ from tenure.process.values import (
     parse_empty_section,
 )
 from tenure.server.installed import installed_registry
+from tenure.server.settings.plugins import Plugin, PluginChanges, PluginList, Tier, list_plugins
 from tenure.server.settings.server import (
     JwtIssuer,
     MaxRows,
@@ -44,7 +44,7 @@ from tenure.server.settings.server import (
     ServerLimits,
     ServerSection,
 )
-from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, Profile
 from tenure.solver.registry import check_profile, default_profile
 
 _DEFAULTS = CycleOptions()
@@ -63,47 +63,72 @@ def _speedups(value: object) -> object:
     return () if names == ["none"] else names
 
 
-class Plugin(ConfigSection):
-    """One plugin and its arguments, as text."""
-
-    name: str
-    arguments: Annotated[dict[str, str], BeforeValidator(parse_empty_section)] = {}
-
-
-class Tier(ConfigSection):
-    """A list of plugins. All tiers are concatenated; tier boundaries have no meaning."""
-
-    plugins: list[Plugin]
+def _speedups_text(value: tuple[str, ...]) -> str:
+    return "all" if value == SPEEDUPS else ", ".join(value) or "none"
 
 
 class OptionsSection(ConfigSection):
-    """Options of the cycle, described at `tenure.solver.plugin_api.profile.Options`."""
+    """Options of the cycle."""
 
     max_consolidation_victims: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_consolidation_victims
+    """Pod groups that one consolidation may relocate; 0 disables consolidation, -1 is unlimited."""
     allow_consolidating_reclaim: bool = _DEFAULTS.allow_consolidating_reclaim
+    """Whether a victim that is placed elsewhere does not count against its queue."""
     skip_similar_pod_groups: bool = _DEFAULTS.skip_similar_pod_groups
+    """Whether to skip a pod group if one of its queue with no larger request was just found unschedulable.
+    """
     allow_same_cycle_eviction: bool = _DEFAULTS.allow_same_cycle_eviction
+    """Whether a later action may evict what an earlier one placed in the same cycle."""
     staleness_grace_period: DurationOrNever = _DEFAULTS.staleness_grace_period
-    speedups: Annotated[tuple[str, ...], BeforeValidator(_speedups)] = _DEFAULTS.speedups
+    """How long a gang may run below its minimum; `never` disables its eviction."""
+    speedups: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_speedups),
+        PlainSerializer(_speedups_text, return_type=str, when_used="json"),
+    ] = _DEFAULTS.speedups
+    """Parts of the search that save time and change no decision: `all`, `none`, or names."""
     requeue_order: Literal["priority", "overrun"] = "priority"
+    """Which nominated pod group goes first: the lowest priority (`priority`) or the longest overrun
+    (`overrun`).
+    """
     requeue_strict: bool = _DEFAULTS.requeue_strict
+    """Whether a requeue must also meet the fairness rules of reclaim and preempt."""
     default_requeue_delay: Duration = _DEFAULTS.default_requeue_delay
+    """Cooldown: how long a pod group is not nominated again after a requeue, if neither it nor its queue sets
+    a delay. 0s is none.
+    """
     max_requeue_contenders: AtLeastOne = _DEFAULTS.max_requeue_contenders
+    """Contenders that are tried in place of one nominated pod group."""
     eviction_history_retention: Duration = _DEFAULTS.eviction_history_retention
+    """How long an eviction record is kept after its last event; at least `cooldown` and `maxBackoff`."""
     decision_group_timeout: PositiveDuration = _DEFAULTS.decision_group_timeout
+    """Time until a decision group and its reservations expire."""
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
+    """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
+    """Search budget for one action, in simulations."""
 
 
 class Configuration(ConfigSection):
     """The configuration file."""
 
     actions: Annotated[list[str], BeforeValidator(_names), Field(min_length=1)] | None = None
+    plugins: Annotated[PluginChanges, BeforeValidator(parse_empty_section)] | None = None
     tiers: Annotated[list[Tier], Field(min_length=1)] | None = None
+    allow_missing_plugins: Annotated[list[str], BeforeValidator(_names)] = []
     options: Annotated[OptionsSection, BeforeValidator(parse_empty_section)] = OptionsSection()
     server: Annotated[ServerSection, BeforeValidator(parse_empty_section)] = ServerSection()
     records: Annotated[RecordSettings, BeforeValidator(parse_empty_section)] = RecordSettings()
     telemetry: Annotated[TelemetrySection, BeforeValidator(parse_empty_section)] = TelemetrySection()
+
+    def list_plugins(self) -> PluginList:
+        """Plugins of the profile."""
+        return list_plugins(self.tiers, self.plugins, self.allow_missing_plugins)
+
+    def profile(self, plugins: PluginList) -> Profile:
+        """The profile with these plugins."""
+        actions = default_profile().actions if self.actions is None else tuple(self.actions)
+        return Profile(actions, plugins.plugins, CycleOptions(**self.options.model_dump()))
 
 
 _SECTIONS: Final[Sections] = {
@@ -138,9 +163,10 @@ def load_settings(file: Path | None) -> Settings:
     """
     if file is None:
         return Settings(default_profile())
-    configuration = _validated(file, read_document(file))
-    profile = _profile(configuration)
-    problems = _profile_problems(configuration, profile)
+    configuration = read_configuration(file)
+    plugins = configuration.list_plugins()
+    profile = configuration.profile(plugins)
+    problems = _profile_problems(profile, plugins)
     if problems:
         raise ConfigurationError(str(file), problems)
     server = configuration.server
@@ -149,7 +175,9 @@ def load_settings(file: Path | None) -> Settings:
     )
 
 
-def _validated(file: Path, document: object) -> Configuration:
+def read_configuration(file: Path) -> Configuration:
+    """The sections of a file. Raises ConfigurationError; the profile is not checked."""
+    document = read_document(file)
     if not isinstance(document, dict | None):
         raise ConfigurationError(
             str(file), [ConfigProblem("", "must be a mapping with keys such as `actions`")]
@@ -160,38 +188,7 @@ def _validated(file: Path, document: object) -> Configuration:
         raise ConfigurationError(str(file), find_problems(error, _SECTIONS)) from None
 
 
-def _profile(configuration: Configuration) -> Profile:
-    default = default_profile()
-    actions, tiers = configuration.actions, configuration.tiers
-    return Profile(
-        actions=default.actions if actions is None else tuple(actions),
-        plugins=default.plugins
-        if tiers is None
-        else tuple(PluginConfig(p.name, dict(p.arguments)) for tier in tiers for p in tier.plugins),
-        options=CycleOptions(**configuration.options.model_dump()),
-    )
-
-
-def _profile_problems(configuration: Configuration, profile: Profile) -> list[ConfigProblem]:
-    """Errors that the solver reports for the profile, with paths in the file."""
-    tiers = configuration.tiers or []
-    paths = [f"tiers[{t}].plugins[{p}]" for t, tier in enumerate(tiers) for p in range(len(tier.plugins))]
-    problems = [
-        ConfigProblem(_in_file(path, paths), text)
-        for path, text in check_profile(profile, installed_registry())
-    ]
-    first = {plugin.name: at for at, plugin in reversed(list(enumerate(profile.plugins)))}
-    for path, plugin in zip(paths, profile.plugins, strict=False):
-        if (earlier := paths[first[plugin.name]]) != path:
-            problems.append(
-                ConfigProblem(f"{path}.name", f"plugin {plugin.name} is already listed at {earlier}")
-            )
-    return problems
-
-
-def _in_file(path: str, plugin_paths: list[str]) -> str:
-    """Path in the file for a path in the profile, whose plugins are one list (`plugins[3].name`)."""
-    if not path.startswith("plugins["):
-        return path
-    position, _, rest = path.removeprefix("plugins[").partition("]")
-    return f"{plugin_paths[int(position)]}{rest}"
+def _profile_problems(profile: Profile, plugins: PluginList) -> list[ConfigProblem]:
+    """Errors of the profile, with paths in the file."""
+    found = check_profile(profile, installed_registry())
+    return [*(ConfigProblem(plugins.path_in_file(path), text) for path, text in found), *plugins.problems]

@@ -66,6 +66,7 @@ class ServerLimits(ConfigSection):
     max_chunk_mib: Annotated[int, Field(ge=1, le=1024)] = 1
     """Largest chunk of PutSnapshot, in MiB."""
     max_rows: Annotated[MaxRows, BeforeValidator(parse_empty_section)] = DEFAULT_ROWS
+    """Maximum number of rows of a request and of a pushed state, by list. Excess is RESOURCE_EXHAUSTED."""
     max_name_length: AtLeastOne = 253
     """Maximum length of a name or uid, in characters. Excess is INVALID_ARGUMENT."""
     max_text_length: AtLeastOne = 4_096
@@ -73,7 +74,9 @@ class ServerLimits(ConfigSection):
     max_states: AtLeastOne = 32
     """Maximum number of cached states; the least recently used is dropped first."""
     max_state_mib: AtLeastOne = 1_024
-    """Maximum memory of all cached states, in MiB; the least recently used rests or is dropped first."""
+    """Maximum memory of all cached states, in MiB, at most half of `maxMemoryMib`; the least recently used
+    rests or is dropped first.
+    """
     max_memory_mib: AtLeastOne | None = None
     """Memory that the process may use, in MiB. None: the limit of the container, else of the machine."""
     state_idle_timeout: PositiveDuration = 3_600 * SECOND
@@ -85,7 +88,7 @@ class ServerLimits(ConfigSection):
     solver_host: Literal["thread", "process"] = "thread"
     """Where cycles run: in a thread of the server, or in a supervised process."""
     max_queued_calls: AtLeastOne = 16
-    """Maximum number of queued calls. Excess is RESOURCE_EXHAUSTED, which callers may retry."""
+    """Maximum number of calls that wait for a cycle. Excess is RESOURCE_EXHAUSTED; callers may retry."""
     max_streams: AtLeastOne = 64
     """Maximum number of open streams. Excess is RESOURCE_EXHAUSTED, which callers may retry."""
     stream_idle_timeout: PositiveDuration = 300 * SECOND
@@ -138,7 +141,7 @@ class Security(ConfigSection):
     """Authentication, authorization and encryption. Files are reloaded when they change."""
 
     tls_cert: Path | None = None
-    """PEM file with the server's certificate chain. Enables TLS, together with `tls_key`."""
+    """PEM file with the server's certificate chain. Enables TLS, together with `tlsKey`."""
     tls_key: Path | None = None
     """PEM file with the private key, without a passphrase."""
     tls_client_ca: Path | None = None
@@ -154,7 +157,7 @@ class Security(ConfigSection):
     allow_unsafe_files: bool = False
     """Whether files of keys, tokens and rules may be writable by other users, and private keys readable."""
     health_listen: Address | None = None
-    """Additional plaintext address without authentication that serves health only. None: none."""
+    """Additional HOST:PORT, in plaintext and without authentication, that serves health only. None: none."""
 
     def with_overrides(self, other: "Security") -> "Security":
         """Use the files that `other` sets, else the own ones."""

@@ -1,5 +1,5 @@
-"""Requeue: pod groups past their expected runtime are evicted for one of higher priority (semantics section
-12).
+"""Requeue: pod groups past their expected runtime are evicted for a contender of higher priority
+(semantics section 12).
 
 for each nominated pod group, the lowest priority first, then the longest overrun
     for each pending pod group of higher priority, in queue order: a contender

@@ -37,7 +37,10 @@ _EXPECTED: Final = Derived(_find, _update, set[int].copy)
 
 
 class ExpectedRuntime(RequeueNominator):
-    """A nominator. It ignores minimum runtimes: the action calls the guards (semantics R12.33)."""
+    """Nominates pod groups past their expected runtime.
+
+    It ignores minimum runtimes: the action calls the guards (semantics R12.33).
+    """
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context

@@ -11,7 +11,10 @@ from tenure.solver.plugin_api.traits import Traits
 
 
 class NodeLocalGreedy(ScenarioGenerator):
-    """For every node of the last accumulated victim: the accumulated victims with tasks there."""
+    """Proposes victims on one node.
+
+    For every node of the last accumulated victim: the accumulated victims with tasks there.
+    """
 
     TRAITS: ClassVar = Traits(first_scenario_is_first_victim=True)
 
@@ -38,7 +41,7 @@ class NodeLocalGreedy(ScenarioGenerator):
 
 
 class MultiNodeGang(ScenarioGenerator):
-    """Accumulated victims of a growing set of nodes, nodes with the smallest capacity first."""
+    """Proposes victims on a growing set of nodes, nodes with the smallest capacity first."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass

@@ -48,7 +48,7 @@ class Elastic(PodGroupOrder):
 
 
 class MinimumFirstSubGroups(SubGroupOrder):
-    """Members below their threshold first, then members with the smallest part of it (semantics R3.12)."""
+    """Subgroups below their threshold first, then members with the smallest part of it (semantics R3.12)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
@@ -63,7 +63,7 @@ class MinimumFirstSubGroups(SubGroupOrder):
 
 
 class TaskPriority(TaskOrder):
-    """Tasks with a task priority first, higher priorities first (semantics R3.11)."""
+    """Pods with a priority of their own first, higher priorities first (semantics R3.11)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._tasks = context.cluster.tasks
@@ -75,7 +75,7 @@ class TaskPriority(TaskOrder):
 
 
 class LeaderFirst(TaskOrder):
-    """The launcher or head of a distributed job first (Kubeflow and Ray; semantics R3.11)."""
+    """The launcher or head of a distributed job first (semantics R3.11)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._tasks = context.cluster.tasks

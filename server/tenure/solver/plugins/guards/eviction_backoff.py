@@ -21,7 +21,7 @@ from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "evictionbackoff"
-_DURATIONS: Final = {"cooldown": "5m", "backoff": "1m", "maxBackoff": "1h"}
+_DURATIONS: Final[Mapping[str, str]] = {"cooldown": "5m", "backoff": "1m", "maxBackoff": "1h"}
 """Arguments and their defaults."""
 
 
@@ -47,9 +47,13 @@ class _Protection(NamedTuple):
 
 
 class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter):
-    """A guard. Evictions of a cycle count in that cycle. Times in the future prolong the protection."""
+    """Protects pod groups from eviction thrash.
+
+    Evictions of a cycle count in that cycle. Times in the future prolong the protection.
+    """
 
     ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": action_names}
+    DEFAULTS: ClassVar[Mapping[str, str]] = _DURATIONS
     TRAITS: ClassVar = Traits(verdicts=SameFor.KEY, expiry=Expiry.CHECK, protections_only_end=True)
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:

@@ -39,7 +39,9 @@ class ResolvedMinRuntime(NamedTuple):
 
 
 class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
-    """A guard. Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
+    """Protects pod groups that have not reached the minimum runtime of their queue.
+
+    Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
 
     The preempt value applies within a leaf queue, the reclaim value between leaf queues, for every action
     (semantics R12.49 for requeue).
@@ -50,6 +52,11 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         "defaultReclaimMinRuntime": parse_duration,
         "reclaimResolveMethod": method,
         "actions": action_names,
+    }
+    DEFAULTS: ClassVar[Mapping[str, str]] = {
+        "defaultPreemptMinRuntime": "0s",
+        "defaultReclaimMinRuntime": "0s",
+        "reclaimResolveMethod": LCA,
     }
     TRAITS: ClassVar = Traits(verdicts=SameFor.QUEUE, expiry=Expiry.CHECK, protections_only_end=True)
 
@@ -63,11 +70,12 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
         self._leaves: list[int] = []
+        chosen = {**self.DEFAULTS, **arguments}
         self._resolver = Resolver(
             self._queues,
-            parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
-            parse_duration(arguments.get("defaultReclaimMinRuntime", "0s")),
-            arguments.get("reclaimResolveMethod", LCA),
+            parse_duration(chosen["defaultPreemptMinRuntime"]),
+            parse_duration(chosen["defaultReclaimMinRuntime"]),
+            chosen["reclaimResolveMethod"],
         )
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:

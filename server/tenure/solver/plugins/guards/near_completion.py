@@ -23,12 +23,15 @@ DEFAULT_WINDOW: Final = "10m"
 
 
 class NearCompletion(Guard, GuardExpiry, ProtectionReporter):
-    """A guard. From its expected end on, a pod group is no longer protected, however long it still runs.
+    """Protects pod groups that are close to their expected end.
+
+    From its expected end on, a pod group is no longer protected, however long it still runs.
 
     The beginning of a protection needs no wake time, because it makes nothing possible.
     """
 
     ARGUMENTS: ClassVar[Parsers] = {"window": parse_duration, "actions": action_names}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"window": DEFAULT_WINDOW}
     TRAITS: ClassVar = Traits(verdicts=SameFor.ANY, expiry=Expiry.CHECK)
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ NAME: Final = "preemptibility"
 
 
 class PreemptibilityGuard(Guard, ProtectionReporter):
-    """A guard that is part of every profile."""
+    """Protects non-preemptible pod groups, and the core of semi-preemptible ones. Part of every profile."""
 
     TRAITS: ClassVar = Traits(verdicts=SameFor.ANY, expiry=Expiry.NEVER, protections_only_end=True)
 

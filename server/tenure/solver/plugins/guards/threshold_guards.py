@@ -54,7 +54,7 @@ class ThresholdGuard(Guard, ProtectionReporter):
 
 
 EVICTION_LIMIT: Final = "evictionlimit"
-DEFAULT_EVICTION_LIMIT: Final = 3
+DEFAULT_EVICTION_LIMIT: Final = "3"
 
 
 def eviction_limit(text: str) -> int:
@@ -66,14 +66,18 @@ def eviction_limit(text: str) -> int:
 
 
 class EvictionLimit(ThresholdGuard):
-    """Protects after a number of evictions. Each cycle that evicts or relocates pods of it counts once."""
+    """Protects pod groups that reached a number of evictions.
+
+    Each cycle that evicts or relocates pods of it counts once.
+    """
 
     ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": action_names}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"maxEvictions": DEFAULT_EVICTION_LIMIT}
     TRAITS: ClassVar = _TRAITS
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         super().__init__(context, arguments, EVICTION_LIMIT, "maxEvictions", ReasonCode.EVICTION_LIMIT)
-        self._limit = eviction_limit(arguments.get("maxEvictions", str(DEFAULT_EVICTION_LIMIT)))
+        self._limit = eviction_limit(arguments.get("maxEvictions", DEFAULT_EVICTION_LIMIT))
 
     def reached(self, group: PodGroup) -> str:
         """By the eviction count."""
@@ -94,9 +98,13 @@ def wait_limit(text: str) -> int:
 
 
 class WaitLimit(ThresholdGuard):
-    """Protects after long waits: the time between evictions of the whole pod group and its next starts."""
+    """Protects pod groups that reached a total time waited after evictions.
+
+    Waits are the times between evictions of the whole pod group and its next starts.
+    """
 
     ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": action_names}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"maxWait": DEFAULT_WAIT_LIMIT}
     TRAITS: ClassVar = _TRAITS
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:

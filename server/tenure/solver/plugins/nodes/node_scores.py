@@ -25,16 +25,17 @@ def strategy(text: str) -> str:
 
 
 class NodePlacement(NodeScore):
-    """Prefers full nodes (binpack) or empty ones (spread), for GPUs and CPU separately."""
+    """Prefers full nodes (`binpack`) or empty ones (`spread`), for GPUs and CPU separately."""
 
     ARGUMENTS: ClassVar[Parsers] = {"gpu": strategy, "cpu": strategy}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"gpu": "binpack", "cpu": "binpack"}
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._tasks = context.cluster.tasks
         self._nodes = context.cluster.nodes
         self._ledger = context.ledger
-        self._gpu = arguments.get("gpu", "binpack")
-        self._cpu = arguments.get("cpu", "binpack")
+        self._gpu = arguments.get("gpu", self.DEFAULTS["gpu"])
+        self._cpu = arguments.get("cpu", self.DEFAULTS["cpu"])
         is_binpack = self._gpu == self._cpu == "binpack"
         self.TRAITS: Final = Traits(ranks_by=Ranking.BIN_PACKING) if is_binpack else SAFE
 
@@ -66,7 +67,7 @@ def _spread(free: Sequence[int], offers: Sequence[int]) -> list[float]:
 
 
 class NodeAvailability(NodeScore):
-    """Nodes where the task can start now (semantics R3.54)."""
+    """Prefers nodes on which the pod can start now (semantics R3.54)."""
 
     TRAITS: ClassVar = Traits(ranks_by=Ranking.AVAILABILITY)
 
@@ -81,7 +82,7 @@ class NodeAvailability(NodeScore):
 
 
 class ResourceType(NodeScore):
-    """CPU-only tasks on CPU-only nodes (semantics R3.53)."""
+    """Prefers CPU-only nodes for CPU-only pods (semantics R3.53)."""
 
     TRAITS: ClassVar = Traits(ranks_by=Ranking.RESOURCE_TYPE)
 
@@ -97,7 +98,7 @@ class ResourceType(NodeScore):
 
 
 class GpuSharingOrder(NodeScore):
-    """Nodes where the request fits a device in shared use (semantics R3.55).
+    """Prefers nodes with a shared GPU that fits (semantics R3.55).
 
     A CPU-only task requests no GPU memory, so it fits on any node with a shared device.
     """
@@ -122,7 +123,7 @@ class GpuSharingOrder(NodeScore):
 
 
 class NominatedNode(NodeScore, ScoreConcerns):
-    """The node a task was nominated to earlier (semantics R3.57)."""
+    """Prefers the nominated node (semantics R3.57)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._tasks = context.cluster.tasks

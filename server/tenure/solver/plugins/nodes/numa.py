@@ -140,7 +140,7 @@ BEST: Final = 100.0
 
 
 class Numa(MoveListener, NumaZoneSelector, NodeScore, ScoreConcerns):
-    """Excludes nodes that would reject a task, and prefers few zones. Not in the default profile."""
+    """Excludes nodes whose NUMA zones cannot hold the pod, and prefers few zones. Off by default."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._tasks = context.cluster.tasks

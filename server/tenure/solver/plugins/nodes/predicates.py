@@ -16,7 +16,10 @@ from tenure.terms.reasons import ReasonCode
 
 
 def make_predicates(context: PluginContext, arguments: Mapping[str, str]) -> NodeFilter:
-    """The node filter; with pod affinity terms in the cluster, a placement filter, too."""
+    """Node selectors, node and pod affinity, taints, readiness, and kinds of GPUs.
+
+    Without pod affinity terms in the cluster, the filter of nodes is sufficient.
+    """
     return AffinityPredicates(context) if has_terms(context.cluster) else Predicates()
 
 
@@ -80,7 +83,7 @@ class AffinityPredicates(Predicates, PlacementFilter, MoveListener):
 
 
 class DynamicResources(TaskPreFilter):
-    """Blocks pods whose device claims are for another queue, or have the most consumers (R9.41)."""
+    """Blocks pods whose resource claims are for another queue, or have the most consumers (R9.41)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._cluster = context.cluster

@@ -17,7 +17,7 @@ PREFERRED: Final = 100_000.0
 
 
 class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
-    """Proposes domains: the narrowest level first, full domains first (semantics R9.21-R9.31)."""
+    """Applies topology constraints: the narrowest level first, full domains first (semantics R9.21-R9.31)."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._cluster = context.cluster

@@ -102,9 +102,10 @@ class Proportion(
     points.MoveListener,
     points.QueueReporter,
 ):
-    """Fair share by queue: order, gates, victims, and fairness of reclaim."""
+    """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
     ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1"}
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context
@@ -114,8 +115,9 @@ class Proportion(
         self._cores = CoreUsage(context, self._usage)
         self._chunks = VictimChunks(context)
         self._total = context.derived(_TOTAL)
-        k = float(arguments.get("kValue", "1"))
-        self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
+        chosen = {**self.DEFAULTS, **arguments}
+        k = float(chosen["kValue"])
+        self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)

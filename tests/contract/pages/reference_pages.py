@@ -1,4 +1,6 @@
-"""The check `reference-pages`: docs/reference/cli.md and api.md are generated from --help and the protos."""
+"""The check `reference-pages`: docs/reference/cli.md and api.md, and the tables of configuration.md, are
+generated from --help, the protos and the settings.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,9 +12,10 @@ from tenure.cli.main import app
 from typer.testing import CliRunner
 
 from tests.checks import Counts
+from tests.contract.pages.configuration_page import render_configuration
 from tests.contract.proto_comments import Declaration, Member, all_declarations
 
-FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
+FOLDER: Final = Path(__file__).parents[3] / "docs" / "reference"
 _WIDTH: Final = 100
 _UPDATE: Final = "python -m tests reference-pages --update"
 _NOTE: Final = f"<!-- generated: do not edit; {_UPDATE} writes this page -->\n"
@@ -60,7 +63,11 @@ def render_api() -> str:
     return "\n".join((*parts, _API_END))
 
 
-PAGES: Final[Mapping[str, Callable[[], str]]] = {"cli.md": render_cli, "api.md": render_api}
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "cli.md": render_cli,
+    "api.md": render_api,
+    "configuration.md": render_configuration,
+}
 
 
 def main(update: Annotated[bool, typer.Option("--update", help="Write the pages first")] = False) -> Counts:

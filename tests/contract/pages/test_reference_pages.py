@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tenure.v1 import decision_service_pb2, snapshot_pb2
 
+from tests.contract.pages.reference_pages import FOLDER, PAGES
 from tests.contract.proto_comments import all_declarations, parse
-from tests.contract.reference_pages import FOLDER, PAGES
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,0 +1,71 @@
+"""Docstrings of plugins, actions and settings, read from the source, because compiled classes have none."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+_ROOT: Final = Path(__file__).parents[3]
+_SOURCES: Final = ("server", "client", "protos")
+_REFERENCES: Final = re.compile(
+    r"\s*\((?:semantics )?(?:section )?(?:R?\d[\d.]*|R[\d.]+)(?:[-, ]+R?[\d.]+)*\)"
+)
+"""References to rules, such as `(semantics R3.9)`."""
+
+
+def plugin_description(factory: Any) -> str:
+    """The first sentence about a plugin, without references to rules."""
+    module = _module(factory.__module__)
+    (found,) = (
+        node
+        for node in module.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == factory.__name__
+    )
+    return _first_sentence(ast.get_docstring(found) or "")
+
+
+def action_description(name: str) -> str:
+    """What an action does, from the first sentence of the module that defines it."""
+    for file in sorted((_ROOT / "server/tenure/solver/actions").glob("*.py")):
+        module = ast.parse(file.read_text())
+        if name in _action_names(module):
+            effect = _first_sentence(ast.get_docstring(module) or "").partition(": ")[2]
+            return effect[:1].upper() + effect[1:]
+    raise LookupError(name)
+
+
+def field_descriptions(section: type) -> dict[str, str]:
+    """Descriptions of the fields of a class, by name."""
+    (found,) = (
+        node
+        for node in _module(section.__module__).body
+        if isinstance(node, ast.ClassDef) and node.name == section.__name__
+    )
+    descriptions = {}
+    for field, text in zip(found.body, found.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            is_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+            descriptions[field.target.id] = _prose(str(text.value.value)) if is_text else ""  # type: ignore[attr-defined]
+    return descriptions
+
+
+def _module(name: str) -> ast.Module:
+    (file,) = (
+        file for source in _SOURCES if (file := _ROOT / source / f"{name.replace('.', '/')}.py").exists()
+    )
+    return ast.parse(file.read_text())
+
+
+def _action_names(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Action":
+            yield ast.literal_eval(node.args[0])
+
+
+def _first_sentence(text: str) -> str:
+    return _prose(text).partition(". ")[0].removesuffix(".")
+
+
+def _prose(text: str) -> str:
+    return _REFERENCES.sub("", " ".join(text.split()))
