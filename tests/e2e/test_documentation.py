@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tenure.cli.configuration.verdict import check_file
 from tenure.cli.demo import server_process
 from tenure.server.settings import load_settings
+from tenure.server.settings.configuration import Configuration
 
 from tests.e2e.command import ROOT, SAMPLE, run_command
 
@@ -42,6 +44,33 @@ def test_readme_commands_run_the_demo_and_the_tests() -> None:
     commands = re.findall(r"^make (\w+)", example("README.md", "sh"), re.MULTILINE)
     assert commands == ["demo", "test"]
     assert re.search(r"tenure demo\n(.*\n)*.*pytest", run_command("make", "--dry-run", *commands).stdout)
+
+
+SERVER_KEYS = {str(field.alias) for field in Configuration.model_fields.values()}
+CONFIGURATIONS = [
+    "docs/operate/monitoring.md",
+    "docs/operate/security.md",
+    "docs/reference/configuration.md",
+    "docs/reference/guards.md",
+    "docs/reference/metrics.md",
+]
+"""Pages with configurations of the server. The page about guards of other packages has a test of its own."""
+
+
+def configurations(page: Path) -> list[str]:
+    """Return the YAML blocks of a page that are configurations of the server."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [block for block in blocks if set(re.findall(r"^(\w+):", block, re.MULTILINE)) <= SERVER_KEYS]
+
+
+def test_every_configuration_in_the_documentation_is_valid(tmp_path: Path) -> None:
+    pages = {str(page.relative_to(ROOT)): configurations(page) for page in PAGES}
+    assert [name for name in sorted(pages) if pages[name]] == ["docs/extend/guards.md", *CONFIGURATIONS]
+    for name in CONFIGURATIONS:
+        for number, text in enumerate(pages[name]):
+            file = tmp_path / f"{number}.yaml"
+            file.write_text(text)
+            assert (name, check_file(file).errors) == (name, ())
 
 
 def test_the_example_configuration_is_accepted(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Documents contain only mappings, lists and text: `on` stays "on" and `1e3` stays
 section interprets them. Duplicate keys are rejected.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -69,6 +69,41 @@ def read_document(file: Path) -> object:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         fault = str(error).partition("\n")[0]
         raise ConfigurationError(str(file), [ConfigProblem("", f"is not YAML: {fault}")]) from None
+
+
+class KeyLines:
+    """Lines of the keys of a file that `read_document` can read."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Without a file no key has a line."""
+        self._root = None if file is None else yaml.compose(file.read_bytes(), Loader=_Loader)
+
+    def line(self, path: Sequence[str | int]) -> int | None:
+        """Line of a key or list item, from 1; None if the file does not contain it."""
+        found = self._lines(path)
+        return found[-1] if path and len(found) == len(path) else None
+
+    def nearest_line(self, path: Sequence[str | int]) -> int | None:
+        """Line of a key or list item, else of the innermost section around it."""
+        found = self._lines(path)
+        return found[-1] if found else None
+
+    def _lines(self, path: Sequence[str | int]) -> list[int]:
+        """Lines of the steps of a path, up to the first one that the file does not contain."""
+        found: list[int] = []
+        node = self._root
+        for step in path:
+            if isinstance(node, yaml.MappingNode):
+                pairs = [(key, value) for key, value in node.value if key.value == str(step)]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                pairs = [(node.value[step], node.value[step])]
+            else:
+                break
+            if not pairs:
+                break
+            key, node = pairs[0]
+            found.append(key.start_mark.line + 1)
+        return found
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError) -> ConfigProblem:

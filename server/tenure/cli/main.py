@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 from tenure.cli.audit import audit_app
+from tenure.cli.configuration.commands import config_app
 from tenure.cli.decide import decide
 from tenure.cli.demo import demo
 from tenure.cli.exit_codes import report_errors
@@ -27,8 +28,9 @@ often saves a quarter of the time.
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",
-    epilog="Exit status: 0 done; 1 manifests need attention (migrate), decisions differ (replay) or lines "
-    "were changed (audit verify); 2 invalid command line or input; 3 the server failed.",
+    epilog="Exit status: 0 done; 1 manifests need attention (migrate), decisions differ (replay), lines were "
+    "changed (audit verify) or a configuration is invalid (config check); 2 invalid command line or input; "
+    "3 the server failed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,6 +66,7 @@ app.command()(redact)
 app.command()(migrate)
 app.add_typer(import_app, name="import")
 app.add_typer(audit_app, name="audit")
+app.add_typer(config_app, name="config")
 for _entry in sorted(entry_points(group="tenure.commands"), key=lambda entry: entry.name):
     app.command(_entry.name)(_entry.load())
 

@@ -1,0 +1,1 @@
+"""The commands `tenure config show` and `tenure config check`."""
