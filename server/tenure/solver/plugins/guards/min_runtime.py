@@ -70,7 +70,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
         self._leaves: list[int] = []
-        chosen = {**self.DEFAULTS, **arguments}
+        chosen = {**MinRuntime.DEFAULTS, **arguments}
         self._resolver = Resolver(
             self._queues,
             parse_duration(chosen["defaultPreemptMinRuntime"]),

@@ -34,8 +34,8 @@ class NodePlacement(NodeScore):
         self._tasks = context.cluster.tasks
         self._nodes = context.cluster.nodes
         self._ledger = context.ledger
-        self._gpu = arguments.get("gpu", self.DEFAULTS["gpu"])
-        self._cpu = arguments.get("cpu", self.DEFAULTS["cpu"])
+        self._gpu = arguments.get("gpu", NodePlacement.DEFAULTS["gpu"])
+        self._cpu = arguments.get("cpu", NodePlacement.DEFAULTS["cpu"])
         is_binpack = self._gpu == self._cpu == "binpack"
         self.TRAITS: Final = Traits(ranks_by=Ranking.BIN_PACKING) if is_binpack else SAFE
 

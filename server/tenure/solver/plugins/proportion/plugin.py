@@ -115,7 +115,7 @@ class Proportion(
         self._cores = CoreUsage(context, self._usage)
         self._chunks = VictimChunks(context)
         self._total = context.derived(_TOTAL)
-        chosen = {**self.DEFAULTS, **arguments}
+        chosen = {**Proportion.DEFAULTS, **arguments}
         k = float(chosen["kValue"])
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
