@@ -54,7 +54,11 @@ def test_each_node_pool_has_its_own_lease(pool: str, name: str | None, lease: st
     [
         ("adapter:\n  server: s:1\n", "adapter.clusterId: is missing; set it here or as --cluster-id"),
         ("adapter:\n  clusterId: c\n  servr: s\n", "adapter.servr: unknown key; did you mean server?"),
-        ("adapter:\n  clusterId: c\n  leaseDuration: 15\n", "adapter.leaseDuration: must be a duration"),
+        ("adapter:\n  clusterId: c\n  leaseDuration: 15\n", "adapter.leaseDuration: '15' is not a duration"),
+        (
+            "adapter:\n  clusterId: c\n  leaseDuration: -15s\n",
+            "adapter.leaseDuration: '-15s' is not a duration of zero or more: write it like 30s, 1h30m or 2d",
+        ),
         ("adapter:\n  clusterId: c\n  leaseDuration: 1s\n", "adapter.leaseDuration: must be at least 3s"),
         ("adapter:\n  clusterId: c\n  evictionMode: kill\n", "adapter.evictionMode: "),
         ("adapter:\n  clusterId: c\n  namespace: A\n", "adapter.namespace: must be at most 52 lower-case"),

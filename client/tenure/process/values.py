@@ -21,14 +21,15 @@ def parse_empty_section(value: object) -> object:
     return {} if value == "" else value
 
 
-def _duration(value: object) -> int:
+def duration_value(value: object) -> int:
+    """Nanoseconds of a duration in a document. Raises ValueError."""
     if not isinstance(value, str):
         raise ValueError("must be a duration such as 30s, 1h30m or 2d")
     return parse_duration(value)
 
 
 def _duration_or_never(value: object) -> int:
-    return -1 if value == "never" else _duration(value)
+    return -1 if value == "never" else duration_value(value)
 
 
 def _duration_text(value: int) -> str:
@@ -54,11 +55,11 @@ def _longer_than_zero(value: int) -> int:
 
 Address = Annotated[str, AfterValidator(_address)]
 AtLeastOne = Annotated[int, Field(ge=1)]
-Duration = Annotated[int, BeforeValidator(_duration), _AS_TEXT]
+Duration = Annotated[int, BeforeValidator(duration_value), _AS_TEXT]
 """Nanoseconds."""
 DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never), _AS_TEXT]
 """Nanoseconds; -1 means never."""
-PositiveDuration = Annotated[int, BeforeValidator(_duration), AfterValidator(_longer_than_zero), _AS_TEXT]
+PositiveDuration = Annotated[int, BeforeValidator(duration_value), AfterValidator(_longer_than_zero), _AS_TEXT]
 """Nanoseconds, positive."""
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from tenure.terms.durations import MAX_DURATION, SECOND
+
 
 class LimitExceeded(ValueError):
     """A request, or a state, has more rows or entries than the server accepts. Names the field and the limit.
@@ -91,7 +93,7 @@ MAX_ANNOTATION: Final = 4_096
 MAX_TIME_SECONDS: Final = 2**63 // 10**9 - 1
 """Maximum distance of a time from 1970 in seconds: years 1677 to 2262, nanoseconds in 64 bits."""
 
-MAX_DURATION_SECONDS: Final = 100 * 365 * 86_400
+MAX_DURATION_SECONDS: Final = MAX_DURATION // SECOND
 """Maximum duration in seconds: 100 years."""
 
 MAX_COUNT: Final = 2**30

@@ -13,9 +13,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import duration, time
 from tenure.solver.model.requeue import NO_TERMS, ParsedValue, RequeueSettings
 from tenure.solver.model.workload_parts import Preemptibility
-from tenure.terms.durations import SECOND, parse_duration
+from tenure.terms.durations import parse_signed_duration
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION, MAX_DURATION_SECONDS
+from tenure.wire.limits import MAX_ANNOTATION
 from tenure.wire.violations import ViolationCollector, quote_name
 
 PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
@@ -48,7 +48,7 @@ def is_readable(key: str, text: str) -> bool:
     if key == REQUEUE_NOT_BEFORE:
         return not _moment(text.strip()).problem
     try:
-        parse_duration(_short(text.strip()))
+        parse_signed_duration(text.strip())
     except ValueError:
         return False
     return True
@@ -85,15 +85,10 @@ def _typed(i: int, span: Duration, findings: ViolationCollector, field: str) -> 
 
 
 def _text(notes: Mapping[str, str], key: str) -> ParsedValue:
-    text = notes[key].strip()
     try:
-        value = parse_duration(_short(text))
-    except ValueError:
-        problem = f"{quote_name(text)} is not a duration: write it like 30s, 1h30m or 2d"
-        return ParsedValue(problem=f"annotation {key}: {problem}")
-    if value > MAX_DURATION_SECONDS * SECOND:
-        return ParsedValue(problem=f"annotation {key}: is longer than a hundred years")
-    return ParsedValue(value)
+        return ParsedValue(parse_signed_duration(notes[key].strip()))
+    except ValueError as error:
+        return ParsedValue(problem=f"annotation {key}: {error}")
 
 
 def _not_before(i: int, message: pb.PodGroup, findings: ViolationCollector) -> ParsedValue:

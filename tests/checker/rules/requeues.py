@@ -16,8 +16,20 @@ from tests.checker.snapshot_index import SnapshotIndex
 
 ACTION: Final = "requeue"
 ANNOTATION: Final = "kai.scheduler/expected-runtime"
-UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-"""Seconds per unit; finer units do not occur here."""
+UNITS: Final = {
+    "w": 604_800,
+    "d": 86_400,
+    "h": 3_600,
+    "m": 60,
+    "s": 1,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "\u00b5s": 1e-6,
+    "\u03bcs": 1e-6,
+    "ns": 1e-9,
+}
+"""Seconds per unit."""
+NUMBER: Final = r"\d+\.?\d*|\.\d+"
 
 
 def requeue_violations(world: SnapshotIndex) -> Iterator[str]:
@@ -101,6 +113,7 @@ def expected_runtime_s(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> fl
 
 
 def _seconds(text: str) -> float:
-    if not re.fullmatch(r"(\d+(\.\d+)?[wdhms])+", text):
+    units = "|".join(sorted(UNITS, key=len, reverse=True))
+    if not re.fullmatch(rf"\+?((?:{NUMBER})({units}))+", text):
         return 0
-    return sum(float(amount) * UNITS[unit] for amount, unit in re.findall(r"([\d.]+)([wdhms])", text))
+    return sum(float(amount) * UNITS[unit] for amount, unit in re.findall(rf"({NUMBER})({units})", text))

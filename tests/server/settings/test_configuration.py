@@ -122,6 +122,22 @@ def test_every_option_of_a_cycle_can_be_configured() -> None:
     assert list(OptionsSection.model_fields) == [field.name for field in fields(CycleOptions)]
 
 
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    {
+        ".5h": 1800 * SECOND,
+        "+1h": 3600 * SECOND,
+        "1.h": 3600 * SECOND,
+        "5\u00b5s": 5000,
+        "5\u03bcs": 5000,
+        "1d12h": 129_600 * SECOND,
+    }.items(),
+)
+def test_duration_is_written_as_in_go_or_with_days(file: Path, text: str, nanoseconds: int) -> None:
+    file.write_text(f"options: {{stalenessGracePeriod: {text}}}")
+    assert load_settings(file).profile.options.staleness_grace_period == nanoseconds
+
+
 def test_staleness_grace_can_be_unlimited(file: Path) -> None:
     file.write_text("options: {stalenessGracePeriod: never}")
     assert load_settings(file).profile.options.staleness_grace_period == -1
@@ -148,7 +164,7 @@ FAULTS = {
         "options.stalenessGracePeriod: '10' is not a duration: write it like 30s, "
     ),
     "options: {stalenessGracePeriod: -1s}": (
-        "options.stalenessGracePeriod: '-1s' is not a duration: write it like 30s, "
+        "options.stalenessGracePeriod: '-1s' is not a duration of zero or more: "
     ),
     "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration such as 30s, 1h30m or 2d",

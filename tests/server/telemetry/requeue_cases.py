@@ -93,9 +93,7 @@ def _protect(snapshot: ClusterSnapshot) -> None:
 NOT_A_DURATION = (
     "annotation kai.scheduler/expected-runtime: '5' is not a duration: write it like 30s, 1h30m or 2d"
 )
-NEGATIVE = (
-    "annotation kai.scheduler/expected-runtime: '-1h' is not a duration: write it like 30s, 1h30m or 2d"
-)
+NOT_ABOVE_ZERO = "its expected runtime is not above zero"
 NOT_A_TIME = (
     "annotation kai.scheduler/requeue-not-before: 'soon' is not a time: write it like 2025-01-15T10:30:00Z"
 )
@@ -114,11 +112,11 @@ REQUEUE_CASES = {
         _annotate(EXPECTED_RUNTIME, "0s"),
         "invalid_duration",
         "WARNING",
-        "its expected runtime is not above zero",
+        NOT_ABOVE_ZERO,
         warning=INVALID,
     ),
     "negative duration": RequeueCase(
-        _annotate(EXPECTED_RUNTIME, "-1h"), "invalid_duration", "WARNING", NEGATIVE, warning=INVALID
+        _annotate(EXPECTED_RUNTIME, "-1h"), "invalid_duration", "WARNING", NOT_ABOVE_ZERO, warning=INVALID
     ),
     "not_running": RequeueCase(_make_pending, "not_running"),
     "not_preemptible": RequeueCase(_make_non_preemptible, "not_preemptible"),

@@ -10,7 +10,6 @@ from pydantic.alias_generators import to_camel
 from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
-from tenure.kubernetes.observe.times import read_duration
 from tenure.process.configuration import (
     ConfigProblem,
     ConfigurationError,
@@ -18,17 +17,15 @@ from tenure.process.configuration import (
     find_problems,
     read_document,
 )
-from tenure.process.values import ConfigSection, Logs, TelemetrySection, parse_empty_section
+from tenure.process.values import ConfigSection, Logs, TelemetrySection, duration_value, parse_empty_section
+from tenure.terms.durations import SECOND
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
 _SHORTEST_LEASE: Final = 3.0
 
 
 def _seconds(value: object) -> float:
-    span = read_duration(value) if isinstance(value, str) else None
-    if span is None or span.ToNanoseconds() < 0:
-        raise ValueError("must be a duration like 30s, 1h30m or 2d")
-    return span.ToNanoseconds() / 1e9
+    return duration_value(value) / SECOND
 
 
 def _lease_seconds(value: float) -> float:

@@ -179,7 +179,8 @@ def test_valid_durations_are_accepted(name: str, text: str) -> None:
 def test_invalid_durations_are_rejected(name: str, text: str) -> None:
     ((path, problem),) = check_profile(profile(**{name: text}))
     assert path.endswith(f".arguments.{name}")
-    assert problem == f"{text!r} is not a duration: write it like 30s, 1h30m or 2d"
+    assert problem.startswith(f"{text!r} is not a duration")
+    assert problem.endswith(": write it like 30s, 1h30m or 2d")
 
 
 def test_guard_is_in_the_default_profile() -> None:

@@ -206,7 +206,8 @@ def test_valid_windows_are_accepted(text: str) -> None:
 def test_invalid_windows_are_rejected(text: str) -> None:
     ((path, problem),) = check_profile(profile(GUARD, window=text))
     assert path.endswith(".arguments.window")
-    assert problem == f"{text!r} is not a duration: write it like 30s, 1h30m or 2d"
+    assert problem.startswith(f"{text!r} is not a duration")
+    assert problem.endswith(": write it like 30s, 1h30m or 2d")
 
 
 def test_guard_is_not_in_the_default_profile() -> None:

@@ -120,7 +120,7 @@ INVALID = {
     "0": "'0' would protect every pod group; use a duration above zero",
     "0s": "'0s' would protect every pod group; use a duration above zero",
     "24": "'24' is not a duration: write it like 30s, 1h30m or 2d",
-    "-1h": "'-1h' is not a duration: write it like 30s, 1h30m or 2d",
+    "-1h": "'-1h' is not a duration of zero or more: write it like 30s, 1h30m or 2d",
     "": "'' is not a duration: write it like 30s, 1h30m or 2d",
 }
 

@@ -15,7 +15,11 @@ DURATIONS = ("defaultPreemptMinRuntime", "defaultReclaimMinRuntime")
 METHOD = "reclaimResolveMethod"
 
 VALID = [
-    *((name, text) for name in DURATIONS for text in ("0s", "0", "20s", "10m", "1h30m", "1d", "1w2d")),
+    *(
+        (name, text)
+        for name in DURATIONS
+        for text in ("0s", "0", "20s", "10m", "1h30m", "1d", "1w2d", ".5h", "+1h", "1.h")
+    ),
     (METHOD, "lca"),
     (METHOD, "queue"),
 ]
