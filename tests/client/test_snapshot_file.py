@@ -1,10 +1,13 @@
 """Snapshot files: every format round-trips, and errors are reported."""
 
+import json
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from google.protobuf import json_format
+from google.protobuf.descriptor import EnumDescriptor
 from tenure.client.snapshot_file import (
     ENDINGS,
     MAX_ERRORS,
@@ -14,6 +17,8 @@ from tenure.client.snapshot_file import (
     read_snapshot,
     write_snapshot,
 )
+from tenure.terms.durations import SECOND
+from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.small_snapshot import small_snapshot
@@ -59,6 +64,64 @@ def test_camel_case_is_accepted(tmp_path: Path) -> None:
     assert read_snapshot(str(file)).pod_groups[0].min_member == 3
 
 
+DURATIONS = {
+    "10m": 600 * SECOND,
+    "600s": 600 * SECOND,
+    "1h30m": 5400 * SECOND,
+    ".5h": 1800 * SECOND,
+    "+1h": 3600 * SECOND,
+    "1.h": 3600 * SECOND,
+    "1.5s": 1_500_000_000,
+    "1000.000000001s": 1000 * SECOND + 1,
+    "-1s": -SECOND,
+    "-0.5s": -SECOND // 2,
+    "7\u00b5s": 7000,
+    "7\u03bcs": 7000,
+    "2d": 172_800 * SECOND,
+    "0": 0,
+}
+
+
+@pytest.mark.parametrize("ending", [".json", ".yaml"])
+@pytest.mark.parametrize(("text", "nanoseconds"), DURATIONS.items())
+def test_duration_is_written_as_in_the_configuration(
+    tmp_path: Path, ending: str, text: str, nanoseconds: int
+) -> None:
+    file = tmp_path / f"cluster{ending}"
+    file.write_text(f'{{"queues": [{{"name": "a", "preempt_min_runtime": "{text}"}}]}}')
+    assert read_snapshot(str(file)).queues[0].preempt_min_runtime.ToNanoseconds() == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        ("pods: [{status: RUNNING}]", pb.POD_STATUS_RUNNING),
+        ("pods: [{status: Running}]", pb.POD_STATUS_RUNNING),
+        ("pods: [{status: POD_STATUS_RUNNING}]", pb.POD_STATUS_RUNNING),
+        ("pods: [{status: 6}]", pb.POD_STATUS_RUNNING),
+        ("pods: [{status: stuck-in-releasing}]", pb.POD_STATUS_STUCK_IN_RELEASING),
+        ("podColumns: {status: [RUNNING]}", pb.POD_STATUS_RUNNING),
+        ("podGroups: [{preemptibility: NON_PREEMPTIBLE}]", pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
+        ("podGroups: [{preemptibility: non-preemptible}]", pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
+        ("nodes: [{taints: [{effect: NoSchedule}]}]", pb.TAINT_EFFECT_NO_SCHEDULE),
+        ("nodes: [{numaPolicy: SINGLE_NUMA_NODE}]", pb.NUMA_POLICY_SINGLE_NUMA_NODE),
+    ],
+)
+def test_enum_value_is_written_with_or_without_its_prefix(tmp_path: Path, row: str, value: int) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(row)
+    assert str(value) in json.dumps(
+        json_format.MessageToDict(read_snapshot(str(file)), use_integers_for_enums=True)
+    )
+
+
+@pytest.mark.parametrize("enum", pb.DESCRIPTOR.enum_types_by_name.values(), ids=lambda enum: enum.name)
+def test_short_names_of_an_enum_are_distinct(enum: EnumDescriptor) -> None:
+    prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
+    assert all(value.name.startswith(prefix) for value in enum.values)
+    assert len({value.name.replace("_", "") for value in enum.values}) == len(enum.values)
+
+
 def test_standard_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     out = TextIOWrapper(BytesIO())
     monkeypatch.setattr(sys, "stdout", out)
@@ -83,6 +146,7 @@ def test_yaml_supports_anchors_and_merge_keys_and_preserves_text(tmp_path: Path)
     assert second.unschedulable
 
 
+NO_DURATION = "is not a duration: write it like 30s, 1h30m or 2d"
 UNKNOWN = "unknown field of Node; did you mean"
 
 
@@ -99,9 +163,15 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".json", '{"nodes": [{"name": 3}]}', "nodes[0].name: expected string"),
         (".json", '{"nodes": [{"labels": {"a": 1}}]}', "nodes[0].labels: expected string"),
         (".json", '{"now": "today"}', "now: Failed to parse timestamp"),
-        (".json", '{"queues": [{"preempt_min_runtime": "9m"}]}', "preempt_min_runtime: Duration must"),
         (".json", '{"queues": [{"cpu_milli": {"quota": 1.5}}]}', "queues[0].cpu_milli.quota: Couldn't parse"),
-        (".json", '{"pods": [{"status": "RUNNING"}]}', "pods[0].status: Invalid enum value RUNNING"),
+        (".yaml", "queues: [{preempt_min_runtime: 600}]", f"preempt_min_runtime: '600' {NO_DURATION}"),
+        (".json", '{"queues": [{"preempt_min_runtime": 600}]}', f"preempt_min_runtime: '600' {NO_DURATION}"),
+        (".yaml", "queues: [{preemptMinRuntime: 5 m}]", f"queues[0].preemptMinRuntime: '5 m' {NO_DURATION}"),
+        (".yaml", "queues: [{preempt_min_runtime: 9999w}]", "'9999w' is longer than 100 years"),
+        (".yaml", "pods: [{status: RUNING}]", "'RUNING' is not a PodStatus; did you mean RUNNING?"),
+        (".yaml", "pods: [{status: x}]", "pods[0].status: 'x' is not a PodStatus; known: PENDING, GATED, "),
+        (".yaml", "podColumns: {status: [RUNNING, x]}", "podColumns.status: 'x' is not a PodStatus; known: "),
+        (".json", '{"queues": [{"preempt_min_runtime": {"seconds": 1}}]}', "preempt_min_runtime: "),
         (".json", '{"shapes": [{"gpu": {"portion_milli": 1, "memory_mib": 1}}]}', "Failed to parse shapes"),
         (".yaml", "nodes:\n- name: a\n  name: b", "line 3, column 3: the key 'name' occurs twice"),
         (".yaml", "nodes: [\n", "line 2, column 1: "),

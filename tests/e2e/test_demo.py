@@ -118,7 +118,7 @@ def test_every_eviction_names_the_guards_that_allowed_it(demo_response: DecideRe
 
 def test_protected_pod_group_is_evicted_without_its_minimum_runtime(tmp_path: Path) -> None:
     copy = tmp_path / "demo.yaml"
-    copy.write_text(SAMPLE.read_text().replace(": 600s", ": 60s"))
+    copy.write_text(SAMPLE.read_text().replace(": 10m", ": 1m"))
     run = run_tenure("decide", str(copy), "--output", "json")
     reclaimed = {pod for pod, _ in steps(Parse(run.stdout, DecideResponse()), "reclaim", "evict")}
     assert "finetune-0" in reclaimed

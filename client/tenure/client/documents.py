@@ -15,9 +15,10 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 import yaml
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message_factory import GetMessageClass
+from tenure.client.document_values import own_message, value_problem
 from tenure.wire.yaml_limits import limit_events
 
 _SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
@@ -100,10 +101,10 @@ def find_errors(document: object, message: Descriptor, path: str = "") -> Iterat
         field = fields.get(key)
         if field is None:
             yield f"{where}: unknown field of {message.name}{_hint(str(key), message)}"
-        elif (inner := _own_message(field)) is not None:
+        elif (inner := own_message(field)) is not None:
             yield from _inside(value, inner, field.is_repeated, where)
-        elif problem := _problem(key, value, message):
-            yield f"{where}: {problem}"
+        elif found := value_problem(value, field) or _parse_problem(key, value, message):
+            yield f"{where}: {found}"
 
 
 def _inside(value: object, message: Descriptor, is_repeated: bool, where: str) -> Iterator[str]:
@@ -118,15 +119,7 @@ def _inside(value: object, message: Descriptor, is_repeated: bool, where: str) -
         yield f"{where}: must be a list"
 
 
-def _own_message(field: FieldDescriptor) -> Descriptor | None:
-    """Message type of a field's value; None for scalars, maps, times and durations."""
-    message = field.message_type
-    if message is None or message.GetOptions().map_entry or message.file.package != "tenure.v1":
-        return None
-    return message
-
-
-def _problem(key: str, value: object, message: Descriptor) -> str:
+def _parse_problem(key: str, value: object, message: Descriptor) -> str:
     """protobuf's error for one field on its own; empty if valid."""
     try:
         ParseDict({key: value}, GetMessageClass(message)())

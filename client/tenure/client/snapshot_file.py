@@ -1,7 +1,8 @@
 """Snapshots in files: JSON, YAML, text or binary protobuf, by file name extension.
 
 JSON and YAML use proto field names (`reclaim_min_runtime`) when written, and also accept the camel case of
-protobuf's JSON mapping when read. Times are RFC 3339 texts, durations seconds ("600s").
+protobuf's JSON mapping when read. Times are RFC 3339 texts. Durations are written in seconds ("600s") and
+read as in the configuration ("10m"); enum values are also read without their prefix ("RUNNING").
 """
 
 import sys
@@ -14,6 +15,7 @@ from typing import Final
 import yaml
 from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError
+from tenure.client.document_values import with_proto_values
 from tenure.client.documents import DocumentSyntaxError, find_errors, parse_json, parse_yaml
 from tenure.v1.snapshot_pb2 import DESCRIPTOR, ClusterSnapshot
 
@@ -91,6 +93,7 @@ def _from_document(text: str, parse: Callable[[str], object]) -> ClusterSnapshot
     try:
         if not isinstance(document, dict):
             raise json_format.ParseError("must be a mapping from fields to values")
+        document = with_proto_values(document, _SNAPSHOT)
         return json_format.ParseDict(document, ClusterSnapshot())
     except json_format.ParseError as error:
         faults = islice(find_errors(document, _SNAPSHOT), MAX_ERRORS)

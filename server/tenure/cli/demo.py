@@ -119,7 +119,7 @@ def _format_bullets(facts: Iterable[str]) -> "Table":
 def _next_steps(sample: str) -> list[tuple[str, str]]:
     program = sys.argv[0]
     tenure = "python -m tenure.cli" if program.endswith(".py") else _shortest(program)
-    unprotected = f"sed 's/: 600s/: 60s/' {sample} > demo.yaml && {tenure} decide demo.yaml"
+    unprotected = f"sed 's/: 10m/: 1m/' {sample} > demo.yaml && {tenure} decide demo.yaml"
     return [
         ("Decide without a server", f"{tenure} decide {sample}"),
         ("Print the response as JSON", f"{tenure} decide {sample} --output json"),

@@ -121,7 +121,7 @@ def simulate(
         - {uid: probe, name: probe, queue: vision, priority: 60,
            creation_time: "2025-03-03T10:35:00Z"}
       pods:
-        - {uid: probe-0, pod_group: probe, shape: one-gpu, status: POD_STATUS_PENDING}
+        - {uid: probe-0, pod_group: probe, shape: one-gpu, status: PENDING}
 
     \b
       tenure simulate cluster.yaml --with bigger.yaml
