@@ -86,7 +86,7 @@ def test_every_cycle_is_shown(tenure: Tenure) -> None:
     out = output_text(
         tenure("simulate", "--without", "pod_group=distill", "--cycles", "3", "--interval", "30s")
     )
-    assert [f"Cycle {n}. 10:3{m} UTC" in out for n, m in ((1, 5), (2, 5), (3, 6))] == [True] * 3
+    assert [f"Cycle {n}, 10:3{m} UTC" in out for n, m in ((1, 5), (2, 5), (3, 6))] == [True] * 3
 
 
 def test_simulation_time_can_be_in_the_future(tenure: Tenure) -> None:
@@ -166,7 +166,7 @@ def test_json_for_operators_contains_every_audience(tenure: Tenure) -> None:
         (("simulate", "--cycles", "101"), "Invalid value for '--cycles'"),
         (("simulate", "--with", "missing.yaml"), "missing.yaml: cannot be read"),
         (
-            ("simulate", "--server", "localhost:1", "--config", "x"),
+            ("explain", "why-pending", "sweep", "--server", "localhost:1", "--config", "x"),
             "the server uses its own configuration",
         ),
     ],

@@ -1,6 +1,7 @@
 """Commands in console blocks of pages print the output shown."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,12 @@ def test_command_prints_the_output_on_the_page(
     command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    probe = tmp_path / "probe.yaml"
-    probe.write_text(re.findall(r"```yaml\n(.*?)```", PAGES[SIMULATE], re.DOTALL)[0])
-    files = {"cluster.yaml": str(SAMPLE), "probe.yaml": str(probe)}
-    ran = run_tenure(*(files.get(word, word) for word in command.split()))
+    files = {"cluster.yaml": str(SAMPLE)}
+    saved = re.findall(r"```yaml\n(.*?)```", PAGES[SIMULATE], re.DOTALL)
+    for name, text in zip(("probe.yaml", "gentle.yaml"), saved, strict=True):
+        files[name] = str(tmp_path / name)
+        (tmp_path / name).write_text(text)
+    ran = run_tenure(*(files.get(word, word) for word in shlex.split(command)))
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.rstrip() for line in ran.stdout.splitlines()] == [
         line.rstrip() for line in output.splitlines()

@@ -59,7 +59,9 @@ Duration = Annotated[int, BeforeValidator(duration_value), _AS_TEXT]
 """Nanoseconds."""
 DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never), _AS_TEXT]
 """Nanoseconds; -1 means never."""
-PositiveDuration = Annotated[int, BeforeValidator(duration_value), AfterValidator(_longer_than_zero), _AS_TEXT]
+PositiveDuration = Annotated[
+    int, BeforeValidator(duration_value), AfterValidator(_longer_than_zero), _AS_TEXT
+]
 """Nanoseconds, positive."""
 
 

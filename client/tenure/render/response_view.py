@@ -27,8 +27,9 @@ class ResponseView:
 
     @property
     def now(self) -> int:
-        """The time of the snapshot in nanoseconds since the epoch."""
-        return self.snapshot.now.ToNanoseconds()
+        """The time of the cycle in nanoseconds since the epoch; that of the snapshot if it is not known."""
+        header = self.response.header
+        return (header.now if header.HasField("now") else self.snapshot.now).ToNanoseconds()
 
     def decisions(self, kind: str) -> Iterator[DecisionRef]:
         """All decisions of a kind ("bind", "evict", "reserve", "requeue"), in order."""

@@ -139,7 +139,12 @@ def _reason_name(code: pb.ReasonCode) -> str:
 
 
 def render_headline(view: ResponseView) -> str:
-    """Summary in one sentence: how many pod groups are scheduled, waiting, pending and requeued."""
+    """The time, and the summary in one sentence."""
+    return f"{format_clock(view.now, view.now)}: {render_summary(view)}"
+
+
+def render_summary(view: ResponseView) -> str:
+    """How many pod groups are scheduled, waiting, pending and requeued."""
     kinds = [outcome.kind for outcome in view.response.outcomes]
     bound, waiting = kinds.count(pb.OUTCOME_KIND_BOUND), sum(kind in WAITING_KINDS for kind in kinds)
     pending = len(kinds) - bound - waiting
@@ -157,7 +162,7 @@ def render_headline(view: ResponseView) -> str:
         for index, (number, state) in enumerate(found)
     ]
     text = join_words(parts) or "no pod group has pods to schedule"
-    return f"{format_clock(view.now, view.now)}: {text}{_requeued_text(view)}."
+    return f"{text}{_requeued_text(view)}."
 
 
 def _awaited(view: ResponseView) -> str:

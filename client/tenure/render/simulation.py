@@ -1,14 +1,16 @@
 """Text of simulations (changed outcomes by cycle) and of explanations."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 from tenure.render.response_view import ResponseView
-from tenure.render.sections import WAITING_KINDS, outcome_text, render_headline
+from tenure.render.sections import WAITING_KINDS, outcome_text, render_headline, render_summary
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.terms.formatting import format_count, join_words
+from tenure.terms.formatting import format_clock, format_count, join_words
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainResponse, Explanation
 
@@ -43,39 +45,132 @@ def _only(text: Explanation, audience: str) -> Explanation:
 NO_CHANGE = "unchanged"
 
 
+class Comparison(NamedTuple):
+    """Responses of a cycle without and with the changes, and the headings of the two."""
+
+    before: ResponseView
+    after: ResponseView
+    headings: tuple[str, str]
+
+
+class CycleRun(NamedTuple):
+    """Consecutive cycles with equal outcomes, by their numbers, and the first and the last of them."""
+
+    numbers: range
+    first: Comparison
+    last: Comparison
+
+
 def print_simulation(
-    console: Console, plain: Sequence[ResponseView], changed: Sequence[ResponseView]
+    console: Console,
+    plain: Sequence[ResponseView],
+    changed: Sequence[ResponseView],
+    headings: tuple[str, str] = ("Baseline", "With the changes"),
 ) -> None:
-    """Print the changed outcomes of each cycle, compared with the snapshot without the changes."""
-    for number, (before, after) in enumerate(zip(plain, changed, strict=False), start=1):
-        title = f"Cycle {number}. " if len(plain) > 1 else ""
-        console.print(Text(f"{title}{render_headline(after)}", style="bold"), "\n", sep="")
-        found = differences(before, after)
-        found.print(console)
-        if not found.rows:
-            console.print("No outcome changes.\n", highlight=False)
+    """Print the changed outcomes, compared with the cycles of `plain`; consecutive equal cycles once.
+
+    Of several cycles, what happens in both is printed too. A changed outcome is printed when it begins.
+    """
+    cycles = [Comparison(before, after, headings) for before, after in zip(plain, changed, strict=False)]
+    if len(cycles) == 1:
+        _print_cycle(console, render_headline(cycles[0].after), differences(cycles[0]), [])
+    earlier: list[TableRow] = []
+    for run in cycle_runs(cycles) if len(cycles) > 1 else ():
+        found = differences(run.first)
+        _print_cycle(console, _title(run), found, earlier)
+        same_events(run.first).print(console)
+        earlier = found.rows
     console.print("Simulation only; the cluster was not changed.", highlight=False)
 
 
-def differences(before: ResponseView, after: ResponseView) -> TableSection:
-    """Pod groups with another outcome, by queue and uid."""
-    results = _results(before), _results(after)
-    uids = sorted({*results[0], *results[1]}, key=lambda uid: (_queue(before, after, uid), uid))
-    rows = [
-        TableRow(
-            (_name(before, after, uid), _queue(before, after, uid), _result(before, results[0], uid), text),
-            (_queue(before, after, uid),),
+def _print_cycle(console: Console, title: str, found: TableSection, earlier: list[TableRow]) -> None:
+    console.print(Text(title, style="bold"), "\n", sep="")
+    known = set(earlier)
+    rows = [row for row in found.rows if row not in known]
+    replace(found, rows=rows).print(console)
+    if not found.rows:
+        console.print("No outcome changes.\n", highlight=False)
+    elif len(rows) < len(found.rows):
+        repeated = format_count(len(found.rows) - len(rows), "changed outcome")
+        console.print(f"{repeated} as in the cycle before.\n", highlight=False)
+
+
+def _title(run: CycleRun) -> str:
+    start, end = run.first.after.now, run.last.after.now
+    if len(run.numbers) == 1:
+        title = f"Cycle {run.numbers[0]}, {format_clock(start, start)}"
+    else:
+        numbers = f"Cycles {run.numbers[0]} to {run.numbers[-1]}"
+        title = f"{numbers}, {format_clock(start, start)} to {format_clock(end, start)}"
+    return f"{title}: {render_summary(run.first.after)}"
+
+
+def cycle_runs(cycles: Iterable[Comparison]) -> list[CycleRun]:
+    """Cycles, with those that are equal to the one before joined to it."""
+    runs: list[CycleRun] = []
+    key: object = None
+    for number, cycle in enumerate(cycles, start=1):
+        found = _cycle_key(cycle.before), _cycle_key(cycle.after)
+        if runs and found == key:
+            runs[-1] = runs[-1]._replace(numbers=range(runs[-1].numbers[0], number + 1), last=cycle)
+        else:
+            runs.append(CycleRun(range(number, number + 1), cycle, cycle))
+        key = found
+    return runs
+
+
+def _cycle_key(view: ResponseView) -> object:
+    """What happens in a cycle, without texts: those may name the time that is left."""
+    outcomes = [
+        (
+            *(each.pod_group, each.kind, each.reason.code, each.reason.source),
+            *(each.reason.until.ToNanoseconds(), each.bound, each.reserved, each.pending),
         )
-        for uid in uids
-        if (text := _result(after, results[1], uid)) != _result(before, results[0], uid)
+        for each in view.response.outcomes
     ]
+    evictions = Counter(
+        (view.owner(each.evict.pod), each.evict.preemptor) for _, each in view.decisions("evict")
+    )
+    return sorted(outcomes), evictions
+
+
+def differences(cycle: Comparison) -> TableSection:
+    """Pod groups with another outcome, by queue and uid."""
+    rows = [_row(cycle, uid, old, new) for uid, old, new in _compared(cycle) if old != new]
     columns = (
         TableColumn("Pod group"),
         TableColumn("Queue"),
-        TableColumn("Baseline", wraps=True),
-        TableColumn("With the changes", wraps=True),
+        *(TableColumn(heading, wraps=True) for heading in cycle.headings),
     )
     return TableSection("Changed outcomes", columns, ("Queue",), rows)
+
+
+def same_events(cycle: Comparison) -> TableSection:
+    """Pod groups that are scheduled, evicted or given reservations, with and without the changes."""
+    events = {uid for view in (cycle.before, cycle.after) for uid in _events(view)}
+    rows = [_row(cycle, uid, new) for uid, old, new in _compared(cycle) if old == new and uid in events]
+    columns = (TableColumn("Pod group"), TableColumn("Queue"), TableColumn("Outcome", wraps=True))
+    return TableSection("Same in both", columns, ("Queue",), rows)
+
+
+def _row(cycle: Comparison, uid: str, *texts: str) -> TableRow:
+    queue = _queue(cycle, uid)
+    return TableRow((_name(cycle, uid), queue, *texts), (queue,))
+
+
+def _compared(cycle: Comparison) -> Iterator[tuple[str, str, str]]:
+    """Uid and both results of every pod group with pods to schedule or to evict, by queue and uid."""
+    before, after, _ = cycle
+    results = _results(before), _results(after)
+    for uid in sorted({*results[0], *results[1]}, key=lambda uid: (_queue(cycle, uid), uid)):
+        yield uid, _result(before, results[0], uid), _result(after, results[1], uid)
+
+
+def _events(view: ResponseView) -> Iterator[str]:
+    """Uids of pod groups that this cycle schedules, evicts or gives reservations."""
+    yield from (view.owner(decision.evict.pod) for _, decision in view.decisions("evict"))
+    kinds = (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)
+    yield from (outcome.pod_group for outcome in view.response.outcomes if outcome.kind in kinds)
 
 
 def _results(view: ResponseView) -> dict[str, str]:
@@ -108,9 +203,9 @@ def _result(view: ResponseView, results: dict[str, str], uid: str) -> str:
     return results.get(uid, NO_CHANGE if uid in view.pod_groups else "does not exist")
 
 
-def _name(before: ResponseView, after: ResponseView, uid: str) -> str:
-    return after.name(uid) if uid in after.pod_groups else before.name(uid)
+def _name(cycle: Comparison, uid: str) -> str:
+    return (cycle.after if uid in cycle.after.pod_groups else cycle.before).name(uid)
 
 
-def _queue(before: ResponseView, after: ResponseView, uid: str) -> str:
-    return after.queue(uid) or before.queue(uid)
+def _queue(cycle: Comparison, uid: str) -> str:
+    return cycle.after.queue(uid) or cycle.before.queue(uid)

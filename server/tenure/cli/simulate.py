@@ -1,78 +1,14 @@
 """`tenure simulate`: decisions on a changed snapshot."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Config, Form, Server, SnapshotFile, Timeout
-from tenure.cli.options import Connection, pod_group, unknown_name_message
+from tenure.cli.decide import Form, Server, SnapshotFile, Timeout
+from tenure.cli.options import Connection
+from tenure.cli.what_if.removals import remove
+from tenure.cli.what_if.submitted_job import add_job, is_job, parse_job
 from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
-
-if TYPE_CHECKING:
-    from tenure.v1.simulate_pb2 import SimulateRequest
-
-HINT: Final = "--without"
-
-
-def remove(request: "SimulateRequest", what: Iterable[str]) -> None:
-    """Remove objects from the snapshot, with everything that depends on them.
-
-    A pod group is removed with its pods. Pods of a removed node become pending.
-    """
-    for each in what:
-        kind, equals, key = each.partition("=")
-        if not equals or kind not in _KINDS:
-            raise typer.BadParameter(
-                f"{each!r} is not KIND=KEY with a kind of {', '.join(_KINDS)}", param_hint=HINT
-            )
-        _KINDS[kind](request, key)
-
-
-def _remove_node(request: "SimulateRequest", name: str) -> None:
-    from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING
-
-    _require("node", name, (node.name for node in request.snapshot.nodes))
-    request.removals.nodes.append(name)
-    changed = {pod.uid for pod in request.upserts.pods}
-    for pod in request.snapshot.pods:
-        if pod.node == name and pod.uid not in changed:
-            waiting = request.upserts.pods.add()
-            waiting.CopyFrom(pod)
-            waiting.status = POD_STATUS_PENDING
-            for field in ("node", "gpu_groups", "numa_placement"):
-                waiting.ClearField(field)
-
-
-def _remove_queue(request: "SimulateRequest", name: str) -> None:
-    _require("queue", name, (queue.name for queue in request.snapshot.queues))
-    request.removals.queues.append(name)
-
-
-def _remove_pod_group(request: "SimulateRequest", name: str) -> None:
-    uid = pod_group(request.snapshot, name, HINT).uid
-    request.removals.pod_groups.append(uid)
-    request.removals.pods.extend(pod.uid for pod in request.snapshot.pods if pod.pod_group == uid)
-
-
-def _remove_pod(request: "SimulateRequest", uid: str) -> None:
-    _require("pod", uid, (pod.uid for pod in request.snapshot.pods))
-    request.removals.pods.append(uid)
-
-
-def _require(kind: str, key: str, known: Iterable[str]) -> None:
-    names = set(known)
-    if key not in names:
-        raise typer.BadParameter(unknown_name_message(kind, key, names), param_hint=HINT)
-
-
-_KINDS: Final[dict[str, Callable[["SimulateRequest", str], None]]] = {
-    "node": _remove_node,
-    "queue": _remove_queue,
-    "pod_group": _remove_pod_group,
-    "pod": _remove_pod,
-}
-"""Kinds of objects that can be removed."""
-
 
 if TYPE_CHECKING:
     from tenure.render.response_view import ResponseView
@@ -82,9 +18,13 @@ if TYPE_CHECKING:
 
 def simulate(
     snapshot: SnapshotFile,
-    with_file: Annotated[
+    added: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="FILE", help="File with rows to add or change. Repeatable."),
+        typer.Option(
+            "--with",
+            metavar="JOB|FILE",
+            help="Job to submit, or file with new and changed rows. Repeatable.",
+        ),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -99,7 +39,17 @@ def simulate(
     ] = 1,
     interval: Annotated[str, typer.Option(metavar="DURATION", help="Time between cycles.")] = "1m",
     server: Server = None,
-    config: Config = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare with this scheduler configuration."),
+    ] = None,
+    in_force: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Scheduler configuration in force, instead of the default profile. Not with --server.",
+        ),
+    ] = None,
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
@@ -111,34 +61,40 @@ def simulate(
 ) -> None:
     """Compare decisions with and without changes.
 
-    Files of --with have the format of SNAPSHOT, with new and changed rows only. This one raises the quota of
-    a queue and submits a pod group with one pod:
+    \b
+      tenure simulate cluster.yaml --with "queue=vision gpus=2 pods=4 priority=60"
+      tenure simulate cluster.yaml --with bigger.yaml
+      tenure simulate cluster.yaml --without node=gpu-4 --cycles 5 --interval 1m
+      tenure simulate cluster.yaml --config other.yaml --cycles 60
+
+    A job of --with has the keys queue, gpus and cpus of each pod (1 and 0), pods (1), priority (50) and name.
+    Its pods start together. A part of a GPU is gpus=0.5.
+
+    A file of --with has the format of SNAPSHOT, with new and changed rows only. This one raises the quota of
+    a queue:
 
     \b
       queues:
         - {name: vision, parent: research, gpu_milli: {quota: 6000}}
-      pod_groups:
-        - {uid: probe, name: probe, queue: vision, priority: 60,
-           creation_time: "2025-03-03T10:35:00Z"}
-      pods:
-        - {uid: probe-0, pod_group: probe, shape: one-gpu, status: PENDING}
 
-    \b
-      tenure simulate cluster.yaml --with bigger.yaml
-      tenure simulate cluster.yaml --without node=gpu-4 --cycles 5 --interval 1m
+    --config compares the configuration in force with another one: the configuration of the server, that of
+    --in-force, or else the default profile.
 
     A pod group is removed with its pods; pods of a removed node become pending. With several cycles, bound
-    pods run and evicted pods are pending in the next cycle. There are no side effects. --output json prints
-    all cycles as tenure.v1.SimulateResponse.
+    pods run and evicted pods are pending in the next cycle; equal cycles are shown once. There are no side
+    effects. --output json prints all cycles with the changes as tenure.v1.SimulateResponse.
 
     Exit status: 0 simulated; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.local_or_remote import read_for_local, request_simulation
 
+    if server and in_force:
+        raise typer.BadParameter("the configuration of the server is in force", param_hint="--in-force")
     plain = _request(read_for_local(snapshot, form), now, cycles, interval)
-    changed = _changed(plain, with_file or [], without or [])
+    changed = _changed(plain, added or [], without or [])
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
-    answer = request_simulation(changed, connection, config)
+    other = connection._replace(server=None) if config else connection
+    answer = request_simulation(changed, other, config or in_force)
     if output is Output.JSON:
         from google.protobuf.json_format import MessageToJson
 
@@ -147,9 +103,14 @@ def simulate(
     from tenure.render.simulation import print_simulation
     from tenure.render.terminal import TerminalConsole
 
-    plain.ClearField("now")
-    before = request_simulation(plain, connection, config)
-    print_simulation(TerminalConsole(), _views(plain, before), _views(changed, answer))
+    if config:
+        is_more = bool(added or without)
+        headings = ("In force", f"With {config.name}{' and the changes' if is_more else ''}")
+    else:
+        plain.ClearField("now")
+        headings = ("Baseline", "With the changes")
+    before = request_simulation(plain, connection, in_force)
+    print_simulation(TerminalConsole(), _views(plain, before), _views(changed, answer), headings)
 
 
 def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval: str) -> "SimulateRequest":
@@ -172,15 +133,19 @@ def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval
     return request
 
 
-def _changed(plain: "SimulateRequest", files: list[str], without: list[str]) -> "SimulateRequest":
-    """Request with added, changed and removed rows."""
+def _changed(plain: "SimulateRequest", added: list[str], without: list[str]) -> "SimulateRequest":
+    """Request with added, changed and removed rows. Jobs may be in queues of files."""
     from tenure.client.snapshot_file import read_snapshot
     from tenure.v1.simulate_pb2 import SimulateRequest
 
     request = SimulateRequest()
     request.CopyFrom(plain)
-    for file in files:
-        request.upserts.MergeFrom(read_snapshot(file))
+    for file in added:
+        if not is_job(file):
+            request.upserts.MergeFrom(read_snapshot(file))
+    for text in added:
+        if is_job(text):
+            add_job(request, parse_job(text))
     remove(request, without)
     return request
 
@@ -191,10 +156,4 @@ def _views(request: "SimulateRequest", response: "SimulateResponse") -> "list[Re
     from tenure.wire.deltas import overlay
 
     laid = overlay(request.snapshot, request.upserts, request.removals).snapshot
-    views = []
-    for answer in response.cycles:
-        rows = type(laid)()
-        rows.CopyFrom(laid)
-        rows.now.CopyFrom(answer.header.now)
-        views.append(ResponseView(rows, answer))
-    return views
+    return [ResponseView(laid, cycle) for cycle in response.cycles]

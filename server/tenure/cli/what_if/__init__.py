@@ -1,0 +1,1 @@
+"""Changes of a snapshot that `tenure simulate` decides on."""
