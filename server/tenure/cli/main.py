@@ -1,7 +1,7 @@
 """The command line `tenure`. Commands import their dependencies when they run, so that help is quick."""
 
 import gc
-from importlib.metadata import entry_points
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
@@ -9,7 +9,7 @@ from tenure.cli.audit import audit_app
 from tenure.cli.configuration.commands import config_app
 from tenure.cli.decide import decide
 from tenure.cli.demo import demo
-from tenure.cli.exit_codes import report_errors
+from tenure.cli.exit_codes import INVALID_INPUT, report_errors
 from tenure.cli.explain import explain
 from tenure.cli.importers.commands import import_app
 from tenure.cli.migrate import migrate
@@ -19,6 +19,7 @@ from tenure.cli.replay import replay
 from tenure.cli.serve import serve
 from tenure.cli.simulate import simulate
 from tenure.cli.workloads import workloads
+from tenure.process.entry_points import check_callable, load_group
 from tenure.process.version import package_version
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
@@ -54,6 +55,19 @@ def _options(
     """Options before the command."""
 
 
+def _failed_command(problem: str) -> Callable[[], None]:
+    """A command in place of one that cannot be loaded: the others work, and this one says why it does not."""
+
+    def fail() -> None:
+        typer.echo(f"tenure: {problem}", err=True)
+        raise typer.Exit(INVALID_INPUT)
+
+    fail.__doc__ = f"Not available: {problem}"
+    return fail
+
+
+_ANY_ARGUMENTS: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
+
 app.command()(demo)
 app.command()(decide)
 app.command()(workloads)
@@ -67,8 +81,11 @@ app.command()(migrate)
 app.add_typer(import_app, name="import")
 app.add_typer(audit_app, name="audit")
 app.add_typer(config_app, name="config")
-for _entry in sorted(entry_points(group="tenure.commands"), key=lambda entry: entry.name):
-    app.command(_entry.name)(_entry.load())
+_commands = load_group("tenure.commands", check_callable)
+for _name, _command in _commands.found.items():
+    app.command(_name)(_command)
+for _name, _problem in _commands.failures.items():
+    app.command(_name, context_settings=_ANY_ARGUMENTS)(_failed_command(_problem))
 
 
 def main() -> None:

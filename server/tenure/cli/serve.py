@@ -1,7 +1,8 @@
 """`tenure serve`: the server process."""
 
+import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from tenure.process.options import LogLevel
@@ -60,6 +61,8 @@ RecordsTo = Annotated[
 NoRecords = Annotated[bool, typer.Option("--no-records", help="Do not record cycles.")]
 
 
+_LOG: Final = logging.getLogger(__name__)
+
 Level = Annotated[
     LogLevel | None,
     typer.Option(
@@ -93,6 +96,7 @@ def serve(
         raise typer.BadParameter("cannot be used with --no-records", param_hint="--records")
     from tenure.process.log_format import LogLevelControl
     from tenure.server.grpc_server import serve as run_server
+    from tenure.server.installed import installed_registry
     from tenure.server.listen_address import check_listen_address
     from tenure.server.settings import Security, load_settings
 
@@ -101,6 +105,9 @@ def serve(
         lambda: load_settings(config).telemetry.logs, None if log_level is None else log_level.value
     )
     levels.begin(settings.telemetry.logs)
+    registry = installed_registry()
+    for problem in (*registry.failed_actions.values(), *registry.failed_plugins.values()):
+        _LOG.warning("not available: %s", problem)
     from_command_line = Security.model_construct(
         tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file
     )

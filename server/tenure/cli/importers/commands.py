@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from tenure.process.entry_points import EntryPointError, check_callable, load_entry_point
 
 if TYPE_CHECKING:
     from tenure.cli.importers.openb import ImportedTrace
@@ -16,8 +17,9 @@ import_app = typer.Typer(
     help="Convert data of other schedulers and traces to a snapshot.", no_args_is_help=True
 )
 
-_READERS: Final = {"kai": "kubernetes"}
-"""Extras that contain readers, by reader."""
+_READERS: Final = {"kai": "tenure-kubernetes"}
+"""Distributions that contain readers, by reader."""
+_FOLDER: Final = "./client/tenure-kubernetes"
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
 
@@ -119,9 +121,12 @@ def kai(
 def _reader(name: str) -> Callable[..., Any]:
     """Reader of another distribution for a kind of file."""
     for entry in entry_points(group="tenure.importers", name=name):
-        reader: Callable[..., Any] = entry.load()
+        try:
+            reader: Callable[..., Any] = load_entry_point(entry, check_callable)
+        except EntryPointError as error:
+            raise typer.BadParameter(str(error)) from None
         return reader
-    raise typer.BadParameter(f"requires another package: pip install 'tenure[{_READERS[name]}]'")
+    raise typer.BadParameter(f"requires {_READERS[name]}, in a checkout: pip install . {_FOLDER}")
 
 
 @contextmanager
