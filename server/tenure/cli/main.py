@@ -33,7 +33,6 @@ app = typer.Typer(
     "changed (audit verify) or a configuration is invalid (config check); 2 invalid command line or input; "
     "3 the server failed.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
