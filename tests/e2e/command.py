@@ -10,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "server/tenure/cli/samples/two-departments.yaml"
 
 
-def run_command(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the root of the checkout, without a terminal."""
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+def run_command(*command: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, by default the root of the checkout, without a terminal."""
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
 def run_tenure(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -35,7 +35,7 @@ def test_python_examples_run_against_a_server(page: str, expected_texts: list[st
     with server_process() as address:
         code = example(page, "python").replace("127.0.0.1:50051", address)
         script.write_text(code.replace("cluster.yaml", str(SAMPLE)))
-        ran = run_command(sys.executable, str(script))
+        ran = run_command(sys.executable, str(script), folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [text for text in expected_texts if text not in ran.stdout] == []
 
