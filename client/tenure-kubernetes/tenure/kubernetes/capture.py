@@ -34,8 +34,8 @@ def require_kubernetes_extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name not in ("lightkube", "httpx2", "msgspec"):
             raise
-        message = "Kubernetes support is not installed; run pip install 'tenure[kubernetes]'"
-        raise typer.BadParameter(message) from None
+        fix = "in a checkout of Tenure: pip install . ./client/tenure-kubernetes"
+        raise typer.BadParameter(f"{error.name} is not installed; {fix}") from None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import_app = typer.Typer(
 
 _READERS: Final = {"kai": "tenure-kubernetes"}
 """Distributions that contain readers, by reader."""
-_FOLDER: Final = "./client/tenure-kubernetes"
+_FIX: Final = "in a checkout of Tenure: pip install . ./client/tenure-kubernetes"
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
 
@@ -126,7 +126,7 @@ def _reader(name: str) -> Callable[..., Any]:
         except EntryPointError as error:
             raise typer.BadParameter(str(error)) from None
         return reader
-    raise typer.BadParameter(f"requires {_READERS[name]}, in a checkout: pip install . {_FOLDER}")
+    raise typer.BadParameter(f"requires {_READERS[name]}; {_FIX}")
 
 
 @contextmanager
