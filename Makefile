@@ -12,13 +12,17 @@ export PYTHONDONTWRITEBYTECODE =
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.venv/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml
+.venv/installed: pyproject.toml # what users need
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml # and what developers need
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable client/tenure-kubernetes
 	@touch $@
 
-demo: .venv/ready ## start a server and let it decide on a small cluster
+demo: .venv/installed ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
 
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
@@ -56,4 +60,4 @@ proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and
 	@touch $@
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .cache tests/interop/go/gen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-proto .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
