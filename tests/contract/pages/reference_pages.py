@@ -32,7 +32,8 @@ _CLI_END: Final = """## Next steps
 _API_HEAD: Final = """# API
 
 For authors of clients: every method, message and enum of `tenure.v1`. The comments of the protos are the
-specification. [The integration overview](../integrate/overview.md) explains how they work together.
+specification. [The integration overview](../integrate/overview.md) explains how they work together. Working
+callers exist in [Python](../integrate/python.md) and [Go](../integrate/go.md).
 """
 _API_END: Final = """## Next steps
 
