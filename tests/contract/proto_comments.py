@@ -10,7 +10,7 @@ _BLOCK: Final = re.compile(r"(message|enum|service|oneof) (\w+) \{(\})?$")
 _RPC: Final = re.compile(r"rpc (\w+)\((stream )?(\w+)\) returns \((stream )?(\w+)\);$")
 _FIELD: Final = re.compile(r"(?:(optional|repeated) )?(map<[\w., ]+>|[\w.]+) (\w+) = (\d+);$")
 _VALUE: Final = re.compile(r"(\w+) = (\d+);$")
-_IGNORED: Final = ("syntax ", "package ", "import ")
+_IGNORED: Final = ("syntax ", "package ", "import ", "option ")
 
 
 class Member(NamedTuple):

@@ -71,7 +71,7 @@ def _install_buf() -> None:
 
 
 def _build_go_client() -> None:
-    run(BUF, "generate", cwd=_CLIENT)
+    run(BUF, "generate", cwd=ROOT / "client/go")
     _check_format(_CLIENT)
     run("go", "vet", "./...", cwd=_CLIENT)
     run("go", "build", "-buildvcs=false", "-o", GO_CLIENT, ".", cwd=_CLIENT)
@@ -133,10 +133,10 @@ TOOLS: Final = (
     ),
     Tool(
         "go-client",
-        "the client in Go, from the protos alone",
+        "the Go code of the protos, and a client that uses it",
         "1 min",
         ("go", "gofmt"),
-        lambda: is_newer(GO_CLIENT, "tests/interop/go/*.*", "protos/tenure/v1/*.proto"),
+        lambda: is_newer(GO_CLIENT, "tests/interop/go/*.*", "client/go/*.*", "protos/tenure/v1/*.proto"),
         _build_go_client,
         after=("buf",),
     ),

@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19tenure/v1/resources.proto\x12\ttenure.v1\"\xbc\x01\n\tResources\x12\x11\n\tcpu_milli\x18\x01 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x11\n\tgpu_milli\x18\x03 \x01(\x03\x12\x0c\n\x04pods\x18\x04 \x01(\x03\x12\x34\n\x08\x65xtended\x18\x05 \x03(\x0b\x32\".tenure.v1.Resources.ExtendedEntry\x1a/\n\rExtendedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"U\n\nGpuRequest\x12\x0f\n\x07\x64\x65vices\x18\x01 \x01(\x03\x12\x17\n\rportion_milli\x18\x02 \x01(\x03H\x00\x12\x14\n\nmemory_mib\x18\x03 \x01(\x03H\x00\x42\x07\n\x05share\"D\n\rNumaPlacement\x12\x0c\n\x04zone\x18\x01 \x01(\t\x12%\n\x07\x61mounts\x18\x02 \x01(\x0b\x32\x14.tenure.v1.Resourcesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19tenure/v1/resources.proto\x12\ttenure.v1\"\xbc\x01\n\tResources\x12\x11\n\tcpu_milli\x18\x01 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x11\n\tgpu_milli\x18\x03 \x01(\x03\x12\x0c\n\x04pods\x18\x04 \x01(\x03\x12\x34\n\x08\x65xtended\x18\x05 \x03(\x0b\x32\".tenure.v1.Resources.ExtendedEntry\x1a/\n\rExtendedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"U\n\nGpuRequest\x12\x0f\n\x07\x64\x65vices\x18\x01 \x01(\x03\x12\x17\n\rportion_milli\x18\x02 \x01(\x03H\x00\x12\x14\n\nmemory_mib\x18\x03 \x01(\x03H\x00\x42\x07\n\x05share\"D\n\rNumaPlacement\x12\x0c\n\x04zone\x18\x01 \x01(\t\x12%\n\x07\x61mounts\x18\x02 \x01(\x0b\x32\x14.tenure.v1.ResourcesB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.resources_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
   _globals['_RESOURCES_EXTENDEDENTRY']._loaded_options = None
   _globals['_RESOURCES_EXTENDEDENTRY']._serialized_options = b'8\001'
   _globals['_RESOURCES']._serialized_start=41

@@ -4,7 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	pb "tenure.test/client/gen/tenure/v1"
+	pb "tenure.scheduler/go/tenure/v1"
 )
 
 // around is an upper bound of the bytes that a list adds to one row.

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	pb "tenure.test/client/gen/tenure/v1"
+	pb "tenure.scheduler/go/tenure/v1"
 )
 
 type deltaStream = pb.DecisionService_SyncStateClient

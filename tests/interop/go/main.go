@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	pb "tenure.test/client/gen/tenure/v1"
+	pb "tenure.scheduler/go/tenure/v1"
 )
 
 // A step is one test of the client, with a readable report.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/protobuf/proto"
 
-	pb "tenure.test/client/gen/tenure/v1"
+	pb "tenure.scheduler/go/tenure/v1"
 )
 
 // rawAnswer sends messages and returns the response as bytes.

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	pb "tenure.test/client/gen/tenure/v1"
+	pb "tenure.scheduler/go/tenure/v1"
 )
 
 // wantedChunk is small, so that a small snapshot is sent in several chunks.
