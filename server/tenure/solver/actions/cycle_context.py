@@ -65,7 +65,7 @@ class CycleContext:
         blocked = self.gangs.blocked_reason(pod_group)
         if self.gangs.is_ready(pod_group):
             return None if self.gangs.tasks_to_allocate(pod_group) else blocked
-        detail = "it has fewer pods that can be scheduled than its minimum"
+        detail = "it has fewer schedulable pods than its minimum"
         return blocked or Rejection(ReasonCode.NOT_READY, detail)
 
     def _entries(self, queue: int) -> Iterator[QueueTreeEntry]:

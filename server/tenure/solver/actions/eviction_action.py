@@ -1,15 +1,16 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.reason_probes import ReasonProbes
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget, Search, VictimPolicy
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search, Validator, VictimPolicy
 from tenure.solver.search.queue_tree import QueueTree
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.terms.reasons import ReasonCode
@@ -30,10 +31,11 @@ class EvictionAction:
         """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
+        self._probes = ReasonProbes(context.session, context.solver, self._search_at)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
-        budget = Budget(self._session.options)
+        budget = Budget.of(self._session.options)
         tree = self._context.pending(self._may_start)
         while (entry := tree.pop()) is not None:
             self._session.stop.check()
@@ -43,6 +45,8 @@ class EvictionAction:
             rejection = self.rejection(entry.pod_group, tasks)
             if rejection is None:
                 rejection = self._search(entry.pod_group, tasks, budget)
+            elif rejection.code is ReasonCode.OVER_FAIR_SHARE:
+                rejection = self._behind_gate(entry.pod_group, rejection)
             if rejection is not None:
                 self._session.reject(entry.pod_group, rejection)
             if budget.is_over:
@@ -82,7 +86,7 @@ class EvictionAction:
         """Rejection if no node could run a task even if it were empty (semantics R3.64, R5.90)."""
         for task in tasks:
             if not self._context.parts.allowed_nodes.is_possible(self._session.cluster.tasks[task].shape):
-                detail = "no node could run it, not even an empty one"
+                detail = "no node meets its requirements, even when empty"
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._action.name)
         return None
 
@@ -102,7 +106,13 @@ class EvictionAction:
             return [queue for queue in leaves if queue != mine]
         return [] if mine is None or relation is Relation.NONE else [mine]
 
-    def search(self, pod_group: int, victims: VictimPolicy, rule_key: Hashable | None = None) -> Search:
+    def search(
+        self,
+        pod_group: int,
+        victims: VictimPolicy,
+        rule_key: Hashable | None = None,
+        validates: Validator | None = None,
+    ) -> Search:
         """The search for the next tasks of a pod group among these victims."""
         return Search(
             self._action,
@@ -111,7 +121,7 @@ class EvictionAction:
             victim_queues=self.victim_queues(pod_group),
             victims=victims,
             max_victims=self.max_victims,
-            validates=self._validates,
+            validates=validates or self._validates,
             rule_key=rule_key,
         )
 
@@ -126,7 +136,7 @@ class EvictionAction:
             if rejection is None:
                 self._session.commit(statement, self._action, pod_group, self._action.reason)
                 patch_evictions(self._session)
-                self._add_wake_times(victims)
+                self._add_wake_time(victims)
                 return None
         is_exhausted = rejection is BUDGET_EXHAUSTED
         if not is_exhausted:
@@ -134,15 +144,36 @@ class EvictionAction:
         protected = list(victims.protected.values())
         if not victims.has_pair_findings:
             self._similar.add(pod_group, tasks, has_protected=bool(protected))
-        rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
-        if not is_exhausted:
-            parts.record_failure(search, rejection)
+        self._add_wake_time(victims)
+        if is_exhausted:
+            return rejection
+        rejection = self._probes.dominant(pod_group, self._endings(victims, rejection), rejection)
+        parts.record_failure(search, rejection)
         return rejection
 
-    def _add_wake_times(self, victims: VictimSelector) -> None:
-        for rejection in victims.protected.values():
-            if rejection.until is not None:
-                self._session.wake_times.append(rejection.until)
+    def _endings(self, victims: VictimSelector, rejection: Rejection) -> Iterator[Rejection]:
+        """Protections with an end that a failed search met."""
+        yield rejection
+        for victim in victims.protected:
+            yield from self.rules.ending(victims.pod_group, victim)
+
+    def _behind_gate(self, pod_group: int, gate: Rejection) -> Rejection:
+        """The gate of fair shares as a reason, if other queues have anything that could be reclaimed."""
+        if not any(map(self._context.pod_groups.has_victims, self.victim_queues(pod_group))):
+            return NO_SOLUTION
+        return self._probes.behind_gate(pod_group, gate)
+
+    def _search_at(self, pod_group: int, time: int | None) -> Search:
+        """The search without the protections that end by a time; None: with all protections."""
+        victims = VictimSelector(self.rules, pod_group, time)
+        validates = validate_by_plugins(self._context, self._action, self._rule, time)
+        return self.search(pod_group, victims, victims.rule_key, validates)
+
+    def _add_wake_time(self, victims: VictimSelector) -> None:
+        """The first end of a protection that the search met."""
+        ends = [each.until for each in victims.protected.values() if each.until is not None]
+        if ends:
+            self._session.wake_times.append(min(ends))
 
     def _check_all_candidates(self, search: Search, victims: VictimSelector) -> None:
         """Find the first protection that ends, of any candidate: that is when a retry may succeed."""
@@ -161,13 +192,16 @@ def evict_for_pending(context: CycleContext, action: Action) -> None:
 
 
 def validate_by_plugins(
-    context: CycleContext, action: Action, rule: ActionRule | None = None
+    context: CycleContext, action: Action, rule: ActionRule | None = None, time: int | None = None
 ) -> Callable[[Scenario], Rejection | None]:
-    """The guards, then the action's rule, then the scenario validators of all plugins."""
+    """The guards, then the action's rule, then the scenario validators of all plugins.
+
+    With a time, protections that end by then do not count.
+    """
     chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:
-        rejection = guards.allows_scenario(action, scenario)
+        rejection = guards.allows_scenario(action, scenario, time)
         if rejection is None and rule is not None:
             rejection = rule.allows_scenario(scenario)
         return rejection or chains.allows_scenario(action, scenario)

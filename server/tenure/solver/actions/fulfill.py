@@ -27,7 +27,7 @@ from tenure.solver.model.workload import Task
 from tenure.terms.reasons import ReasonCode
 
 NO_QUEUE: Final = Rejection(ReasonCode.INVALID_QUEUE, "its queue does not exist or has child queues")
-NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer pods that can be scheduled than its minimum")
+NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer schedulable pods than its minimum")
 ALREADY_RESERVED: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "another in-flight group already reserves capacity for its pods"
 )

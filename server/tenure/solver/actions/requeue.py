@@ -73,7 +73,7 @@ class _RequeueAction:
         self._action = action
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
-        self._budget = Budget(context.session.options)
+        self._budget = Budget.of(context.session.options)
         self._waiting = [index for index in self._in_order() if not self._is_touched(index)]
         self._served: set[int] = set()
         self._above = cache(self._of_higher_priority)

@@ -23,8 +23,11 @@ class VictimRules:
         self._guards = context.session.guards
         self._rule = rule
 
-    def rejection(self, pod_group: int, victim: int) -> Rejection | None:
-        """Why a pod group may not be a victim for this preemptor, apart from its queue."""
+    def rejection(self, pod_group: int, victim: int, time: int | None = None) -> Rejection | None:
+        """Why a pod group may not be a victim for this preemptor, apart from its queue.
+
+        With a time, protections that end by then do not count.
+        """
         if self._rule is not None:
             rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
             if rejection is not None:
@@ -34,6 +37,8 @@ class VictimRules:
             rejection = chains.allows_victim(self.action, pod_group, victim)
             if rejection is not None:
                 return rejection
+        if time is not None:
+            return self._guards.summary_at(self.action, pod_group, victim, time).rejection
         return self._guards.allows_victim(self.action, pod_group, victim)
 
     def full_rejection(self, pod_group: int, victim: int) -> Rejection | None:
@@ -58,9 +63,15 @@ class VictimRules:
         """Whether a victim must keep its minimum from this preemptor only, as far as is known."""
         return self._guards.is_pair_core(self.action, pod_group, victim)
 
-    def keeps_core(self, pod_group: int, victim: int) -> bool:
-        """Whether a victim must keep its core."""
+    def keeps_core(self, pod_group: int, victim: int, time: int | None = None) -> bool:
+        """Whether a victim must keep its core, now or by protections that do not end by a time."""
+        if time is not None:
+            return self._guards.summary_at(self.action, pod_group, victim, time).keeps_core
         return self._guards.keeps_core(self.action, pod_group, victim)
+
+    def ending(self, pod_group: int, victim: int) -> Iterator[Rejection]:
+        """Protections of a victim that end."""
+        return self._guards.ending(self.action, pod_group, victim)
 
     def rule_key(self, pod_group: int) -> Hashable | None:
         """Preemptors with equal keys have equal victims by the action's rule; None: never share results."""
@@ -71,9 +82,14 @@ class VictimRules:
 class VictimSelector(VictimPolicy, VictimChecker):
     """The victims of one preemptor; each pod group is checked once."""
 
-    def __init__(self, rules: VictimRules, pod_group: int) -> None:
+    def __init__(self, rules: VictimRules, pod_group: int, time: int | None = None) -> None:
+        """With a time, in nanoseconds, protections that end by then do not count."""
+        self.pod_group = pod_group
         self._rules = rules
+        self._time = time
         self.rule_key = rules.rule_key(pod_group)
+        if time is not None and self.rule_key is not None:
+            self.rule_key = (time, self.rule_key)
         self._request = CandidateRequest(rules.action, pod_group, self.rule_key)
         self._rejections: dict[int, Rejection | None] = {}
         self.protected: dict[int, Rejection] = {}
@@ -97,7 +113,9 @@ class VictimSelector(VictimPolicy, VictimChecker):
         """Why a pod group may not be a victim."""
         if victim in self._rejections:
             return self._rejections[victim]
-        rejection = self._rejections[victim] = self._rules.rejection(self._request.preemptor, victim)
+        rejection = self._rejections[victim] = self._rules.rejection(
+            self._request.preemptor, victim, self._time
+        )
         if rejection is not None:
             if self._rules.is_pair_finding(self._request.preemptor, rejection):
                 self.has_pair_findings = True
@@ -109,7 +127,7 @@ class VictimSelector(VictimPolicy, VictimChecker):
         """Whether a victim must keep its core."""
         if self._rules.is_pair_core(self._request.preemptor, victim):
             self.has_pair_findings = True
-        return self._rules.keeps_core(self._request.preemptor, victim)
+        return self._rules.keeps_core(self._request.preemptor, victim, self._time)
 
     def note_protection(self, victim: int, rejection: Rejection) -> None:
         """Note that it is protected for a time."""

@@ -1,11 +1,12 @@
 """Eligibility of preemptors and victims: the first rejection, by the same chain as the action."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.oracle import Budget
@@ -90,33 +91,45 @@ class VictimQuery:
 
     def _single_victim_check(self, victim: int) -> Rejection | None:
         """Result of the search restricted to one victim; leaves no trace."""
-        search = self._search.search(
-            self._preemptor, _SingleVictimPolicy(self._context, self._search, self._preemptor, victim)
-        )
         with self._session.statement() as trial:
-            return self._context.solver.solve(trial, search, Budget(self._session.options))
+            return self._solve(trial, frozenset((victim,)))
+
+    def disrupted_pods(self, victims: Collection[int]) -> int | None:
+        """Pods that the search evicts or moves if only these may be victims; None: that is not enough."""
+        with self._session.statement() as trial:
+            if self._solve(trial, victims) is not None:
+                return None
+            placements = self._session.ledger.placements
+            return sum(placements[task] != origins[0] for task, origins in trial.evicted.items())
+
+    def _solve(self, trial: Statement, victims: Collection[int]) -> Rejection | None:
+        policy = _LimitedVictims(self._context, self._search, self._preemptor, victims)
+        search = self._search.search(self._preemptor, policy)
+        return self._context.solver.solve(trial, search, Budget.of(self._session.options))
 
     def _runs(self, pod_group: int) -> bool:
         active = self._session.ledger.active_allocated
         return any(active[pod_set.index] for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets)
 
 
-class _SingleVictimPolicy:
-    """Victim policy that allows a single pod group."""
+class _LimitedVictims:
+    """Victim policy that allows some pod groups only."""
 
-    def __init__(self, context: CycleContext, search: EvictionAction, preemptor: int, victim: int) -> None:
+    def __init__(
+        self, context: CycleContext, search: EvictionAction, preemptor: int, victims: Collection[int]
+    ) -> None:
         self._context = context
         self._rules = search.rules
         self._preemptor = preemptor
-        self._victim = victim
+        self._victims = victims
 
     def allows_queue(self, queue: int) -> bool:
         """Always true for its queue: the search itself decides."""
         return self._rules.queue_rejection(self._preemptor, queue) is None
 
     def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
-        """The pod group, if it is in the queue and has evictable tasks."""
+        """Those that are in the queue and have evictable tasks."""
         holdings = self._context.parts.victim_entries
         for key, pod_group in self._context.pod_groups.evictable_victims(queue):
-            if pod_group == self._victim:
+            if pod_group in self._victims:
                 yield holdings.entry(key, pod_group, self._rules.keeps_core(self._preemptor, pod_group))

@@ -28,7 +28,7 @@ from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.cancellation import check_of
-from tenure.terms.reasons import ReasonCode, dominance
+from tenure.terms.reasons import ReasonCode
 
 
 @dataclass(slots=True)
@@ -206,7 +206,7 @@ class Session:
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Note why the pod group was not placed; of several rejections the dominant one is kept."""
         known = self.rejections.get(pod_group)
-        if known is None or dominance(rejection.code) <= dominance(known.code):
+        if known is None or rejection.dominates(known):
             self.rejections[pod_group] = rejection
 
     def settled(self, record: EvictionRecord) -> EvictionRecord:

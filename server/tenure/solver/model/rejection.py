@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tenure.terms.reasons import ReasonCode
+from tenure.terms.reasons import ReasonCode, dominance
 
 
 class Rejection(NamedTuple):
@@ -12,3 +12,9 @@ class Rejection(NamedTuple):
     detail: str
     until: int | None = None
     source: str = ""
+
+    def dominates(self, earlier: "Rejection") -> bool:
+        """Whether it is the reason instead of an earlier one: of equal codes, the one that ends first."""
+        if self.code is not earlier.code:
+            return dominance(self.code) <= dominance(earlier.code)
+        return self.until is None or earlier.until is None or self.until < earlier.until

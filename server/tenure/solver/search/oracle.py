@@ -49,10 +49,15 @@ class VictimPolicy(Protocol):
 class Budget:
     """Counts simulations of one action: exact, so that identical requests end at the same point (R5.72)."""
 
-    def __init__(self, options: CycleOptions) -> None:
-        self._per_pod_group = options.max_simulations_per_pod_group
-        self._action = options.max_simulations_per_action
+    def __init__(self, per_pod_group: int, action: int) -> None:
+        self._per_pod_group = per_pod_group
+        self._action = action
         self._pod_group = 0
+
+    @classmethod
+    def of(cls, options: CycleOptions) -> "Budget":
+        """Budget of an action by the options of the cycle."""
+        return cls(options.max_simulations_per_pod_group, options.max_simulations_per_action)
 
     def start(self) -> None:
         """Start the budget of a new pod group."""

@@ -259,7 +259,8 @@ class Proportion(
             self._queues[queue], self._usage.used(queue), self._fair[queue], firm, demand
         ):
             return None
-        detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"
+        name = self._queues[queue].name
+        detail = f"queue {name} would exceed its fair share, so it cannot reclaim from other queues"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
     def _is_reclaimable(self, my_level: int, their_level: int) -> Rejection | None:

@@ -1,0 +1,121 @@
+"""Reasons over a real connection: a protection is the reason only where it alone is in the way."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from tenure.client import Client
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.explain_pb2 import ExplainRequest
+from tenure.v1.simulate_pb2 import SimulateRequest
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
+
+from tests.server.servers import run_server
+from tests.server.service.gpu_cluster import GpuCluster, time_at
+
+FIXED = PREEMPTIBILITY_NON_PREEMPTIBLE
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with run_server() as (_, address), Client(address, timeout=20) as client:
+        yield client
+
+
+def outcome(response: DecideResponse, uid: str) -> pb.PodGroupOutcome:
+    (found,) = [each for each in response.outcomes if each.pod_group == uid]
+    return found
+
+
+def at(client: Client, snapshot: ClusterSnapshot, clock: str) -> DecideResponse:
+    return client.simulate(SimulateRequest(snapshot=snapshot, now=time_at(clock))).cycles[0]
+
+
+def one_protected_gpu(wanted: int) -> GpuCluster:
+    """Build a full node: `fixed` has 7 GPUs for good, `young` the last one until 10:50."""
+    return (
+        GpuCluster()
+        .node("n1", 8)
+        .queue("q", quota=8, preempt_min_runtime="1h")
+        .job("fixed", "q", gpus=7, on="n1", preemptibility=FIXED)
+        .job("young", "q", on="n1", ran="45m")
+        .job("job", "q", gpus=wanted, priority=90)
+    )
+
+
+def one_protected_gpu_of_a_rich_queue(wanted: int) -> GpuCluster:
+    """Build a full node: queue `rich` has one GPU too many until 10:50, queue `level` just its share."""
+    return (
+        GpuCluster()
+        .node("n1", 4)
+        .queue("mine", quota=2)
+        .queue("level", quota=2)
+        .queue("rich", reclaim_min_runtime="1h")
+        .job("fixed", "mine", on="n1", preemptibility=FIXED)
+        .job("theirs", "level", on="n1", pods=2)
+        .job("young", "rich", on="n1", ran="45m")
+        .job("job", "mine", gpus=wanted)
+    )
+
+
+def two_ends(wanted: int) -> GpuCluster:
+    """Build a full node of two protected pods: one until 10:40, the other until 10:50."""
+    return (
+        GpuCluster()
+        .node("n1", 2)
+        .queue("q", quota=2, preempt_min_runtime="1h")
+        .job("older", "q", on="n1", ran="55m")
+        .job("young", "q", on="n1", ran="45m")
+        .job("job", "q", gpus=wanted, priority=90)
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "wanted", "until"),
+    [
+        (one_protected_gpu, 1, "10:50"),
+        (one_protected_gpu_of_a_rich_queue, 1, "10:50"),
+        (two_ends, 1, "10:40"),
+        (two_ends, 2, "10:50"),
+    ],
+)
+def test_protection_is_the_reason_where_its_end_alone_gives_room(
+    client: Client, cluster: Callable[[int], GpuCluster], wanted: int, until: str
+) -> None:
+    snapshot = cluster(wanted).snapshot
+    found = outcome(client.decide(snapshot), "job")
+    assert (found.kind, found.reason.code) == (pb.OUTCOME_KIND_DELAYED, pb.REASON_CODE_MIN_RUNTIME)
+    assert found.reason.until == time_at(until)
+    assert outcome(at(client, snapshot, until), "job").kind == pb.OUTCOME_KIND_WAITING_FOR_VICTIMS
+
+
+@pytest.mark.parametrize("cluster", [one_protected_gpu, one_protected_gpu_of_a_rich_queue])
+def test_protection_is_not_the_reason_where_its_end_gives_too_little(
+    client: Client, cluster: Callable[[int], GpuCluster]
+) -> None:
+    snapshot = cluster(2).snapshot
+    response = client.decide(snapshot)
+    found, later = outcome(response, "job"), outcome(at(client, snapshot, "10:50"), "job")
+    assert found.reason.code == later.reason.code != pb.REASON_CODE_MIN_RUNTIME
+    assert found.kind == later.kind != pb.OUTCOME_KIND_DELAYED
+    assert not found.reason.HasField("until")
+    assert response.next_wake_time == time_at("10:50")
+    explained = client.explain(ExplainRequest(snapshot=snapshot, why_pending={"pod_group": "job"}))
+    assert explained.reasons[0].code == found.reason.code
+    assert "minimum runtime" not in explained.explanation.tenant
+
+
+def test_checks_of_protections_are_limited_and_the_rest_is_reported_as_not_checked(client: Client) -> None:
+    cluster = GpuCluster()
+    for number in range(300):
+        name = f"q{number}"
+        cluster.node(name, 1).queue(name, quota=1, preempt_min_runtime="1h")
+        cluster.job(f"young-{number}", name, on=name, ran="45m")
+        cluster.job(f"job-{number}", name, priority=90)
+    response = client.decide(cluster.snapshot)
+    codes = [each.reason.code for each in response.outcomes]
+    assert codes.count(pb.REASON_CODE_MIN_RUNTIME) == 64
+    others = [each.reason.detail for each in response.outcomes if not each.reason.HasField("until")]
+    assert len(others) == 300 - 64
+    assert all(text.endswith("was not checked") for text in others)
+    assert response.next_wake_time == time_at("10:50")
