@@ -46,6 +46,13 @@ def two_queues(mine: float, theirs: float) -> ClusterBuilder:
     return builder.running("old", queue="other", gpus=1, count=2, node="n1")
 
 
+def over_fair_share() -> ClusterBuilder:
+    """Build two queues without a claim to unused quotas; `old` uses more than its quota, and all GPUs."""
+    builder = ClusterBuilder().node("n1", gpus=12).queue("q", quota=4, weight=0)
+    builder.queue("other", quota=4, weight=0).running("mine", queue="q", gpus=1, count=2, node="n1")
+    return builder.running("old", queue="other", gpus=1, count=10, min_member=1, node="n1")
+
+
 def with_recent_eviction(victim: str, preemptor: str, **fields: object) -> Cluster:
     return with_eviction_record(preempting().build(), victim, preemptor, evicted="30s", **fields)
 
@@ -102,9 +109,9 @@ CASES: Mapping[str, PendingCase] = {
         ("MAKE_PREEMPTIBLE", "RAISE_QUOTA"),
     ),
     "OVER_FAIR_SHARE": PendingCase(
-        lambda: two_queues(1, 2).pending("job", queue="q", gpus=1, count=2).build(),
+        lambda: over_fair_share().pending("job", queue="q", gpus=1, count=3).build(),
         "its fair share, so it cannot reclaim from other queues",
-        ("ADD_NODES",),
+        ("REDUCE_MINIMUM", "RAISE_QUOTA", "ADD_NODES"),
     ),
     "NO_NODE_MATCHES": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, node_selector={"zone": "a"}).build(),
@@ -137,7 +144,7 @@ CASES: Mapping[str, PendingCase] = {
             .pending("job", queue="q", gpus=1, priority=50)
             .build()
         ),
-        "a pod group of its queue with no larger request was just found unschedulable",
+        "a pod group with no larger request was just found unschedulable",
         ("RAISE_PRIORITY", "ADD_NODES"),
         WITHIN_QUEUE,
     ),

@@ -52,7 +52,7 @@ def test_response_equals_the_explainer_for_inline_and_pushed_state(client: Clien
 
 def test_response_has_structured_reasons_remedies_and_times() -> None:
     answer = explain(why_pending={"pod_group": "nightly-eval"})
-    assert answer.reasons[0].code == ReasonCode.Value("REASON_CODE_OVER_FAIR_SHARE")
+    assert answer.reasons[0].code == ReasonCode.Value("REASON_CODE_WITHIN_FAIR_SHARE")
     kinds = [(pb.RemedyKind.Name(each.kind), each.evicted_pods) for each in answer.remedies]
     assert kinds == [("REMEDY_KIND_RAISE_PRIORITY", 1), ("REMEDY_KIND_ADD_NODES", 0)]
     protected = explain(protected_until={"pod_group": "finetune"})

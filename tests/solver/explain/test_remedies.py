@@ -23,7 +23,8 @@ def index(cluster: Cluster) -> int:
 
 
 def remedies_of(cluster: Cluster) -> dict[RemedyKind, Remedy]:
-    return {each.kind: each for each in find_remedies(CycleReplay.of(cluster, PROFILE), index(cluster))}
+    found = find_remedies(CycleReplay.of(cluster, PROFILE), index(cluster))
+    return {each.kind: each for each in found.remedies}
 
 
 def does_start(cluster: Cluster) -> bool:
@@ -142,9 +143,9 @@ def test_added_node_equals_the_smallest_fitting_ready_node() -> None:
 
 
 def test_remedies_are_ordered_by_extent_of_the_change() -> None:
-    kinds = [
-        each.kind for each in find_remedies(CycleReplay.of(low_priority(), PROFILE), index(low_priority()))
-    ]
+    cluster = low_priority()
+    found = find_remedies(CycleReplay.of(cluster, PROFILE), index(cluster))
+    kinds = [each.kind for each in found.remedies]
     assert kinds == sorted(kinds)
     assert len(kinds) == len(set(kinds)) > 1
 
@@ -160,4 +161,5 @@ def test_search_for_remedies_changes_nothing() -> None:
 def test_stop_signal_ends_the_trials_with_partial_results() -> None:
     cluster = low_priority()
     inquiry = CycleReplay.of(cluster, PROFILE)
-    assert find_remedies(inquiry, index(cluster), lambda: True) == []
+    found = find_remedies(inquiry, index(cluster), lambda: True)
+    assert (found.remedies, found.waiting, found.is_complete) == ([], None, False)

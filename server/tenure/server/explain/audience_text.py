@@ -74,26 +74,26 @@ class AudienceNames:
     """Names in texts for the owner of one pod group."""
 
     def __init__(self, cluster: Cluster, own: int) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self.own = own
         queue = cluster.pod_groups[own].queue
         self._own_queues = () if queue is None else cluster.queues[queue].path
 
     def pod_group(self, index: int) -> AudienceText:
         """`pod group NAME`; other pod groups are `another workload` except for operators."""
-        group = self._cluster.pod_groups[index]
+        group = self.cluster.pod_groups[index]
         if index == self.own:
             name = f"pod group {group.facts.name}"
             in_queue = f"{name} (queue {group.facts.queue_name})"
             return AudienceText(name, in_queue, in_queue)
-        own_queue = self._cluster.pod_groups[self.own].queue
+        own_queue = self.cluster.pod_groups[self.own].queue
         in_queue = " of its queue" if group.queue is not None and group.queue == own_queue else ""
         other = f"another workload{in_queue}"
         return AudienceText(other, other, f"pod group {group.facts.name} (queue {group.facts.queue_name})")
 
     def queue(self, index: int) -> AudienceText:
         """`queue NAME`; tenants read it of their own queue and its ancestors only."""
-        name = f"queue {self._cluster.queues[index].name}"
+        name = f"queue {self.cluster.queues[index].name}"
         if index not in self._own_queues:
             return AudienceText("another queue", "another queue", name)
         is_leaf = index == self._own_queues[-1]
@@ -101,12 +101,12 @@ class AudienceNames:
 
     def queue_by_name(self, name: str) -> AudienceText:
         """Same as `queue`, by name."""
-        known = next((q.index for q in self._cluster.queues if q.name == name), None)
+        known = next((q.index for q in self.cluster.queues if q.name == name), None)
         return AudienceText("a queue", "a queue", f"queue {name}") if known is None else self.queue(known)
 
     def node(self, index: int) -> AudienceText:
         """`node NAME` for operators, else `a node`."""
-        return AudienceText("a node", "a node", f"node {self._cluster.nodes[index].facts.name}")
+        return AudienceText("a node", "a node", f"node {self.cluster.nodes[index].facts.name}")
 
     def source(self, guard: str, source: str) -> AudienceText:
         """Source of a guard's verdict.
@@ -114,7 +114,7 @@ class AudienceNames:
         Those of built-in guards name queues only. A guard of another package may name anything, which only
         operators may read.
         """
-        queue = next((queue.index for queue in self._cluster.queues if source == f"queue {queue.name}"), None)
+        queue = next((queue.index for queue in self.cluster.queues if source == f"queue {queue.name}"), None)
         if queue is not None:
             return self.queue(queue)
         if not source:

@@ -14,9 +14,11 @@ from tenure.server.explain.audience_text import (
     join,
     usual_remedy,
 )
+from tenure.server.explain.capacity_text import describe_capacity
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import remedy_message
+from tenure.server.explain.waiting_text import describe_waiting
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.remedies import RemedyKind, find_remedies
@@ -48,14 +50,17 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         [] if outcome.kind is OutcomeKind.INVALID_POD_GROUP else list(_describe_candidates(replay, pod_group))
     )
     why = explain_pending(replay.cluster, names, pod_group, reason)
-    remedies = find_remedies(replay, pod_group, stop)
-    messages = [remedy_message(replay.cluster, names, each) for each in remedies]
-    ends = [each.until for each in remedies if each.kind is RemedyKind.WAIT]
+    found = find_remedies(replay, pod_group, stop)
+    messages = [remedy_message(replay.cluster, names, each) for each in found.remedies]
+    ends = [each.until for each in found.remedies if each.kind is RemedyKind.WAIT]
     text = join(
         [
             format_text("{who} is pending because {why}.", who=_capital(names), why=why),
+            describe_capacity(replay, names, reason.code),
             for_operators(" ".join(each.message for each in candidates)),
+            NOTHING if found.waiting is None else describe_waiting(names, reason, found.waiting),
             for_all("" if messages else "None of the tested changes would let it start."),
+            for_all("" if found.is_complete else "Not every change was tested: the deadline was too short."),
             NOTHING if messages else usual_remedy(replay.cluster, names, reason.code),
         ]
     )

@@ -11,15 +11,13 @@ from typing import Final, NamedTuple
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.explain import what_if
 from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.explain.waiting import Waiting, wait
 from tenure.solver.explain.what_if import TrialResult, WhatIfTrials
 from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload_parts import Preemptibility
-from tenure.solver.next_cluster import apply_decisions
 
-MAX_WAITS: Final = 8
-"""Maximum number of guard and delay ends to try."""
 UNITS: Final = {CPU: 1000, MEMORY: 2**30, GPU: 100}
 """Steps in which quotas and limits are raised: a core, a GiB, a tenth of a GPU."""
 
@@ -52,12 +50,26 @@ class Remedy(NamedTuple):
     """Node that the new nodes are copies of."""
 
 
-def find_remedies(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> list[Remedy]:
-    """Remedies for a pending pod group, the smallest change first; those found before a stop."""
+class FoundRemedies(NamedTuple):
+    """Remedies for a pending pod group."""
+
+    remedies: list[Remedy]
+    """The smallest change first."""
+    waiting: Waiting | None
+    """What happens if only time passes; None: stopped before that was known."""
+    is_complete: bool
+    """Whether every kind was tested: the search was not stopped."""
+
+
+def find_remedies(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> FoundRemedies:
+    """Remedies for a pending pod group; those found before a stop."""
     found: list[Remedy] = []
+    search, is_complete = _Search(replay, pod_group, stop), False
     with suppress(CycleStopped):
-        found.extend(_Search(replay, pod_group, stop).all())
-    return found
+        for remedy in search.all():
+            found.append(remedy)
+        is_complete = True
+    return FoundRemedies(found, search.waiting, is_complete)
 
 
 class _Search:
@@ -69,6 +81,7 @@ class _Search:
         self._group = replay.cluster.pod_groups[pod_group]
         self._context: CycleContext = replay.end
         self._tasks = replay.end.gangs.tasks_to_allocate(pod_group)
+        self.waiting: Waiting | None = None
         self._trials = WhatIfTrials(replay.profile, replay.registry, pod_group, stop)
 
     def all(self) -> Iterator[Remedy]:
@@ -82,16 +95,10 @@ class _Search:
         yield from self._add_nodes()
 
     def _wait(self) -> Iterator[Remedy]:
-        """First end of a guard or delay at which it starts, with earlier decisions applied."""
-        cluster, decision = self._cluster, self._replay.result
-        for _ in range(MAX_WAITS):
-            if decision.next_wake_time is None or decision.next_wake_time <= cluster.now:
-                return
-            cluster = apply_decisions(cluster, decision, decision.next_wake_time - cluster.now)
-            decision = self._trials.decide(cluster)
-            if (verdict := self._trials.has_helped(decision)) is not None:
-                yield Remedy(RemedyKind.WAIT, verdict, until=cluster.now)
-                return
+        """Time at which it receives the capacity on which it runs, with all decisions until then applied."""
+        self.waiting = found = wait(self._trials, self._cluster, self._replay.result, self._group.index)
+        if found.result is not None:
+            yield Remedy(RemedyKind.WAIT, found.result, until=found.until)
 
     def _reduce_minimum(self) -> Iterator[Remedy]:
         """Largest smaller minimum, if it has no subgroups and does not run with its minimum yet."""
@@ -130,7 +137,7 @@ class _Search:
             preemptibility=Preemptibility.PREEMPTIBLE,
             opt_out_actions=frozenset(),
         )
-        if (verdict := self._trials.evaluate(changed)) is not None:
+        if (verdict := self._trials.verify(changed)) is not None:
             yield Remedy(RemedyKind.MAKE_PREEMPTIBLE, verdict)
 
     def _larger(self, kind: RemedyKind, bound: str) -> Iterator[Remedy]:

@@ -12,9 +12,15 @@ from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.workload import PodGroup, PodSet
+from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.terms.durations import SECOND
 
+MAX_CYCLES_TO_START: Final = 5
+"""Cycles in which a pod group with reserved capacity must start."""
+INTERVAL: Final = 60 * SECOND
+"""Nanoseconds between two cycles, as in a simulation."""
 HELPFUL_OUTCOMES: Final = (
     OutcomeKind.BOUND,
     OutcomeKind.WAITING_FOR_RELEASE,
@@ -60,24 +66,45 @@ class WhatIfTrials:
         """Result for the pod group on this cluster; None if it is not placed."""
         return self.has_helped(self.decide(cluster))
 
-    def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
-        """Smallest number from 1 to `most` whose change places it; None if the largest does not.
+    def verify(self, cluster: Cluster) -> TrialResult | None:
+        """Result for the pod group if it runs within a few cycles on this cluster; else None.
 
-        Assumes that more of a change is never worse. Where that is false, the result still works, since it
-        was tried, but a smaller number might too.
+        Capacity that is reserved for it may go to others before its victims have terminated.
+        """
+        decision = self.decide(cluster)
+        result = self.has_helped(decision)
+        if result is None or result.kind is OutcomeKind.BOUND:
+            return result
+        for _ in range(MAX_CYCLES_TO_START):
+            cluster = apply_decisions(cluster, decision, INTERVAL)
+            decision = self.decide(cluster)
+            later = self.has_helped(decision)
+            if later is None:
+                return None
+            if later.kind is OutcomeKind.BOUND:
+                return result
+        return None
+
+    def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
+        """Smallest number from 1 to `most` whose change lets it run; None if it does not.
+
+        The search tests whether a change places it, and the result is verified. Assumes that more of a change
+        is never worse. Where that is false, the result still works, since it was tried, but a smaller number
+        might too.
         """
         verdict = self.evaluate(change(most)) if most >= 1 else None
         if verdict is None:
             return None
-        low, high, found = 0, most, verdict
+        low, high = 0, most
         while high - low > 1:
             middle = (low + high) // 2
             verdict = self.evaluate(change(middle))
             if verdict is None:
                 low = middle
             else:
-                high, found = middle, verdict
-        return high, found
+                high = middle
+        found = self.verify(change(high))
+        return None if found is None else (high, found)
 
 
 def with_facts(cluster: Cluster, pod_group: int, **facts: Any) -> Cluster:

@@ -1,0 +1,87 @@
+"""Who uses the GPUs that a pending pod group could use, and who is ahead of it, in words."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.server.explain.audience_text import (
+    AudienceNames,
+    AudienceText,
+    for_all,
+    format_text,
+    join,
+    moment,
+)
+from tenure.solver.explain.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.terms.formatting import format_count, format_gpus, join_words
+from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
+
+MAX_NAMED: Final = 3
+_USES: Final = {
+    GpuUse.TERMINATING: "of terminating pods",
+    GpuUse.SCHEDULED_NOW: "given to other pod groups in this cycle",
+    GpuUse.NEVER_EVICTED: "of pod groups that are never evicted for it",
+    GpuUse.PROTECTED: "protected",
+    GpuUse.NOT_LOWER: "of its queue at no lower priority",
+    GpuUse.WITHIN_SHARE: "of other queues within their fair share",
+    GpuUse.NOT_RECLAIMABLE: "of other queues, from which its queue may not reclaim",
+    GpuUse.EVICTABLE: "evictable, but not enough",
+    GpuUse.OTHER: "of other pods",
+}
+_STATED: Final = (ReasonClass.INVALID, ReasonClass.EFFORT)
+"""Reasons that come before capacity: nothing is claimed of what lies behind them."""
+_LIMITS: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, ReasonCode.NO_NODE_MATCHES)
+
+
+def describe_capacity(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> AudienceText:
+    """Sentences about order, fragments and use of GPUs; empty for reasons that capacity cannot change."""
+    if REASONS[code].reason_class in _STATED or code in (*_LIMITS, ReasonCode.BLOCKED):
+        return join([])
+    account = account_gpus(replay, names.own)
+    return join(
+        [
+            *_order(replay, names),
+            *([] if account is None else [*_fragments(account), _account(account)]),
+        ]
+    )
+
+
+def _order(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+    earlier = earlier_in_order(replay, names.own)
+    if earlier:
+        number = format_count(len(earlier), "other pod group")
+        listed = [names.pod_group(index).operator for index in earlier[:MAX_NAMED]]
+        more = len(earlier) - len(listed)
+        named = join_words([*listed, f"{more:,} more"] if more else listed)
+        yield format_text(
+            "It would have fitted at the beginning of the cycle, but capacity went first to {others}.",
+            others=AudienceText(number, number, named),
+        )
+    position, number_pending = line(replay, names.own)
+    if position > 1:
+        yield for_all(f"It is number {position:,} of {number_pending:,} pending pod groups of its queue.")
+
+
+def _fragments(account: GpuAccount) -> Iterator[AudienceText]:
+    if not account.is_fragmented:
+        return
+    amounts = (
+        f"{_gpus(account.free)} are free on nodes that it may use, "
+        f"at most {format_gpus(account.largest_free)} on one node; "
+        f"each of its pods needs {format_gpus(account.per_pod)}."
+    )
+    yield AudienceText("Enough GPUs are free, but too few on one node.", amounts, amounts)
+
+
+def _account(account: GpuAccount) -> AudienceText:
+    parts = [f"{format_gpus(account.free)} free"] if account.free else []
+    for use, amount in account.used.items():
+        end = account.protected_until
+        until = f" until {moment(end)} or later" if use is GpuUse.PROTECTED and end is not None else ""
+        parts.append(f"{format_gpus(amount)} {_USES[use]}{until}")
+    text = f"Of {_gpus(account.total)} on nodes that it may use: {', '.join(parts)}." if parts else ""
+    return AudienceText("", text, text)
+
+
+def _gpus(milli: int) -> str:
+    return f"{format_gpus(milli)} GPU" if milli == 1000 else f"{format_gpus(milli)} GPUs"
