@@ -72,7 +72,7 @@ def test_simulation_without_change_reports_no_difference(tenure: Tenure) -> None
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("node=gpu-4", "notebook analytics unchanged cannot be scheduled on this cluster"),
+        ("node=gpu-4", "notebook analytics unchanged cannot be scheduled now"),
         ("pod_group=distill", "distill language 2 pods waiting for capacity does not exist"),
         ("pod=sweep-4", "sweep vision evicted: 2 pods for distill evicted: 1 pod for distill"),
         ("queue=analytics", "month-end analytics 1 pod waiting for capacity has an invalid definition"),

@@ -96,6 +96,6 @@ def test_outcome_of_a_pod_group_with_a_blocked_pod_names_the_missing_resource() 
     assert outcome.kind == decision_pb2.OUTCOME_KIND_INFEASIBLE
     assert outcome.reason.code == decision_pb2.REASON_CODE_BLOCKED
     assert outcome.reason.message == (
-        "Pod group blocked (queue q) cannot be scheduled on this cluster: "
+        "Pod group blocked (queue q) cannot be scheduled now: "
         "pod blocked-0 cannot be placed: configmap settings not found."
     )

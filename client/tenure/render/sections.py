@@ -76,7 +76,11 @@ def render_pending(view: ResponseView) -> TableSection:
         for outcome in view.response.outcomes
         if outcome.kind not in (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)
     ]
-    columns = (TableColumn("Pod group"), TableColumn("Queue"), TableColumn("Reason", wraps=True))
+    columns = (
+        TableColumn("Pod group"),
+        TableColumn("Queue"),
+        TableColumn("Reason, and what helps", wraps=True),
+    )
     return TableSection("Pending", columns, ("Queue", "Reason"), rows)
 
 
@@ -103,7 +107,7 @@ def render_evicted(view: ResponseView) -> TableSection:
 
 
 def outcome_text(outcome: pb.PodGroupOutcome) -> str:
-    """Outcome and detail, as in the sentence of the reason: `cannot be scheduled on this cluster: DETAIL`."""
+    """Outcome and detail, as in the sentence of the reason: `cannot be scheduled now: DETAIL`."""
     text, detail = OUTCOMES.get(outcome.kind, "is pending"), outcome.reason.detail
     return f"{text}: {detail}" if detail else text
 
@@ -112,7 +116,10 @@ def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
     text = outcome_text(outcome)
     if outcome.reason.HasField("until"):
         text += f"; may change at {format_remaining(outcome.reason.until.ToNanoseconds(), view.now)}"
-    return text
+    row = REASONS.get(outcome.reason.code)
+    if row is None or not row.remedy:
+        return text
+    return f"{text}. Usual remedy: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
 
 
 def _evicted_text(pod_groups: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.model.decision import InFlightGroupState, Protection
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import ProtectionScope
-from tenure.terms.formatting import join_words
+from tenure.terms.formatting import format_count, join_words
 
 
 def find_pending_evictions(replay: CycleReplay) -> Iterator[tuple[int, int]]:
@@ -40,15 +40,38 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
         cluster.tasks[task].placement.status.is_allocated for task in cluster.pod_groups[pod_group].tasks
     ):
         return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
-    found = [each for each in replay.result.protections if each.pod_group == pod_group]
+    found = replay.before(0).session.chains.protections([pod_group])
+    leaving = _evictions(replay, names)
     if not any(protection.scope for protection in found):
         text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
-        return ExplainResult(format_text(text, who=who))
+        return ExplainResult(join([format_text(text, who=who), *leaving]))
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
     return ExplainResult(
-        join([format_text("{who} is protected.", who=who), *sentences]), (), found, min(ends, default=None)
+        join([format_text("{who} is protected.", who=who), *leaving, *sentences]),
+        (),
+        found,
+        min(ends, default=None),
     )
+
+
+def _evictions(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+    """That pods of it are evicted in this cycle, by which actions and for which pod groups."""
+    tasks = replay.cluster.tasks
+    for group in replay.result.groups:
+        number = sum(tasks[each.task].pod_group == names.own for each in group.evictions)
+        if not number:
+            continue
+        pods = f"{format_count(number, 'pod')} {'is' if number == 1 else 'are'} evicted"
+        if group.beneficiary == NOWHERE or group.beneficiary == names.own:
+            yield for_all(f"In this cycle {pods} by {group.action}.")
+        else:
+            yield format_text(
+                "In this cycle {pods} by {action} for {other}.",
+                pods=pods,
+                action=group.action,
+                other=names.pod_group(group.beneficiary),
+            )
 
 
 def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:

@@ -20,6 +20,7 @@ from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
+from tenure.solver.explain.victim_set import check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.terms.formatting import format_count, join_words
@@ -98,7 +99,39 @@ def _describe_evictions(
         action=group.action,
         rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
     )
-    return join([rule, _guards(names, evictions), _order(replay, names, group)])
+    return join([rule, _guards(names, evictions), _order(replay, names, group), _size(replay, names, group)])
+
+
+def _size(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> AudienceText:
+    """How many pods the decision disrupts, and whether fewer would have been enough."""
+    check = check_victim_set(replay, group)
+    if check is None:
+        return NOTHING
+    moved = sum(evict.relocating for evict in group.evictions)
+    pods = f"The decision disrupts {format_count(check.disrupted, 'pod')}"
+    pods += f", {moved} of them moved" if moved else ""
+    if check.disrupted == 1:
+        return for_all(f"{pods}: the least possible.")
+    if check.smaller is not None:
+        return format_text(
+            "{pods}. Its victims were found by a heuristic: {n} of {others} would have been enough.",
+            pods=pods,
+            n=format_count(check.smaller.pods, "pod"),
+            others=_listed(names, check.smaller.pod_groups),
+        )
+    untried = f", {check.untried} were not tried" if check.untried else ""
+    if not check.tried:
+        return for_all(f"{pods}. Smaller sets of victims were not tried.")
+    sets = format_count(check.tried, "smaller set")
+    return for_all(f"{pods}. Its victims were found by a heuristic; none of {sets} is enough{untried}.")
+
+
+def _listed(names: AudienceNames, pod_groups: tuple[int, ...]) -> AudienceText:
+    if len(pod_groups) == 1:
+        return names.pod_group(pod_groups[0])
+    number = format_count(len(pod_groups), "pod group")
+    named = join_words([names.pod_group(index).operator for index in pod_groups])
+    return AudienceText(number, number, named)
 
 
 def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:

@@ -1,0 +1,51 @@
+"""Whether fewer pods could have been disrupted: the search of a decision again, with fewer victims."""
+
+from typing import Final, NamedTuple
+
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.explain.eligibility import VictimQuery
+from tenure.solver.model.decision import DecisionGroup
+
+MAX_TRIALS: Final = 32
+"""Smaller sets of victims that are tried."""
+
+
+class SmallerSet(NamedTuple):
+    """Victims that would have been enough."""
+
+    pod_groups: tuple[int, ...]
+    pods: int
+
+
+class VictimSetCheck(NamedTuple):
+    """Result of the trials with fewer victims."""
+
+    disrupted: int
+    """Pods that the decision evicts or moves."""
+    tried: int
+    untried: int
+    smaller: SmallerSet | None
+    """The smallest set that was found and disrupts fewer pods."""
+
+
+def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetCheck | None:
+    """Try each candidate alone, and the victims without one of them; None if no search found the victims."""
+    action = next((each for each in replay.searches() if each.name == group.action), None)
+    if action is None:
+        return None
+    disrupted = len(group.evictions)
+    if disrupted == 1:
+        return VictimSetCheck(disrupted, 0, 0, None)
+    context = replay.before_search(action, group.beneficiary)
+    query = VictimQuery(context, action, group.beneficiary)
+    victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in group.evictions)
+    trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
+    trials.extend((candidate,) for candidate in dict.fromkeys(query.order()))
+    trials = [trial for trial in dict.fromkeys(trials) if trial and set(trial) != set(victims)]
+    found: SmallerSet | None = None
+    for trial in trials[:MAX_TRIALS]:
+        pods = query.disrupted_pods(trial)
+        if pods is not None and pods < (disrupted if found is None else found.pods):
+            found = SmallerSet(trial, pods)
+    tried = min(len(trials), MAX_TRIALS)
+    return VictimSetCheck(disrupted, tried, len(trials) - tried, found)

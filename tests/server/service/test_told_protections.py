@@ -1,0 +1,75 @@
+"""Protections and victims over a real connection: every protection is reported, also of who is evicted."""
+
+from collections.abc import Iterator
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from tenure.client import Client
+from tenure.v1.explain_pb2 import ExplainRequest, Explanation
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.server.servers import run_server
+from tests.server.service.gpu_cluster import GpuCluster
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with run_server() as (_, address), Client(address, timeout=20) as client:
+        yield client
+
+
+def protected_until(client: Client, snapshot: ClusterSnapshot, uid: str) -> Explanation:
+    asked = ExplainRequest(snapshot=snapshot, protected_until={"pod_group": uid})
+    return client.explain(asked).explanation
+
+
+def why_victim(client: Client, snapshot: ClusterSnapshot, uid: str) -> Explanation:
+    return client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": uid})).explanation
+
+
+def overdue() -> GpuCluster:
+    """Build a full node: `old` opts out of everything but requeue and is past its expected runtime."""
+    cluster = GpuCluster().node("n1", 1).queue("q", quota=1)
+    out = ["preempt", "reclaim", "consolidation"]
+    hour = Duration(seconds=3600)
+    cluster.job("old", "q", on="n1", ran="2h", priority=40, opt_out_actions=out, expected_runtime=hour)
+    return cluster.job("job", "q", priority=90)
+
+
+def test_opt_outs_of_a_requeued_pod_group_are_reported_with_its_requeue(client: Client) -> None:
+    text = protected_until(client, overdue().snapshot, "old")
+    assert "In this cycle 1 pod is evicted by requeue for pod group job (queue q)." in text.operator
+    assert "In this cycle 1 pod is evicted by requeue for another workload of its queue." in text.public
+    assert "all pods while running (preemptibility, its own opt-out)" in text.operator
+
+
+def large_before_small() -> GpuCluster:
+    """Build a full node: the youngest victim is a gang of three pods, the older one a single pod."""
+    cluster = GpuCluster().node("n1", 4).queue("q", quota=4)
+    cluster.job("gang", "q", on="n1", pods=3, priority=40).job("single", "q", on="n1", priority=45)
+    return cluster.job("job", "q", priority=90)
+
+
+def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
+    text = why_victim(client, large_before_small().snapshot, "gang")
+    assert (
+        "The decision disrupts 3 pods. Its victims were found by a heuristic: "
+        "1 pod of pod group single (queue q) would have been enough."
+    ) in text.operator
+    assert "1 pod of another workload of its queue would have been enough." in text.tenant
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"),
+    [
+        (1, "The decision disrupts 1 pod: the least possible."),
+        (2, "The decision disrupts 2 pods. Its victims were found by a heuristic; none of 2 smaller sets"),
+    ],
+)
+def test_explanation_says_whether_smaller_sets_were_tried(client: Client, wanted: int, size: str) -> None:
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2)
+    cluster.job("old", "q", on="n1", priority=40).job("older", "q", on="n1", priority=40)
+    cluster.job("job", "q", gpus=wanted, priority=90)
+    snapshot = cluster.snapshot
+    evicted = [d.evict.pod for g in client.decide(snapshot).groups for d in g.decisions if d.evict.pod]
+    assert size in why_victim(client, snapshot, evicted[0].removesuffix("-0")).operator
