@@ -75,7 +75,17 @@ def run_cycle(
             step = registry.actions[action]
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
-        return context, _result(session, waiting, check_of(stop))
+        stopped_early = session.stop.is_set
+        if not stopped_early:
+            _check_reasons(session)
+        return context, _result(session, waiting, check_of(stop), stopped_early)
+
+
+def _check_reasons(session: Session) -> None:
+    """Check reasons that need another search. A stop leaves the rest as not checked: all is decided."""
+    for check in session.reason_checks:
+        check()
+    session.reason_checks.clear()
 
 
 def _open_context(
@@ -101,10 +111,12 @@ def search_parts(session: Session) -> SearchParts:
     return parts
 
 
-def _result(session: Session, waiting: list[int], check: Callable[[], None]) -> CycleResult:
+def _result(
+    session: Session, waiting: list[int], check: Callable[[], None], stopped_early: bool
+) -> CycleResult:
     """The result: what is committed, outcomes, protections and warnings."""
     check()
-    if session.stop.is_set:
+    if stopped_early:
         mark_budget_exhausted(session, waiting)
     update_eviction_history(session)
     check()
@@ -122,5 +134,5 @@ def _result(session: Session, waiting: list[int], check: Callable[[], None]) -> 
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,
-        stopped_early=session.stop.is_set,
+        stopped_early=stopped_early,
     )

@@ -1,6 +1,6 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
@@ -17,7 +17,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 class EvictionAction:
-    """Searches once for every pending pod group, in queue order."""
+    """Searches once for every pending pod group, in queue order. Reasons of failures are checked later."""
 
     def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
@@ -31,7 +31,7 @@ class EvictionAction:
         """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
-        self._probes = ReasonProbes(context.session, context.solver, self._search_at)
+        self._probes = ReasonProbes(context.session, context.solver, self)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
@@ -43,14 +43,29 @@ class EvictionAction:
             if not tasks or not self._context.gangs.is_ready(entry.pod_group):
                 continue
             rejection = self.rejection(entry.pod_group, tasks)
-            if rejection is None:
-                rejection = self._search(entry.pod_group, tasks, budget)
-            elif rejection.code is ReasonCode.OVER_FAIR_SHARE:
-                rejection = self._behind_gate(entry.pod_group, rejection)
             if rejection is not None:
-                self._session.reject(entry.pod_group, rejection)
+                self._reject_unsearched(entry.pod_group, rejection)
+            elif (rejection := self._search(entry.pod_group, tasks, budget)) is not None:
+                self._reject(entry.pod_group, rejection)
             if budget.is_over:
                 self._give_up(tree)
+        self._session.reason_checks.append(self._probes.run)
+
+    def _reject_unsearched(self, pod_group: int, rejection: Rejection) -> None:
+        """Report why there was no search; the gate of fair shares only after it was checked."""
+        if rejection.code is not ReasonCode.OVER_FAIR_SHARE:
+            self._session.reject(pod_group, rejection)
+        elif any(map(self._context.pod_groups.has_victims, self.victim_queues(pod_group))):
+            self._probes.add(pod_group, rejection)
+        else:
+            self._session.reject(pod_group, NO_SOLUTION)
+
+    def _reject(self, pod_group: int, rejection: Rejection) -> None:
+        """Report why a search failed; a protection only after it was checked."""
+        if rejection.until is None:
+            self._session.reject(pod_group, rejection)
+        else:
+            self._probes.add(pod_group)
 
     def _give_up(self, tree: QueueTree) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
@@ -147,23 +162,22 @@ class EvictionAction:
         self._add_wake_time(victims)
         if is_exhausted:
             return rejection
-        rejection = self._probes.dominant(pod_group, self._endings(victims, rejection), rejection)
+        rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
         parts.record_failure(search, rejection)
         return rejection
 
-    def _endings(self, victims: VictimSelector, rejection: Rejection) -> Iterator[Rejection]:
-        """Protections with an end that a failed search met."""
-        yield rejection
-        for victim in victims.protected:
-            yield from self.rules.ending(victims.pod_group, victim)
+    def endings(self, pod_group: int) -> dict[int, Rejection]:
+        """The first protection of a candidate by its end."""
+        victims, found = VictimSelector(self.rules, pod_group), {}
+        search = self.search(pod_group, victims)
+        self._check_all_candidates(search, victims)
+        for victim, protection in victims.protected.items():
+            for each in (protection, *self.rules.ending(pod_group, victim)):
+                if each.until is not None:
+                    found.setdefault(each.until, each)
+        return found
 
-    def _behind_gate(self, pod_group: int, gate: Rejection) -> Rejection:
-        """The gate of fair shares as a reason, if other queues have anything that could be reclaimed."""
-        if not any(map(self._context.pod_groups.has_victims, self.victim_queues(pod_group))):
-            return NO_SOLUTION
-        return self._probes.behind_gate(pod_group, gate)
-
-    def _search_at(self, pod_group: int, time: int | None) -> Search:
+    def search_at(self, pod_group: int, time: int | None) -> Search:
         """The search without the protections that end by a time; None: with all protections."""
         victims = VictimSelector(self.rules, pod_group, time)
         validates = validate_by_plugins(self._context, self._action, self._rule, time)

@@ -1,15 +1,17 @@
 """Whether a single obstacle keeps a pod group waiting: its search again, without that obstacle.
 
-A protection or a gate is reported as the reason only if it is the one thing in the way. So a search that
-failed is repeated without the protections that end; if that succeeds, the earliest end is found that
-suffices. A search that a gate prevented is made. What a probe finds is rolled back. Number and simulations of
-the probes of an action are limited by exact counters.
+A protection or a gate is reported as the reason only if it is the one thing in the way. After all actions,
+the search for a pod group that met protections with an end is repeated without them; if that succeeds, the
+earliest end is found that suffices. A search that a gate prevented is made. What a probe finds is rolled
+back, so probes change no decision. Number and simulations of the probes of an action are limited by exact
+counters.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Final, final
+from collections.abc import Hashable
+from typing import Final, NamedTuple, Protocol, final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search
 from tenure.solver.search.solver import Solver
@@ -20,6 +22,8 @@ MAX_PROBES: Final = 64
 MAX_SIMULATIONS_PER_PROBE: Final = 16
 MAX_SIMULATIONS: Final = 256
 """Simulations of all probes of one action in a cycle."""
+EVER: Final = 2**63 - 1
+"""A time by which every protection with an end has ended."""
 NOT_CHECKED: Final = Rejection(
     ReasonCode.NO_SOLUTION,
     "no permitted set of evictions would free enough resources; whether protections that end are the only "
@@ -27,50 +31,73 @@ NOT_CHECKED: Final = Rejection(
     source="search",
 )
 
-SearchAt = Callable[[int, int | None], Search]
-"""The search for a pod group without the protections that end by a time; None: with all protections."""
+
+class ProbedAction(Protocol):
+    """What probes need of an action."""
+
+    def search_at(self, pod_group: int, time: int | None) -> Search:
+        """The search without the protections that end by a time; None: with all protections."""
+
+    def endings(self, pod_group: int) -> dict[int, Rejection]:
+        """The first protection of a candidate by its end."""
+
+
+class _Obstacle(NamedTuple):
+    """A pod group that waits, and what stopped it: a gate, or protections with an end (None)."""
+
+    pod_group: int
+    gate: Rejection | None
 
 
 @final
 class ReasonProbes:
     """The probes of one action in one cycle."""
 
-    def __init__(self, session: Session, solver: Solver, search_at: SearchAt) -> None:
+    def __init__(self, session: Session, solver: Solver, action: ProbedAction) -> None:
         self._session = session
         self._solver = solver
-        self._search_at = search_at
+        self._action = action
         self._budget = Budget(MAX_SIMULATIONS_PER_PROBE, MAX_SIMULATIONS)
         self._left = MAX_PROBES
-        self._behind_gate: dict[Hashable, Rejection] = {}
+        self._obstacles: list[_Obstacle] = []
+        self._known: dict[Hashable, Rejection] = {}
 
-    def behind_gate(self, pod_group: int, gate: Rejection) -> Rejection:
-        """The gate that prevents a search, unless the search would fail: then why that fails.
+    def add(self, pod_group: int, gate: Rejection | None = None) -> None:
+        """Note that a gate or, without one, protections with an end stopped a pod group."""
+        self._obstacles.append(_Obstacle(pod_group, gate))
 
-        Pod groups of a queue with equal priority and pods share the result until something is committed.
-        """
-        key = self._class_of(pod_group)
-        if key not in self._behind_gate:
-            found = self._probe(pod_group, None)
-            if found is not None and found.until is not None:
-                found = NO_SOLUTION
-            self._behind_gate[key] = gate if found is None or found is BUDGET_EXHAUSTED else found
-        return self._behind_gate[key]
+    def run(self) -> None:
+        """Reject every noted pod group that still waits, with the reason that was checked."""
+        placed = {commit.beneficiary for commit in self._session.commits}
+        for obstacle in self._obstacles:
+            if obstacle.pod_group not in placed:
+                self._session.reject(obstacle.pod_group, self._reason(obstacle))
 
-    def dominant(self, pod_group: int, endings: Iterable[Rejection], rejection: Rejection) -> Rejection:
-        """The protection whose end would suffice, or why the search fails without those that end.
+    def _reason(self, obstacle: _Obstacle) -> Rejection:
+        """Pod groups of a queue with equal priority and pods share the result."""
+        key = self._class_of(obstacle)
+        if key not in self._known:
+            try:
+                self._known[key] = self._check(obstacle)
+            except CycleStopped:
+                self._known[key] = obstacle.gate or NOT_CHECKED
+        return self._known[key]
 
-        `endings` are protections with an end that the search met, `rejection` is why it failed.
-        """
-        by_end: dict[int, Rejection] = {}
-        for each in endings:
-            if each.until is not None:
-                by_end.setdefault(each.until, each)
+    def _check(self, obstacle: _Obstacle) -> Rejection:
+        pod_group, gate = obstacle
+        found = self._probe(pod_group, EVER if gate is None else None)
+        if found is BUDGET_EXHAUSTED:
+            return gate or NOT_CHECKED
+        if found is not None:
+            return found if found.until is None else NO_SOLUTION
+        return gate or self._first_sufficient(pod_group)
+
+    def _first_sufficient(self, pod_group: int) -> Rejection:
+        """The protection with the earliest end that suffices, as far as the probes reach."""
+        by_end = self._action.endings(pod_group)
         if not by_end:
-            return rejection
+            return NO_SOLUTION
         ends = sorted(by_end)
-        without = self._probe(pod_group, ends[-1])
-        if without is not None:
-            return self._other(without, rejection)
         low, high = 0, len(ends) - 1
         while low < high:
             middle = (low + high) // 2
@@ -83,25 +110,19 @@ class ReasonProbes:
                 low = middle + 1
         return by_end[ends[high]]
 
-    def _class_of(self, pod_group: int) -> Hashable:
-        cluster = self._session.cluster
-        group = cluster.pod_groups[pod_group]
-        shapes = tuple([cluster.tasks[task].shape.index for task in group.tasks])
-        kind = (group.queue, group.facts.priority, group.is_preemptible)
-        return kind, shapes, len(self._session.commits)
-
     def _probe(self, pod_group: int, time: int | None) -> Rejection | None:
         """Result of the search without the protections that end by a time; leaves no trace."""
-        if self._left <= 0 or self._budget.is_over:
+        if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
             return BUDGET_EXHAUSTED
         self._left -= 1
         with self._session.statement() as trial:
-            return self._solver.solve(trial, self._search_at(pod_group, time), self._budget)
+            return self._solver.solve(trial, self._action.search_at(pod_group, time), self._budget)
 
-    def _other(self, without: Rejection, rejection: Rejection) -> Rejection:
-        """The reason besides protections; never a protection that was not shown to be the only one."""
-        if without is BUDGET_EXHAUSTED:
-            return NOT_CHECKED
-        if without.until is None:
-            return without
-        return NO_SOLUTION if rejection.until is not None else rejection
+    def _class_of(self, obstacle: _Obstacle) -> Hashable:
+        cluster, guards = self._session.cluster, self._session.guards
+        group = cluster.pod_groups[obstacle.pod_group]
+        guard_key = guards.cache_key(group.index)
+        pair = group.index if guard_key is None else -1
+        shapes = tuple([cluster.tasks[task].shape.index for task in group.tasks])
+        kind = (group.queue, group.facts.priority, group.is_preemptible, obstacle.gate is None)
+        return kind, shapes, guard_key, pair

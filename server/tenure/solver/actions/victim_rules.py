@@ -35,7 +35,7 @@ class VictimRules:
         chains = self._session.chains
         if chains.victim_filters:
             rejection = chains.allows_victim(self.action, pod_group, victim)
-            if rejection is not None:
+            if rejection is not None and not rejection.ends_by(time):
                 return rejection
         if time is not None:
             return self._guards.summary_at(self.action, pod_group, victim, time).rejection
@@ -84,7 +84,6 @@ class VictimSelector(VictimPolicy, VictimChecker):
 
     def __init__(self, rules: VictimRules, pod_group: int, time: int | None = None) -> None:
         """With a time, in nanoseconds, protections that end by then do not count."""
-        self.pod_group = pod_group
         self._rules = rules
         self._time = time
         self.rule_key = rules.rule_key(pod_group)

@@ -13,6 +13,10 @@ class Rejection(NamedTuple):
     until: int | None = None
     source: str = ""
 
+    def ends_by(self, time: int | None) -> bool:
+        """Whether it ends by a time."""
+        return time is not None and self.until is not None and self.until <= time
+
     def dominates(self, earlier: "Rejection") -> bool:
         """Whether it is the reason instead of an earlier one: of equal codes, the one that ends first."""
         if self.code is not earlier.code:
