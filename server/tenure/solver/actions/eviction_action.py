@@ -151,51 +151,30 @@ class EvictionAction:
             if rejection is None:
                 self._session.commit(statement, self._action, pod_group, self._action.reason)
                 patch_evictions(self._session)
-                self._add_wake_time(victims)
+                self._add_wake_time(victims.first_end)
                 return None
         is_exhausted = rejection is BUDGET_EXHAUSTED
         if not is_exhausted:
-            self._check_all_candidates(search, victims)
+            victims.check_all(search.victim_queues)
         protected = list(victims.protected.values())
         if not victims.has_pair_findings:
             self._similar.add(pod_group, tasks, has_protected=bool(protected))
-        self._add_wake_time(victims)
+        self._add_wake_time(victims.first_end)
         if is_exhausted:
             return rejection
         rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
         parts.record_failure(search, rejection)
         return rejection
 
-    def endings(self, pod_group: int) -> dict[int, Rejection]:
-        """The first protection of a candidate by its end."""
-        victims, found = VictimSelector(self.rules, pod_group), {}
-        search = self.search(pod_group, victims)
-        self._check_all_candidates(search, victims)
-        for victim, protection in victims.protected.items():
-            for each in (protection, *self.rules.ending(pod_group, victim)):
-                if each.until is not None:
-                    found.setdefault(each.until, each)
-        return found
+    def _add_wake_time(self, end: int | None) -> None:
+        if end is not None:
+            self._session.wake_times.append(end)
 
     def search_at(self, pod_group: int, time: int | None) -> Search:
         """The search without the protections that end by a time; None: with all protections."""
         victims = VictimSelector(self.rules, pod_group, time)
         validates = validate_by_plugins(self._context, self._action, self._rule, time)
         return self.search(pod_group, victims, victims.rule_key, validates)
-
-    def _add_wake_time(self, victims: VictimSelector) -> None:
-        """The first end of a protection that the search met."""
-        ends = [each.until for each in victims.protected.values() if each.until is not None]
-        if ends:
-            self._session.wake_times.append(min(ends))
-
-    def _check_all_candidates(self, search: Search, victims: VictimSelector) -> None:
-        """Find the first protection that ends, of any candidate: that is when a retry may succeed."""
-        for queue in search.victim_queues:
-            if victims.allows_queue(queue) and victims.may_expire(queue):
-                for victim in self._context.pod_groups.victim_groups(queue):
-                    self._session.stop.check()
-                    victims.rejection(victim)
 
 
 def evict_for_pending(context: CycleContext, action: Action) -> None:

@@ -7,9 +7,10 @@ back, so probes change no decision. Number and simulations of the probes of an a
 counters.
 """
 
-from collections.abc import Hashable
-from typing import Final, NamedTuple, Protocol, final
+from collections.abc import Hashable, Sequence
+from typing import Final, Protocol, final
 
+from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.rejection import Rejection
@@ -32,21 +33,20 @@ NOT_CHECKED: Final = Rejection(
 )
 
 
+Obstacle = tuple[int, Rejection | None]
+"""A pod group that waits, and what stopped it: a gate, or protections with an end (None)."""
+
+
 class ProbedAction(Protocol):
     """What probes need of an action."""
+
+    rules: VictimRules
 
     def search_at(self, pod_group: int, time: int | None) -> Search:
         """The search without the protections that end by a time; None: with all protections."""
 
-    def endings(self, pod_group: int) -> dict[int, Rejection]:
-        """The first protection of a candidate by its end."""
-
-
-class _Obstacle(NamedTuple):
-    """A pod group that waits, and what stopped it: a gate, or protections with an end (None)."""
-
-    pod_group: int
-    gate: Rejection | None
+    def victim_queues(self, pod_group: int) -> Sequence[int]:
+        """Leaf queues whose pod groups may be evicted for it."""
 
 
 @final
@@ -59,31 +59,32 @@ class ReasonProbes:
         self._action = action
         self._budget = Budget(MAX_SIMULATIONS_PER_PROBE, MAX_SIMULATIONS)
         self._left = MAX_PROBES
-        self._obstacles: list[_Obstacle] = []
+        self._obstacles: list[Obstacle] = []
         self._known: dict[Hashable, Rejection] = {}
 
     def add(self, pod_group: int, gate: Rejection | None = None) -> None:
         """Note that a gate or, without one, protections with an end stopped a pod group."""
-        self._obstacles.append(_Obstacle(pod_group, gate))
+        self._obstacles.append((pod_group, gate))
 
     def run(self) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
         placed = {commit.beneficiary for commit in self._session.commits}
         for obstacle in self._obstacles:
-            if obstacle.pod_group not in placed:
-                self._session.reject(obstacle.pod_group, self._reason(obstacle))
+            pod_group, _ = obstacle
+            if pod_group not in placed:
+                self._session.reject(pod_group, self._reason(obstacle))
 
-    def _reason(self, obstacle: _Obstacle) -> Rejection:
+    def _reason(self, obstacle: Obstacle) -> Rejection:
         """Pod groups of a queue with equal priority and pods share the result."""
         key = self._class_of(obstacle)
         if key not in self._known:
             try:
                 self._known[key] = self._check(obstacle)
             except CycleStopped:
-                self._known[key] = obstacle.gate or NOT_CHECKED
+                self._known[key] = obstacle[1] or NOT_CHECKED
         return self._known[key]
 
-    def _check(self, obstacle: _Obstacle) -> Rejection:
+    def _check(self, obstacle: Obstacle) -> Rejection:
         pod_group, gate = obstacle
         found = self._probe(pod_group, EVER if gate is None else None)
         if found is BUDGET_EXHAUSTED:
@@ -94,7 +95,9 @@ class ReasonProbes:
 
     def _first_sufficient(self, pod_group: int) -> Rejection:
         """The protection with the earliest end that suffices, as far as the probes reach."""
-        by_end = self._action.endings(pod_group)
+        victims = VictimSelector(self._action.rules, pod_group)
+        victims.check_all(self._action.victim_queues(pod_group))
+        by_end = victims.endings()
         if not by_end:
             return NO_SOLUTION
         ends = sorted(by_end)
@@ -118,11 +121,12 @@ class ReasonProbes:
         with self._session.statement() as trial:
             return self._solver.solve(trial, self._action.search_at(pod_group, time), self._budget)
 
-    def _class_of(self, obstacle: _Obstacle) -> Hashable:
+    def _class_of(self, obstacle: Obstacle) -> Hashable:
         cluster, guards = self._session.cluster, self._session.guards
-        group = cluster.pod_groups[obstacle.pod_group]
+        pod_group, gate = obstacle
+        group = cluster.pod_groups[pod_group]
         guard_key = guards.cache_key(group.index)
         pair = group.index if guard_key is None else -1
         shapes = tuple([cluster.tasks[task].shape.index for task in group.tasks])
-        kind = (group.queue, group.facts.priority, group.is_preemptible, obstacle.gate is None)
+        kind = (group.queue, group.facts.priority, group.is_preemptible, gate is None)
         return kind, shapes, guard_key, pair

@@ -1,6 +1,6 @@
 """Which pod groups may be victims of a preemptor: by the action's rule, then plugins, then guards."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import final
 
 from tenure.solver.actions.cycle_context import CycleContext
@@ -18,6 +18,7 @@ class VictimRules:
         """`rule` is what the action itself requires, if anything."""
         self.action = action
         self.source = context.parts.candidates
+        self._lists = context.pod_groups
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
         self._guards = context.session.guards
@@ -37,9 +38,7 @@ class VictimRules:
             rejection = chains.allows_victim(self.action, pod_group, victim)
             if rejection is not None and not rejection.ends_by(time):
                 return rejection
-        if time is not None:
-            return self._guards.summary_at(self.action, pod_group, victim, time).rejection
-        return self._guards.allows_victim(self.action, pod_group, victim)
+        return self._guards.summary_at(self.action, pod_group, victim, time).rejection
 
     def full_rejection(self, pod_group: int, victim: int) -> Rejection | None:
         """The same; after the action's rule, rejections of its queue come first."""
@@ -50,6 +49,12 @@ class VictimRules:
         if rejection is None and queue is not None:
             rejection = self.queue_rejection(pod_group, queue)
         return rejection or self.rejection(pod_group, victim)
+
+    def check_queue(self, queue: int, checker: VictimChecker) -> None:
+        """Check every possible victim of a leaf queue."""
+        for victim in self._lists.victim_groups(queue):
+            self._session.stop.check()
+            checker.rejection(victim)
 
     def queue_rejection(self, pod_group: int, queue: int) -> Rejection | None:
         """Why no pod group of a leaf queue may be a victim for this preemptor."""
@@ -65,13 +70,11 @@ class VictimRules:
 
     def keeps_core(self, pod_group: int, victim: int, time: int | None = None) -> bool:
         """Whether a victim must keep its core, now or by protections that do not end by a time."""
-        if time is not None:
-            return self._guards.summary_at(self.action, pod_group, victim, time).keeps_core
-        return self._guards.keeps_core(self.action, pod_group, victim)
+        return self._guards.summary_at(self.action, pod_group, victim, time).keeps_core
 
-    def ending(self, pod_group: int, victim: int) -> Iterator[Rejection]:
+    def endings(self, pod_group: int, victim: int) -> list[Rejection]:
         """Protections of a victim that end."""
-        return self._guards.ending(self.action, pod_group, victim)
+        return self._guards.endings(self.action, pod_group, victim)
 
     def rule_key(self, pod_group: int) -> Hashable | None:
         """Preemptors with equal keys have equal victims by the action's rule; None: never share results."""
@@ -104,10 +107,6 @@ class VictimSelector(VictimPolicy, VictimChecker):
         """Candidates of a leaf queue with their allocated resources, worst first."""
         return self._rules.source.in_order(queue, self._request, self)
 
-    def may_expire(self, queue: int) -> bool:
-        """Whether the protection of any pod group of a leaf queue may end."""
-        return self._rules.source.may_expire(queue, self._request)
-
     def rejection(self, victim: int) -> Rejection | None:
         """Why a pod group may not be a victim."""
         if victim in self._rejections:
@@ -127,6 +126,27 @@ class VictimSelector(VictimPolicy, VictimChecker):
         if self._rules.is_pair_core(self._request.preemptor, victim):
             self.has_pair_findings = True
         return self._rules.keeps_core(self._request.preemptor, victim, self._time)
+
+    def check_all(self, queues: Sequence[int]) -> None:
+        """Find the protections of all candidates that end: that is when a retry may succeed."""
+        for queue in queues:
+            if self.allows_queue(queue) and self._rules.source.may_expire(queue, self._request):
+                self._rules.check_queue(queue, self)
+
+    @property
+    def first_end(self) -> int | None:
+        """The first end of a protection that was met."""
+        ends = [each.until for each in self.protected.values() if each.until is not None]
+        return min(ends, default=None)
+
+    def endings(self) -> dict[int, Rejection]:
+        """The first protection that was met by its end."""
+        found: dict[int, Rejection] = {}
+        for victim, protection in self.protected.items():
+            for each in (protection, *self._rules.endings(self._request.preemptor, victim)):
+                if each.until is not None:
+                    found.setdefault(each.until, each)
+        return found
 
     def note_protection(self, victim: int, rejection: Rejection) -> None:
         """Note that it is protected for a time."""

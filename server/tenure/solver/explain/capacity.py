@@ -70,7 +70,8 @@ def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:
         return None
     nodes = set(bits(context.parts.allowed_nodes.of(shape)))
     free = [ledger.node_infos[node].idle_gpu_milli() for node in sorted(nodes)]
-    reasons, until = _rejections(replay, pod_group), None
+    reasons = _rejections(replay, pod_group)
+    until: int | None = None
     used: defaultdict[GpuUse, int] = defaultdict(int)
     for task in cluster.tasks:
         placement = ledger.placements[task.index]

@@ -87,6 +87,24 @@ class GuardSummary:
         verdict = self.verdicts[self.strictest]
         return verdict is not None and verdict.scope is ProtectionScope.ALL
 
+    def at(self, group: PodGroup, time: int, sharing: Sequence[Sharing]) -> "GuardSummary":
+        """Summary without the protections that end by a time."""
+        if self.strictest < 0:
+            return self
+        left = [
+            None if each is None or (each.until is not None and each.until <= time) else each
+            for each in self.verdicts
+        ]
+        return GuardSummary(group, tuple(left), sharing)
+
+    def endings(self, sharing: Sequence[Sharing]) -> list[Rejection]:
+        """Protections that end, as rejections with the names of their guards."""
+        return [
+            Rejection(each.reason, each.detail, each.until, sharing[place].name)
+            for place, each in enumerate(self.verdicts)
+            if each is not None and each.scope and each.until is not None
+        ]
+
     def objection(self, sharing: Sequence[Sharing]) -> Rejection:
         """The strictest verdict as a rejection, with the name of its guard."""
         verdict = self.verdicts[self.strictest]

@@ -8,7 +8,7 @@ guards and evicting actions alike. The strictest scope wins, the first of severa
 - NOTHING: it may be evicted. The eviction names the guard anyway.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.guard_verdicts import GuardSummary, SharedVerdicts
@@ -71,22 +71,14 @@ class Guards(SharedVerdicts):
         """Whether the victim must keep its minimum."""
         return self.summary(action, preemptor, victim).keeps_core
 
-    def summary_at(self, action: Action, preemptor: int, victim: int, time: int) -> GuardSummary:
+    def summary_at(self, action: Action, preemptor: int, victim: int, time: int | None) -> GuardSummary:
         """Summary without the protections that end by a time, in nanoseconds: what would follow then."""
         now = self.summary(action, preemptor, victim)
-        if now.strictest < 0:
-            return now
-        left = [
-            None if each is None or (each.until is not None and each.until <= time) else each
-            for each in now.verdicts
-        ]
-        return GuardSummary(self._pod_groups[victim], tuple(left), self._sharing)
+        return now if time is None else now.at(self._pod_groups[victim], time, self._sharing)
 
-    def ending(self, action: Action, preemptor: int, victim: int) -> Iterator[Rejection]:
+    def endings(self, action: Action, preemptor: int, victim: int) -> list[Rejection]:
         """Protections of the victim that end, one for each guard."""
-        for place, each in enumerate(self.summary(action, preemptor, victim).verdicts):
-            if each is not None and each.scope and each.until is not None:
-                yield Rejection(each.reason, each.detail, each.until, self._sharing[place].name)
+        return self.summary(action, preemptor, victim).endings(self._sharing)
 
     def is_pair_core(self, action: Action, preemptor: int, victim: int) -> bool:
         """Whether the victim must keep its core because of such a verdict."""
@@ -119,11 +111,7 @@ class Guards(SharedVerdicts):
         relocated one, and a terminating task does not count as left (stricter than semantics R7.41).
         """
         for victim, tasks in scenario.victims().items():
-            summary = (
-                self.summary(action, scenario.preemptor, victim)
-                if time is None
-                else self.summary_at(action, scenario.preemptor, victim, time)
-            )
+            summary = self.summary_at(action, scenario.preemptor, victim, time)
             if not summary.keeps_core:
                 continue
             if summary.protects_all or self._breaks_minimum(self._pod_groups[victim], tasks):
