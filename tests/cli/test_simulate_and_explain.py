@@ -178,3 +178,9 @@ def test_invalid_use_is_reported_without_traceback(
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_table_of_pending_pod_groups_states_what_helps(tenure: Tenure) -> None:
+    out = output_text(tenure("decide"))
+    assert "Reason, and what helps" in out
+    assert "Usual remedy: wait until resources are free, or raise the quota of queue vision" in out

@@ -76,16 +76,14 @@ def run_cycle(
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
-        if not stopped_early:
-            _check_reasons(session)
+        _check_reasons(session)
         return context, _result(session, waiting, check_of(stop), stopped_early)
 
 
 def _check_reasons(session: Session) -> None:
     """Check reasons that need another search. A stop leaves the rest as not checked: all is decided."""
-    for check in session.reason_checks:
-        check()
-    session.reason_checks.clear()
+    while session.reason_checks:
+        session.reason_checks.pop(0)()
 
 
 def _open_context(

@@ -162,4 +162,4 @@ def test_stop_signal_ends_the_trials_with_partial_results() -> None:
     cluster = low_priority()
     inquiry = CycleReplay.of(cluster, PROFILE)
     found = find_remedies(inquiry, index(cluster), lambda: True)
-    assert (found.remedies, found.waiting, found.is_complete) == ([], None, False)
+    assert (found.remedies, found.is_complete) == ([], False)

@@ -17,8 +17,7 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.capacity_text import describe_capacity
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
-from tenure.server.explain.remedy_messages import remedy_message
-from tenure.server.explain.waiting_text import describe_waiting
+from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.remedies import RemedyKind, find_remedies

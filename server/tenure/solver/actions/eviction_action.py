@@ -1,6 +1,7 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
@@ -31,7 +32,7 @@ class EvictionAction:
         """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
-        self._probes = ReasonProbes(context.session, context.solver, self)
+        self._probes = ReasonProbes(context.session, context.solver)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
@@ -49,7 +50,7 @@ class EvictionAction:
                 self._reject(entry.pod_group, rejection)
             if budget.is_over:
                 self._give_up(tree)
-        self._session.reason_checks.append(self._probes.run)
+        self._session.reason_checks.append(partial(self._probes.run, self))
 
     def _reject_unsearched(self, pod_group: int, rejection: Rejection) -> None:
         """Report why there was no search; the gate of fair shares only after it was checked."""

@@ -16,7 +16,7 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search
 from tenure.solver.search.solver import Solver
-from tenure.terms.reasons import ReasonCode
+from tenure.terms.reasons import ReasonCode, dominance
 
 MAX_PROBES: Final = 64
 """Probes of one action in a cycle."""
@@ -25,12 +25,10 @@ MAX_SIMULATIONS: Final = 256
 """Simulations of all probes of one action in a cycle."""
 EVER: Final = 2**63 - 1
 """A time by which every protection with an end has ended."""
-NOT_CHECKED: Final = Rejection(
-    ReasonCode.NO_SOLUTION,
-    "no permitted set of evictions would free enough resources; whether protections that end are the only "
-    "obstacle was not checked",
-    source="search",
-)
+UNCHECKED: Final = "whether protections that end are the only obstacle was not checked"
+NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED}")
+_LEAST_UNCHECKED: Final = dominance(ReasonCode.OVER_FAIR_SHARE)
+"""Rejections that dominate this one hold whether protections end or not."""
 
 
 Obstacle = tuple[int, Rejection | None]
@@ -53,10 +51,9 @@ class ProbedAction(Protocol):
 class ReasonProbes:
     """The probes of one action in one cycle."""
 
-    def __init__(self, session: Session, solver: Solver, action: ProbedAction) -> None:
+    def __init__(self, session: Session, solver: Solver) -> None:
         self._session = session
         self._solver = solver
-        self._action = action
         self._budget = Budget(MAX_SIMULATIONS_PER_PROBE, MAX_SIMULATIONS)
         self._left = MAX_PROBES
         self._obstacles: list[Obstacle] = []
@@ -66,37 +63,50 @@ class ReasonProbes:
         """Note that a gate or, without one, protections with an end stopped a pod group."""
         self._obstacles.append((pod_group, gate))
 
-    def run(self) -> None:
+    def run(self, action: ProbedAction) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
         placed = {commit.beneficiary for commit in self._session.commits}
         for obstacle in self._obstacles:
             pod_group, _ = obstacle
-            if pod_group not in placed:
-                self._session.reject(pod_group, self._reason(obstacle))
+            if pod_group in placed:
+                continue
+            reason = self._reason(action, obstacle)
+            if reason is NOT_CHECKED:
+                self._note_unchecked(pod_group)
+            else:
+                self._session.reject(pod_group, reason)
 
-    def _reason(self, obstacle: Obstacle) -> Rejection:
+    def _note_unchecked(self, pod_group: int) -> None:
+        """Keep a dominant rejection, and add that protections were not checked."""
+        known = self._session.rejections.get(pod_group)
+        if known is None:
+            self._session.reject(pod_group, NOT_CHECKED)
+        elif dominance(known.code) >= _LEAST_UNCHECKED and not known.detail.endswith(UNCHECKED):
+            self._session.reject(pod_group, known._replace(detail=f"{known.detail.rstrip('.')}; {UNCHECKED}"))
+
+    def _reason(self, action: ProbedAction, obstacle: Obstacle) -> Rejection:
         """Pod groups of a queue with equal priority and pods share the result."""
         key = self._class_of(obstacle)
         if key not in self._known:
             try:
-                self._known[key] = self._check(obstacle)
+                self._known[key] = self._check(action, obstacle)
             except CycleStopped:
                 self._known[key] = obstacle[1] or NOT_CHECKED
         return self._known[key]
 
-    def _check(self, obstacle: Obstacle) -> Rejection:
+    def _check(self, action: ProbedAction, obstacle: Obstacle) -> Rejection:
         pod_group, gate = obstacle
-        found = self._probe(pod_group, EVER if gate is None else None)
+        found = self._probe(action, pod_group, EVER if gate is None else None)
         if found is BUDGET_EXHAUSTED:
             return gate or NOT_CHECKED
         if found is not None:
             return found if found.until is None else NO_SOLUTION
-        return gate or self._first_sufficient(pod_group)
+        return gate or self._first_sufficient(action, pod_group)
 
-    def _first_sufficient(self, pod_group: int) -> Rejection:
+    def _first_sufficient(self, action: ProbedAction, pod_group: int) -> Rejection:
         """The protection with the earliest end that suffices, as far as the probes reach."""
-        victims = VictimSelector(self._action.rules, pod_group)
-        victims.check_all(self._action.victim_queues(pod_group))
+        victims = VictimSelector(action.rules, pod_group)
+        victims.check_all(action.victim_queues(pod_group))
         by_end = victims.endings()
         if not by_end:
             return NO_SOLUTION
@@ -104,7 +114,7 @@ class ReasonProbes:
         low, high = 0, len(ends) - 1
         while low < high:
             middle = (low + high) // 2
-            found = self._probe(pod_group, ends[middle])
+            found = self._probe(action, pod_group, ends[middle])
             if found is None:
                 high = middle
             elif found is BUDGET_EXHAUSTED:
@@ -113,13 +123,13 @@ class ReasonProbes:
                 low = middle + 1
         return by_end[ends[high]]
 
-    def _probe(self, pod_group: int, time: int | None) -> Rejection | None:
+    def _probe(self, action: ProbedAction, pod_group: int, time: int | None) -> Rejection | None:
         """Result of the search without the protections that end by a time; leaves no trace."""
         if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
             return BUDGET_EXHAUSTED
         self._left -= 1
         with self._session.statement() as trial:
-            return self._solver.solve(trial, self._action.search_at(pod_group, time), self._budget)
+            return self._solver.solve(trial, action.search_at(pod_group, time), self._budget)
 
     def _class_of(self, obstacle: Obstacle) -> Hashable:
         cluster, guards = self._session.cluster, self._session.guards
