@@ -42,7 +42,9 @@ WITHIN = {
     (Phase.POD_GROUP, Phase.ACTION),
     (Phase.SCENARIO, Phase.POD_GROUP),
     (Phase.SCENARIO, Phase.ACTION),
+    (Phase.POD_GROUP, Phase.FOLD),
 }
+"""Searches in the fold phase check reasons."""
 
 
 @given(data=st.data())

@@ -114,8 +114,8 @@ def test_checks_of_protections_are_limited_and_the_rest_is_reported_as_not_check
         cluster.job(f"job-{number}", name, priority=90)
     response = client.decide(cluster.snapshot)
     codes = [each.reason.code for each in response.outcomes]
-    assert codes.count(pb.REASON_CODE_MIN_RUNTIME) == 64
+    assert codes.count(pb.REASON_CODE_MIN_RUNTIME) == 32
     others = [each.reason.detail for each in response.outcomes if not each.reason.HasField("until")]
-    assert len(others) == 300 - 64
+    assert len(others) == 300 - 32
     assert all(text.endswith("was not checked") for text in others)
     assert response.next_wake_time == time_at("10:50")

@@ -18,10 +18,10 @@ from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, S
 from tenure.solver.search.solver import Solver
 from tenure.terms.reasons import ReasonCode, dominance
 
-MAX_PROBES: Final = 64
+MAX_PROBES: Final = 32
 """Probes of one action in a cycle."""
-MAX_SIMULATIONS_PER_PROBE: Final = 16
-MAX_SIMULATIONS: Final = 256
+MAX_SIMULATIONS_PER_PROBE: Final = 8
+MAX_SIMULATIONS: Final = 64
 """Simulations of all probes of one action in a cycle."""
 EVER: Final = 2**63 - 1
 """A time by which every protection with an end has ended."""
