@@ -58,7 +58,7 @@ def explain(
       why-pending NAME         why it is pending, and verified remedies
       why-victim NAME          why its pods are evicted
       why-not-victim NAME --for NAME  why it is not evicted for a pending pod group
-      protected NAME           who may not evict it, until when, and by whose word
+      protected-until NAME     who may not evict it, until when, and by whose word
 
     For example: tenure explain cluster.yaml why-not-victim old-job --for new-job
 

@@ -90,6 +90,13 @@ def test_position_is_that_among_the_pending_pod_groups_of_the_queue(client: Clie
     assert "It is number" not in why_pending(client, cluster.snapshot, "ahead").explanation.tenant
 
 
+def test_pod_group_of_the_queue_that_failed_before_is_named(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("fixed", "q", on="n1", preemptibility=FIXED)
+    found = outcome(client, cluster.job("first", "q", priority=60).job("job", "q", priority=60).snapshot)
+    assert found.reason.code == pb.REASON_CODE_SIMILAR_FAILED
+    assert "pod group first with no larger request was just found unschedulable" in found.reason.message
+
+
 def test_fragments_are_stated_in_numbers(client: Client) -> None:
     text = why_pending(client, scattered().snapshot).explanation
     assert (

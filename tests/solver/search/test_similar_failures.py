@@ -63,15 +63,15 @@ def test_pod_group_with_no_smaller_request_is_hopeless(
     failed: JobOptions, failed_count: int, next_: JobOptions, next_count: int, expected: bool
 ) -> None:
     similar, tasks = failures((failed, failed_count), (next_, next_count))
-    assert not similar.is_hopeless(1, tasks[1])
+    assert similar.failed_like(1, tasks[1]) is None
     similar.add(0, tasks[0], has_protected=False)
-    assert similar.is_hopeless(1, tasks[1]) is expected
+    assert (similar.failed_like(1, tasks[1]) is not None) is expected
 
 
 def test_consolidation_compares_across_queues_r5_81() -> None:
     similar, tasks = failures((TWO_GPUS, 1), ({**TWO_GPUS, "queue": "other"}, 1), by_queue=False)
     similar.add(0, tasks[0], has_protected=False)
-    assert similar.is_hopeless(1, tasks[1])
+    assert similar.failed_like(1, tasks[1]) == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_smallest_failed_request_is_stored_r5_84(
     similar, tasks = failures((TWO_GPUS, 1), (second, 1), (third, 1))
     similar.add(0, tasks[0], has_protected=False)
     similar.add(1, tasks[1], has_protected=False)
-    assert similar.is_hopeless(2, tasks[2]) is expected
+    assert (similar.failed_like(2, tasks[2]) is not None) is expected
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_protection_applies_to_preemptors_of_the_same_queue_r5_84(
     builder = ClusterBuilder().queue("q").pending("a", queue="q", gpus=2).pending("b", queue="q", gpus=2)
     similar = SimilarFailures(open_session(builder.build()), by_queue=by_queue)
     similar.add(0, [0], has_protected=has_protected)
-    assert similar.is_hopeless(1, [1]) is expected
+    assert (similar.failed_like(1, [1]) is not None) is expected

@@ -16,12 +16,15 @@ class SimilarFailures:
     def __init__(self, session: Session, *, by_queue: bool) -> None:
         self._session = session
         self._by_queue = by_queue
-        self._failed: dict[object, Requests] = {}
+        self._failed: dict[object, tuple[int, Requests]] = {}
+        """Pod group and its requests, by signature."""
 
-    def is_hopeless(self, pod_group: int, tasks: list[int]) -> bool:
-        """Whether a failed pod group was as easy or easier (semantics R5.83)."""
+    def failed_like(self, pod_group: int, tasks: list[int]) -> int | None:
+        """The failed pod group that was as easy or easier, if there is one (semantics R5.83)."""
         failed = self._failed.get(self._signature(pod_group, tasks))
-        return failed is not None and not _is_easier(self._requests(tasks), failed)
+        if failed is None or _is_easier(self._requests(tasks), failed[1]):
+            return None
+        return failed[0]
 
     def add(self, pod_group: int, tasks: list[int], *, has_protected: bool) -> None:
         """Note that a search failed; stores the pod group if it is easier (semantics R5.84).
@@ -32,8 +35,8 @@ class SimilarFailures:
             return
         signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
         failed = self._failed.get(signature)
-        if failed is None or _is_no_harder(requests, failed):
-            self._failed[signature] = requests
+        if failed is None or _is_no_harder(requests, failed[1]):
+            self._failed[signature] = (pod_group, requests)
 
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
         """Comparable properties of a pod group: queue, priority, quota, constraints, topology; no amounts."""
