@@ -49,7 +49,7 @@ def tenure(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_broken_plugin_is_an_error_of_the_configuration_that_names_it(code: str, tmp_path: Path) -> None:
     install(tmp_path, "tenure.plugins", code)
     file = tmp_path / "tenure.yaml"
-    file.write_text("tiers: [{plugins: [{name: broken}]}]\n")
+    file.write_text("plugins: {broken: {}}\n")
     ended = tenure(tmp_path, "decide", str(SAMPLE), "--config", str(file))
     assert ended.returncode == 2
     (line,) = (line for line in ended.stderr.splitlines() if "broken" in line)

@@ -201,4 +201,4 @@ def test_equal_cycles_are_printed_once_and_others_say_what_happens(simulate: Sim
 def test_changed_outcome_that_lasts_is_printed_when_it_begins(simulate: Simulate, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--cycles", "30"))
     begun = "month-end analytics unchanged "
-    assert (out.count(begun), out.count("changed outcomes as in the cycle before.")) == (1, 2)
+    assert (out.count(begun), out.count("as in the cycle before.")) == (1, 3)

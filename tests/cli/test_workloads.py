@@ -77,7 +77,7 @@ def test_server_returns_the_same_list(workloads: Workloads) -> None:
 
 def test_configuration_determines_the_protections(workloads: Workloads, tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
-    config.write_text("plugins: {minruntime: {defaultPreemptMinRuntime: 10000w}}")
+    config.write_text("plugins: {minruntime: {defaultPreemptMinRuntime: 5000w}}")
     ended = workloads("FILE", "--config", str(config), "--output", "json")
     first, _ = json.loads(ended.out)["workloads"]
     assert [protection["source"] for protection in first["protections"]] == ["default of minruntime"]

@@ -44,9 +44,13 @@ def parse_duration(text: str) -> int:
     return nanoseconds
 
 
+class LongDurationError(ValueError):
+    """A duration that is longer than the longest."""
+
+
 @lru_cache(MAX_CACHED)
 def parse_signed_duration(text: str) -> int:
-    """Nanoseconds of a duration that may be negative. Raises ValueError."""
+    """Nanoseconds of a duration that may be negative. Raises ValueError, or LongDurationError."""
     if len(text) > MAX_TEXT:
         raise _not_a_duration(f"{text[:MAX_TEXT]}...")
     start = 1 if text.startswith(("+", "-")) else 0
@@ -62,7 +66,7 @@ def parse_signed_duration(text: str) -> int:
     if (position == start or position != len(text)) and text[start:] != "0":
         raise _not_a_duration(text)
     if total > MAX_DURATION:
-        raise ValueError(f"{text!r} is longer than 100 years")
+        raise LongDurationError(f"{text!r} is longer than 100 years")
     return -total if text.startswith("-") else total
 
 

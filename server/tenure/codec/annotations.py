@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import duration, time
 from tenure.solver.model.requeue import NO_TERMS, ParsedValue, RequeueSettings
 from tenure.solver.model.workload_parts import Preemptibility
-from tenure.terms.durations import parse_signed_duration
+from tenure.terms.durations import LongDurationError, parse_signed_duration
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION
 from tenure.wire.violations import ViolationCollector, quote_name
@@ -42,13 +42,15 @@ def preemptibility(text: str) -> Preemptibility | None:
 
 
 def is_readable(key: str, text: str) -> bool:
-    """Whether the value of an annotation is valid for its key: a mode, a duration or a time."""
+    """Whether the value of an annotation has the form of its key: a mode, a duration or a time."""
     if key == PREEMPTIBILITY:
         return preemptibility(text) is not None
     if key == REQUEUE_NOT_BEFORE:
         return not _moment(text.strip()).problem
     try:
         parse_signed_duration(text.strip())
+    except LongDurationError:
+        return True
     except ValueError:
         return False
     return True

@@ -54,7 +54,7 @@ def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable(
     cluster = CASES["MIN_RUNTIME"].cluster()
     answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
     assert (
-        "preempt: 1 candidate, none evictable (1 have not reached their minimum runtime)."
+        "preempt: 1 candidate, none evictable (1 has not reached its minimum runtime)."
         in answer.text.operator
     )
     assert "preempt:" not in answer.text.tenant

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from tenure.cli.configuration.listing import Setting, SettingPath
 from tenure.process.configuration import KeyLines
 from tenure.server.installed import installed_registry
 from tenure.server.memory import memory_limit
@@ -14,7 +15,6 @@ from tenure.server.settings.plugins import by_place
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import ALWAYS_ON
 
-SettingPath = tuple[str | int, ...]
 _SECTIONS: Final = ("options", "server", "records", "telemetry")
 _VARIABLES: Final[Mapping[SettingPath, str]] = {
     ("telemetry", "otlpEndpoint"): "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -22,44 +22,7 @@ _VARIABLES: Final[Mapping[SettingPath, str]] = {
     ("telemetry", "metricsInterval"): "OTEL_METRIC_EXPORT_INTERVAL",
 }
 """Variables of OpenTelemetry that apply without a setting in the file."""
-_COMPUTED: Final[frozenset[SettingPath]] = frozenset(
-    [("server", "maxMemoryMib"), ("server", "maxConcurrentCycles"), ("records", "path")]
-)
-"""Settings whose default depends on the machine or the user."""
 _NO_COOLDOWN: Final = "a requeue has no cooldown unless the pod group or its queue sets a delay"
-
-
-class Setting(NamedTuple):
-    """A setting in force; a value of None is not set."""
-
-    path: SettingPath
-    value: Any
-    line: int | None = None
-    """Line of the file. None: not from the file."""
-    variable: str | None = None
-    """Variable of the environment. None: not from the environment."""
-    note: str = ""
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether the value depends on the process, so that it does not belong into a file."""
-        return self.line is None and (self.variable is not None or self.path in _COMPUTED)
-
-    @property
-    def source(self) -> str:
-        """`file`, `environment` or `default`."""
-        return "file" if self.line else "environment" if self.variable else "default"
-
-    def as_json(self) -> dict[str, Any]:
-        """Fields of the JSON output."""
-        return {
-            "path": "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in self.path).lstrip("."),
-            "value": self.value,
-            "source": self.source,
-            "line": self.line,
-            "variable": self.variable,
-            "note": self.note,
-        }
 
 
 def list_settings(file: Path | None, environment: Mapping[str, str]) -> list[Setting]:

@@ -1,15 +1,52 @@
-"""Settings as a YAML file with the source of each line in a comment."""
+"""A setting with its source, and settings as a YAML file with the source of each line in a comment."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
-from tenure.cli.configuration.in_force import Setting
 
+SettingPath = tuple[str | int, ...]
 _COLUMN: Final = 44
 """Where comments begin, unless the line is longer."""
+_COMPUTED: Final[frozenset[SettingPath]] = frozenset(
+    [("server", "maxMemoryMib"), ("server", "maxConcurrentCycles"), ("records", "path")]
+)
+"""Settings whose default depends on the machine or the user."""
 
 _Tree = dict[str | int, Any]
+
+
+class Setting(NamedTuple):
+    """A setting in force; a value of None is not set."""
+
+    path: SettingPath
+    value: Any
+    line: int | None = None
+    """Line of the file. None: not from the file."""
+    variable: str | None = None
+    """Variable of the environment. None: not from the environment."""
+    note: str = ""
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the value depends on the process, so that it does not belong into a file."""
+        return self.line is None and (self.variable is not None or self.path in _COMPUTED)
+
+    @property
+    def source(self) -> str:
+        """`file`, `environment` or `default`."""
+        return "file" if self.line else "environment" if self.variable else "default"
+
+    def as_json(self) -> dict[str, Any]:
+        """Fields of the JSON output."""
+        return {
+            "path": "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in self.path).lstrip("."),
+            "value": self.value,
+            "source": self.source,
+            "line": self.line,
+            "variable": self.variable,
+            "note": self.note,
+        }
 
 
 def as_yaml(settings: Sequence[Setting]) -> Iterator[str]:

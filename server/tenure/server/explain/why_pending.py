@@ -123,11 +123,11 @@ def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Reje
     found = list(query.candidates())
     rejections = [rejection for _, rejection in found if rejection is not None]
     kinds = Counter(rejection.code for rejection in rejections)
-    parts = [f"{number} {_label(code)}" for code, number in sorted(kinds.items())]
+    parts = [f"{number} {_label(code, number)}" for code, number in sorted(kinds.items())]
     if evictable := len(found) - len(rejections):
         parts.append(f"{evictable} evictable, but not enough capacity")
-    none = "" if evictable else "none evictable "
-    text = f"{action.name}: {format_count(len(found), 'candidate')}, {none}({', '.join(parts)})."
+    none = "" if evictable else ", none evictable"
+    text = f"{action.name}: {format_count(len(found), 'candidate')}{none} ({', '.join(parts)})."
     no_solution = Rejection(ReasonCode.NO_SOLUTION, "")
     ends = [rejection for rejection in rejections if rejection.until is not None]
     first = min(ends, key=lambda rejection: rejection.until or 0, default=no_solution)
@@ -135,16 +135,21 @@ def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Reje
 
 
 _LABELS = {
-    ReasonCode.NON_PREEMPTIBLE: "are non-preemptible",
-    ReasonCode.OPTED_OUT: "opt out",
-    ReasonCode.MIN_RUNTIME: "have not reached their minimum runtime",
-    ReasonCode.PRIORITY_NOT_LOWER: "have equal or higher priority",
-    ReasonCode.WITHIN_FAIR_SHARE: "are in queues within their fair share",
+    ReasonCode.NON_PREEMPTIBLE: ("is non-preemptible", "are non-preemptible"),
+    ReasonCode.OPTED_OUT: ("opts out", "opt out"),
+    ReasonCode.MIN_RUNTIME: ("has not reached its minimum runtime", "have not reached their minimum runtime"),
+    ReasonCode.PRIORITY_NOT_LOWER: ("has equal or higher priority", "have equal or higher priority"),
+    ReasonCode.WITHIN_FAIR_SHARE: (
+        "is in a queue within its fair share",
+        "are in queues within their fair share",
+    ),
 }
 
 
-def _label(code: ReasonCode) -> str:
-    return _LABELS.get(code, f"are protected by {code.name.lower().replace('_', ' ')}")
+def _label(code: ReasonCode, number: int) -> str:
+    if code in _LABELS:
+        return _LABELS[code][number > 1]
+    return f"{'are' if number > 1 else 'is'} protected by {code.name.lower().replace('_', ' ')}"
 
 
 def _protections(replay: CycleReplay, pod_group: int) -> Iterator[Protection]:
