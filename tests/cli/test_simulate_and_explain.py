@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.json_format import MessageToJson
 from tenure.cli.main import main
 
 from tests.server.servers import run_server
+from tests.server.service.gpu_cluster import GpuCluster
 
 SAMPLE = str(Path(__file__).parents[2] / "server/tenure/cli/samples/two-departments.yaml")
 PROBE = """
@@ -178,6 +181,22 @@ def test_invalid_use_is_reported_without_traceback(
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_time_that_is_left_is_stated_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("q", quota=1)
+    cluster.job("old", "q", on="n1", ran="55m", priority=40, expected_runtime=Duration(seconds=3600))
+    snapshot, config = tmp_path / "cluster.json", tmp_path / "tenure.yaml"
+    snapshot.write_text(MessageToJson(cluster.job("job", "q", priority=90).snapshot))
+    config.write_text("plugins: {nearcompletion: {}}")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "argv", ["tenure", "decide", str(snapshot), "--config", str(config)])
+    with pytest.raises(SystemExit):
+        main()
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("job ")]
+    assert "is delayed: old is close to its expected end; may change at 10:40 UTC (in 5m). Usual" in row
 
 
 def test_table_of_pending_pod_groups_states_what_helps(tenure: Tenure) -> None:

@@ -161,7 +161,7 @@ def test_verdict_has_detail_and_end() -> None:
         ProtectionScope.ALL,
         "its own expected runtime",
         ends,
-        "old is expected to end in 5m",
+        "old is close to its expected end",
         ReasonCode.NEAR_COMPLETION,
         GUARD,
     )

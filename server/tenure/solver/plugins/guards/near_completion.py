@@ -15,7 +15,7 @@ from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import Expiry, GuardExpiry, SameFor, Traits
-from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "nearcompletion"
@@ -68,5 +68,5 @@ class NearCompletion(Guard, GuardExpiry, ProtectionReporter):
         has_started = group.facts.last_start <= self._now
         if not (has_started and end - self._window <= self._now < end):
             return GuardVerdict(ProtectionScope.NOTHING, source, end)
-        detail = f"{group.facts.name} is expected to end in {format_duration(end - self._now)}"
+        detail = f"{group.facts.name} is close to its expected end"
         return GuardVerdict(ProtectionScope.ALL, source, end, detail, ReasonCode.NEAR_COMPLETION)
