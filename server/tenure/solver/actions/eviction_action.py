@@ -94,17 +94,10 @@ class EvictionAction:
         if rejection is not None:
             return rejection
         if self._session.options.skip_similar_pod_groups:
-            failed = self._similar.failed_like(pod_group, tasks)
-            if failed is not None:
-                return self._like(pod_group, failed)
+            detail = self._similar.describe(pod_group, tasks)
+            if detail is not None:
+                return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
         return self._infeasible(tasks)
-
-    def _like(self, pod_group: int, failed: int) -> Rejection:
-        """Rejection after the failure of another pod group, which is named within its queue only."""
-        mine, other = self._session.cluster.pod_groups[pod_group], self._session.cluster.pod_groups[failed]
-        who = f"pod group {other.facts.name}" if mine.queue == other.queue else "a pod group of another queue"
-        detail = f"{who} with no larger request was just found unschedulable"
-        return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
 
     def _infeasible(self, tasks: list[int]) -> Rejection | None:
         """Rejection if no node could run a task even if it were empty (semantics R3.64, R5.90)."""

@@ -26,6 +26,15 @@ class SimilarFailures:
             return None
         return failed[0]
 
+    def describe(self, pod_group: int, tasks: list[int]) -> str | None:
+        """Why it is not searched for: a failure like it, which is named within its queue only."""
+        failed = self.failed_like(pod_group, tasks)
+        if failed is None:
+            return None
+        mine, other = self._session.cluster.pod_groups[pod_group], self._session.cluster.pod_groups[failed]
+        who = f"pod group {other.facts.name}" if mine.queue == other.queue else "a pod group of another queue"
+        return f"{who} with no larger request was just found unschedulable"
+
     def add(self, pod_group: int, tasks: list[int], *, has_protected: bool) -> None:
         """Note that a search failed; stores the pod group if it is easier (semantics R5.84).
 
