@@ -22,6 +22,9 @@ class KnownOwners:
     def __init__(self, owners: Mapping[str, Owner]) -> None:
         self.owners = dict(owners)
 
+    def begin(self) -> None:
+        """See OwnerLookup."""
+
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         return self.owners.get(reference.uid)
 

@@ -3,12 +3,15 @@
 Kinds of owners are not known in advance and are not watched. The first owner of a kind lists the kind; later
 ones are read one by one. An owner is read once. One that is forbidden or invalid is retried: often for a
 minute, because permissions may come late, then rarely. Meanwhile only its name is known.
+
+Users of a namespace can make many pods that each name another owner. So an observation reads few owners of a
+namespace one by one, then lists each kind there once. What is still unknown waits for the next observation.
 """
 
 import re
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -20,6 +23,8 @@ from tenure.kubernetes.objects.owner import OwnerObject
 
 _MAX_CACHED: Final = 50_000
 _MAX_LEVELS: Final = 8
+_MAX_READS: Final = 16
+"""Calls in an observation for single owners of a namespace."""
 _PATIENCE: Final = 60.0
 _SOON: Final = 5.0
 _SELDOM: Final = 180.0
@@ -50,8 +55,15 @@ class _InvalidOwner(ApiError):
     """An owner cannot be decoded."""
 
 
+class _LaterOwner(ApiError):
+    """An owner is looked up in a later observation."""
+
+
 class OwnerLookup(Protocol):
     """Looks up owners."""
+
+    def begin(self) -> None:
+        """An observation begins. All pods that it looks at exist."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """The top owner, from the owner of a pod upwards. None: not available for now, retry."""
@@ -59,6 +71,9 @@ class OwnerLookup(Protocol):
 
 class NoOwnerLookup:
     """Knows only the references in pods, for objects without an API server."""
+
+    def begin(self) -> None:
+        """See OwnerLookup."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """See OwnerLookup."""
@@ -117,6 +132,15 @@ class ApiOwnerLookup:
         """By namespace and uid. None: there is none. A pod elsewhere that names the uid does not matter."""
         self._kinds: dict[str, dict[str, _Resource]] = {}
         self._listed: set[tuple[str, str]] = set()
+        self._reads: Counter[str] = Counter()
+        """Calls in this observation for single owners, by namespace."""
+        self._listed_now: dict[tuple[str, str], bool] = {}
+        """Whether a list of this observation is complete, by namespace and collection."""
+
+    def begin(self) -> None:
+        """See OwnerLookup."""
+        self._reads.clear()
+        self._listed_now.clear()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """See OwnerLookup.
@@ -186,34 +210,63 @@ class ApiOwnerLookup:
         if is_long or not (_VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
             raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        resource = self._resources(base).get(reference.kind)
+        resource = self._resources(namespace, base).get(reference.kind)
         if resource is None:
             raise NotFound(f"{version} has no {reference.kind}")
         if (base, resource.name) not in self._listed:
-            for found in self._list(f"{base}/{resource.name}"):
-                self._cache(found.metadata.namespace, found.metadata.uid, found)
+            self._count_read(namespace)
+            self._list(f"{base}/{resource.name}")
             self._listed.add((base, resource.name))
         if self._key(namespace, reference.uid) is None:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
-            item = _read(self._transport.get(f"{base}{within}/{resource.name}/{reference.name}"))
-            if item is None:
-                raise _InvalidOwner("the object is not an owner")
-            is_same = item.metadata.uid == reference.uid
-            self._cache(namespace, reference.uid, item if is_same else None)
+            collection = f"{base}{within}/{resource.name}"
+            if self._reads[namespace] < _MAX_READS:
+                self._read_one(namespace, reference, collection)
+            else:
+                self._look_in_list(namespace, reference, collection)
 
-    def _resources(self, base: str) -> dict[str, _Resource]:
+    def _read_one(self, namespace: str, reference: OwnerReference, collection: str) -> None:
+        self._count_read(namespace)
+        item = _read(self._transport.get(f"{collection}/{reference.name}"))
+        if item is None:
+            raise _InvalidOwner("the object is not an owner")
+        self._cache(namespace, reference.uid, item if item.metadata.uid == reference.uid else None)
+
+    def _look_in_list(self, namespace: str, reference: OwnerReference, collection: str) -> None:
+        """List a collection, at most once in an observation. The pod exists, so an absent owner is gone."""
+        if (namespace, collection) not in self._listed_now:
+            self._listed_now[namespace, collection] = False
+            self._listed_now[namespace, collection] = self._list(collection)
+        if self._key(namespace, reference.uid) is None:
+            if not self._listed_now[namespace, collection]:
+                raise _LaterOwner(f"{collection} could not be read as a whole")
+            raise NotFound(f"{collection} has no {reference.name} with this uid")
+
+    def _count_read(self, namespace: str) -> None:
+        """Count a call. Raises _LaterOwner after too many."""
+        if self._reads[namespace] >= _MAX_READS:
+            raise _LaterOwner(f"{_MAX_READS} calls were made for owners in {namespace}")
+        self._reads[namespace] += 1
+
+    def _resources(self, namespace: str, base: str) -> dict[str, _Resource]:
         if base not in self._kinds:
+            self._count_read(namespace)
             found = _RESOURCES.decode(self._transport.get(base)).resources
             self._kinds[base] = {one.kind: one for one in found if "/" not in one.name}
         return self._kinds[base]
 
-    def _list(self, path: str) -> Iterator[OwnerObject]:
-        query = {"limit": str(PAGE)}
+    def _list(self, path: str) -> bool:
+        """List owners. Returns whether all could be read."""
+        query, is_complete = {"limit": str(PAGE)}, True
         while True:
             page = _PAGES.decode(self._transport.get(path, query))
-            yield from filter(None, map(_read, page.items))
+            for item in map(_read, page.items):
+                if item is None:
+                    is_complete = False
+                else:
+                    self._cache(item.metadata.namespace, item.metadata.uid, item)
             if not page.metadata.continue_:
-                return
+                return is_complete
             query["continue"] = page.metadata.continue_
 
     def _cache(self, namespace: str, uid: str, item: OwnerObject | None) -> None:

@@ -61,7 +61,8 @@ class SnapshotBuilder:
         self._named_by_server: set[str] = set()
         """Keys of the warnings about other rows that the server set aside."""
         self._groups = PodGroupTable(caches, config, stored)
-        self._members = Members(self._groups, config, owners or NoOwnerLookup())
+        self._owners = owners or NoOwnerLookup()
+        self._members = Members(self._groups, config, self._owners)
         self._queues: RowTable[pb.Queue] = RowTable()
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
@@ -176,6 +177,7 @@ class SnapshotBuilder:
         if self.recheck_seconds is not None and seconds >= self.recheck_seconds:
             pods |= self._members.undetermined
             self.recheck_seconds = None
+        self._owners.begin()
         for uid in pods:
             groups |= self._members.put(uid, self._caches.pods.find(uid))
         self._plan_recheck(seconds)

@@ -1,0 +1,81 @@
+"""Pods of a tenant that each name another owner: few calls of the API server, and none waits for them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe.owners import ApiOwnerLookup
+
+from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_server
+from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, pod, queue
+from tests.kubernetes.observe.test_owners import create_owner, pod_owned_by
+
+_PODS: Final = 200
+_WORKERS: Final = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
+_MAX_CALLS: Final = 20
+"""Calls of the API server for the owners of a namespace in one observation."""
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[FakeApiServer]:
+    with run_fake_api_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def transport(api: FakeApiServer) -> Iterator[Transport]:
+    with closing(Transport(api.kubeconfig())) as opened:
+        for namespace in ("team", "evil"):
+            opened.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        yield opened
+
+
+def _absent(transport: Transport, number: int) -> dict[str, Any]:
+    return pod_owned_by(OwnerReference("batch/v1", "Job", f"j{number}", f"u{number}"))
+
+
+def _of_unknown_version(transport: Transport, number: int) -> dict[str, Any]:
+    return pod_owned_by(OwnerReference(f"v{number}.example.com/v1", "Job", f"j{number}", f"u{number}"))
+
+
+def _existing(transport: Transport, number: int) -> dict[str, Any]:
+    return pod_owned_by(create_owner(transport, "/apis/batch/v1/namespaces/evil/jobs", "Job", f"j{number}"))
+
+
+@pytest.mark.parametrize("owners", [_absent, _of_unknown_version, _existing])
+def test_owners_of_a_namespace_are_looked_up_in_few_calls(
+    owners: Callable[[Transport, int], dict[str, Any]], api: FakeApiServer, transport: Transport
+) -> None:
+    world = CachedCluster()
+    world.put("kai_queues", queue("q"))
+    lookup = ApiOwnerLookup(transport)
+    earlier = create_owner(transport, "/apis/batch/v1/namespaces/team/jobs", "Job", "earlier")
+    lookup.top("team", earlier)
+    for number in range(_PODS):
+        meta = {"namespace": "evil", **owners(transport, number)}
+        world.put("pods", pod(f"evil-{number:03}", meta=meta))
+    honest = create_owner(transport, "/apis/batch/v1/namespaces/team/jobs", "Job", "honest", spec=_WORKERS)
+    world.put("pods", pod("honest", meta={"namespace": "team", **pod_owned_by(honest)}))
+    builder = world.builder(owners=lookup)
+    api.calls.clear()
+    rows = {row.name: row for row in builder.snapshot(NOW).pod_groups}
+    assert len(api.calls) <= _MAX_CALLS
+    assert rows["honest"].min_member == 3
+
+
+def test_pods_get_their_pod_groups_in_later_observations(api: FakeApiServer, transport: Transport) -> None:
+    world = CachedCluster()
+    world.put("kai_queues", queue("q"))
+    for number in range(40):
+        meta = {"namespace": "evil", **_of_unknown_version(transport, number)}
+        world.put("pods", pod(f"evil-{number:03}", meta=meta))
+    builder = world.builder(owners=ApiOwnerLookup(transport))
+    counts = []
+    for _ in range(3):
+        api.calls.clear()
+        counts.append((len(builder.snapshot(NOW).pod_groups), len(api.calls)))
+    assert counts == [(16, 16), (32, 16), (40, 8)]
