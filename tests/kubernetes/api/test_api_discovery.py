@@ -35,7 +35,7 @@ def test_kind_is_discovered_once_served_unless_excluded(tmp_path: Path) -> None:
 def test_failing_api_server_reports_no_new_kinds(tmp_path: Path) -> None:
     with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
         define_kinds(transport)
-        api.faults.refuse("GET", "/apis/scheduling.run.ai/*", 503)
+        api.faults.refuse("GET", "/apis/scheduling.run.ai/*", 503, times=4)
         assert not ApiDiscovery(transport, OPTIONAL, CORE, lambda: None).poll_once()
 
 

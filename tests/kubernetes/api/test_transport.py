@@ -3,10 +3,11 @@
 import pytest
 from lightkube.core.exceptions import ConfigError
 from tenure.integration.ports import LeaseLost
-from tenure.kubernetes.api.api_errors import ApiServerError, Unreachable
+from tenure.kubernetes.api.api_errors import ApiError, ApiServerError, Unreachable
 from tenure.kubernetes.api.transport import Transport, require_leadership
 
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse
+from tests.kubernetes.fake_api_server.server import FakeApiServer
 
 Served = tuple[ScriptedApiServer, Transport]
 
@@ -54,3 +55,24 @@ def test_response_that_is_not_an_object_is_an_api_server_error(scripted_server: 
     server.on("GET", "/x", ScriptedResponse(200, body))
     with pytest.raises(ApiServerError):
         transport.get("/x")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "calls"),
+    [((503,), 2), ((429, 500, 503), 4), ((503,) * 5, 4), ((403,), 1), ((404,), 1)],
+    ids=["fails once", "fails three times", "fails", "refuses", "has no such object"],
+)
+def test_patient_read_is_repeated_while_the_api_server_fails(
+    api: FakeApiServer, transport: Transport, statuses: tuple[int, ...], calls: int
+) -> None:
+    path = "/api/v1/namespaces/team"
+    for status in statuses:
+        api.faults.refuse("GET", path, status)
+    api.calls.clear()
+    if len(statuses) >= calls:
+        with pytest.raises(ApiError, match=str(statuses[0])):
+            transport.get_patiently(path)
+    else:
+        assert transport.get_patiently(path) == transport.get(path)
+        del api.calls[-1]
+    assert [call.path for call in api.calls] == [path] * calls

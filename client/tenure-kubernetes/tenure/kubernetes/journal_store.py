@@ -42,6 +42,7 @@ class ConfigMapStore:
         self._is_leader = may_act
         self._meta = ObjectMeta(name=f"{lease}{_SUFFIX}", namespace=namespace)
         self._collection = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
+        self._path = f"{self._collection}/{self._meta.name}"
         self._version = ""
         """Resource version of the last copy; "": there is none."""
         self.signing_key = new_key()
@@ -60,7 +61,7 @@ class ConfigMapStore:
     def load(self) -> bytes:
         """The content; b"" if there is no ConfigMap. Raises ApiError."""
         try:
-            stored = self._read()
+            stored = _CONFIG_MAPS.decode(self._transport.get_patiently(self._path))
         except NotFound:
             self._version = ""
             return b""
@@ -100,7 +101,7 @@ class ConfigMapStore:
         return True
 
     def _read(self) -> _ConfigMap:
-        return _CONFIG_MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
+        return _CONFIG_MAPS.decode(self._transport.get(self._path))
 
     def _write(self, content: bytes) -> None:
         try:
@@ -120,9 +121,7 @@ class ConfigMapStore:
     def _replace(self, content: bytes) -> bytes:
         meta = msgspec.structs.replace(self._meta, resource_version=self._version)
         with require_leadership(self._is_leader):
-            return self._transport.put(
-                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, self._data(content))
-            )
+            return self._transport.put(self._path, _ConfigMap(meta, self._data(content)))
 
     def _data(self, content: bytes) -> dict[str, bytes]:
         return {_KEY: content, _SIGNING_KEY: self.signing_key}

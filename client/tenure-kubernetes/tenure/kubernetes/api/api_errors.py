@@ -9,7 +9,7 @@
      ├── ApiServerError  5xx: the server failed; a retry may help
      └── Unreachable     no response: the call may have had its effect
 
-Each error is about one call. Nothing was retried.
+Each error is about one call. Only patient reads were retried.
 """
 
 from typing import ClassVar

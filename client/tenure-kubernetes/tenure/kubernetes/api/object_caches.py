@@ -126,16 +126,19 @@ class ObjectCaches:
 
 def list_served(transport: Transport, excluded: frozenset[str]) -> list[Collection]:
     """Collections that an API server serves and that are not excluded. Raises ApiError."""
-    wanted = (collection for collection in COLLECTIONS if collection.name not in excluded)
-    return [collection for collection in wanted if _is_served(transport, collection)]
+    wanted = [collection for collection in COLLECTIONS if collection.name not in excluded]
+    versions = dict.fromkeys(collection.version for collection in wanted)
+    served = {version: _resources(transport, version) for version in versions}
+    return [collection for collection in wanted if collection.resource in served[collection.version]]
 
 
-def _is_served(transport: Transport, collection: Collection) -> bool:
+def _resources(transport: Transport, version: str) -> frozenset[str]:
+    """Names of the resources of a version. Raises ApiError."""
     try:
-        known = _RESOURCES.decode(transport.get(collection.version)).resources
+        known = _RESOURCES.decode(transport.get_patiently(version)).resources
     except NotFound:
-        return False
-    return any(one.name == collection.resource for one in known)
+        return frozenset()
+    return frozenset(one.name for one in known)
 
 
 POLL_SECONDS: Final = 60.0

@@ -40,6 +40,9 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0
+_PAUSES: Final = (0.1, 0.4, 1.6)
+_LONGEST_PAUSE: Final = 2.0
+"""Seconds between attempts of a patient read."""
 _LONGEST_MESSAGE: Final = 300
 _OTHER_UID: Final = "metadata.uid: Invalid value"
 """Part of the response to a patch if the name belongs to another object by now: status 422 instead of 409."""
@@ -94,6 +97,19 @@ class Transport:
     def get(self, path: str, query: Query | None = None) -> bytes:
         """Read an object or a list. Raises ApiError."""
         return self._call("GET", path, query)
+
+    def get_patiently(self, path: str) -> bytes:
+        """Read an object, up to four times while the API server fails, is busy or does not respond.
+
+        For reads that many others depend on. Raises ApiError.
+        """
+        for pause in _PAUSES:
+            try:
+                return self.get(path)
+            except (ApiServerError, TooManyRequests, Unreachable) as failure:
+                asked = failure.retry_after if isinstance(failure, TooManyRequests) else None
+                time.sleep(pause if asked is None else min(asked, _LONGEST_PAUSE))
+        return self.get(path)
 
     def post(self, path: str, body: Any, query: Query | None = None) -> bytes:
         """Create an object. Raises ApiError."""
