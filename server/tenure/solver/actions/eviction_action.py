@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
@@ -16,9 +17,15 @@ from tenure.solver.search.queue_tree import QueueTree
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.terms.reasons import ReasonCode
 
+_MAX_FAILURES: Final = 64
+"""Failed searches of a queue after which all other queues go first (semantics R5.75)."""
+
 
 class EvictionAction:
-    """Searches once for every pending pod group, in queue order. Reasons of failures are checked later."""
+    """Searches once for every pending pod group, in queue order. Reasons of failures are checked later.
+
+    After many failed searches of one queue, the other queues go first, so that none uses up the time of all.
+    """
 
     def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
@@ -32,25 +39,38 @@ class EvictionAction:
         """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
+        self._failures: dict[int | None, int] = {}
+        """Failed searches, by queue of the preemptor."""
         self._probes = ReasonProbes(context.session, context.solver)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
         budget = Budget.of(self._session.options)
-        tree = self._context.pending(self._may_start)
+        later = QueueTree(self._session)
+        self._search_all(self._context.pending(self._may_start), budget, later)
+        self._search_all(later, budget, None)
+        self._session.reason_checks.append(partial(self._probes.run, self))
+
+    def _search_all(self, tree: QueueTree, budget: Budget, later: QueueTree | None) -> None:
+        """Search for the pod groups of a tree. Those of queues with many failures go to `later`."""
         while (entry := tree.pop()) is not None:
             self._session.stop.check()
-            tasks = self._context.gangs.tasks_to_allocate(entry.pod_group)
-            if not tasks or not self._context.gangs.is_ready(entry.pod_group):
+            pod_group = entry.pod_group
+            queue = self._session.cluster.pod_groups[pod_group].queue
+            if later is not None and queue is not None and self._failures.get(queue, 0) >= _MAX_FAILURES:
+                later.push(queue, entry)
                 continue
-            rejection = self.rejection(entry.pod_group, tasks)
+            tasks = self._context.gangs.tasks_to_allocate(pod_group)
+            if not tasks or not self._context.gangs.is_ready(pod_group):
+                continue
+            rejection = self.rejection(pod_group, tasks)
             if rejection is not None:
-                self._reject_unsearched(entry.pod_group, rejection)
-            elif (rejection := self._search(entry.pod_group, tasks, budget)) is not None:
-                self._reject(entry.pod_group, rejection)
+                self._reject_unsearched(pod_group, rejection)
+            elif (rejection := self._search(pod_group, tasks, budget)) is not None:
+                self._failures[queue] = self._failures.get(queue, 0) + 1
+                self._reject(pod_group, rejection)
             if budget.is_over:
                 self._give_up(tree)
-        self._session.reason_checks.append(partial(self._probes.run, self))
 
     def _reject_unsearched(self, pod_group: int, rejection: Rejection) -> None:
         """Report why there was no search; the gate of fair shares only after it was checked."""
