@@ -75,14 +75,15 @@ def decode_change(
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
-    return replace(
-        before,
-        cluster=_cluster(before, base, state.eviction_history, in_flight, now, check),
-        pod_groups=rows.pod_groups,
-        tasks=rows.tasks,
-        references=rows.references,
-        base=base,
-        change=change,
+    return DecodedSnapshot(
+        _cluster(before, base, state.eviction_history, in_flight, now, check),
+        rows.pod_groups,
+        rows.tasks,
+        rows.references,
+        before.topology_levels,
+        before.guarded_actions,
+        base,
+        change,
     )
 
 
@@ -121,11 +122,16 @@ def _cluster(
         else {}
     )
     referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots, Pace(check))
-    return replace(
-        cluster,
+    return Cluster(
         now=now,
+        nodes=cluster.nodes,
+        queues=cluster.queues,
         pod_groups=slots.pod_groups,
         tasks=slots.tasks,
+        shapes=cluster.shapes,
+        topologies=cluster.topologies,
+        claims=cluster.claims,
+        resource_names=cluster.resource_names,
         eviction_history=decode_eviction_history(
             eviction_history, ranks, ViolationCollector("eviction_history", check)
         ),
@@ -171,7 +177,7 @@ def _changed(
     groups = decode_pod_groups(sent.pod_groups, before.topology_levels, before.guarded_actions, found)
     new_groups.update({group.uid: group for group in groups})
     pod_groups = before.pod_groups.with_changes(new_groups)
-    known = replace(before.references, pod_groups=pod_groups)
+    known = before.references.with_pod_groups(pod_groups)
     fresh = decode_pods(sent.pods, known, found)
     if upserts.pod_columns.uid:
         fresh += decode_columns(upserts.pod_columns, known, found)

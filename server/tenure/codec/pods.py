@@ -54,6 +54,19 @@ class PodReferences:
     placements: dict[int, dict[str, Placement]] = field(default_factory=_no_placements)
     """Placements without devices and zones, by status and node; shared by pods."""
 
+    def with_pod_groups(self, pod_groups: Container[str]) -> "PodReferences":
+        """The same with other pod groups."""
+        return PodReferences(
+            self.nodes,
+            self.zones,
+            self.shapes,
+            pod_groups,
+            self.claims,
+            self.slots,
+            self.has_pod_affinity,
+            self.placements,
+        )
+
     @classmethod
     def of(
         cls,

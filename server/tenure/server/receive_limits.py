@@ -92,8 +92,7 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
 
     def _next(self, requests: Iterator[Any], context: grpc.ServicerContext, calls: ReceivingCalls) -> Any:
         """Next message, or None at the end of the stream."""
-        with calls.receive(caller_key(context), context.cancel):
-            return next(requests, None)
+        return calls.receive(caller_key(context), context.cancel, requests)
 
     def _cancel_late(self) -> float:
         return min(calls.cancel_late(self._seconds) for calls in (self._own, self._others))

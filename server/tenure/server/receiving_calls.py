@@ -10,7 +10,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from typing import TypeVar
+
+Message = TypeVar("Message")
 
 
 class _Call:
@@ -42,9 +44,10 @@ class ReceivingCalls:
         self._receiving = 0
         self._changing = threading.Lock()
 
-    @contextmanager
-    def receive(self, caller: str, cancel: Callable[[], object]) -> Iterator[None]:
-        """Wait until the call may receive a message, and receive it in the block."""
+    def receive(
+        self, caller: str, cancel: Callable[[], object], messages: Iterator[Message]
+    ) -> Message | None:
+        """Wait until the call may receive a message; return the next one, or None at their end."""
         call = _Call(caller, cancel)
         with self._changing:
             self._calls[call] = None
@@ -62,7 +65,7 @@ class ReceivingCalls:
         try:
             while call.turn is not None and not call.turn.wait(self._patience_seconds):
                 self._cancel_stalled()
-            yield
+            return next(messages, None)
         finally:
             with self._changing:
                 self._remove(call)

@@ -1,6 +1,5 @@
 """Shards, and deadlines of calls and cycles for the codec and the solver, which read no clock."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -21,13 +20,19 @@ class Draining(Exception):
     """The server is draining and accepts no more calls."""
 
 
+class CutShort:
+    """Whether the server is stopping: then cycles end as soon as possible. Read often, so an attribute."""
+
+    is_set = False
+
+
 class CallDeadline:
     """Ends the work for a call before its response is decided. Used by one thread.
 
     Codec and solver call `check` every few steps (`terms.cancellation`).
     """
 
-    def __init__(self, seconds: float, is_active: Callable[[], bool], is_cut_short: threading.Event) -> None:
+    def __init__(self, seconds: float, is_active: Callable[[], bool], is_cut_short: CutShort) -> None:
         self._end = time.monotonic() + seconds
         self._is_active = is_active
         self._is_cut_short = is_cut_short
@@ -40,7 +45,7 @@ class CallDeadline:
         """Raise CallEnded if the call has ended, Draining if the server is stopping."""
         if time.monotonic() >= self._end or not self._is_active():
             raise CallEnded
-        if self._is_cut_short.is_set():
+        if self._is_cut_short.is_set:
             raise Draining
 
 
@@ -68,11 +73,13 @@ class Deadline:
     reserved for the response, and a tenth of the total for transmission.
     """
 
-    def __init__(self, seconds: float, is_cut_short: threading.Event, turn: Turn = ALWAYS_RUNNING) -> None:
+    def __init__(self, seconds: float, is_cut_short: CutShort, turn: Turn = ALWAYS_RUNNING) -> None:
         self._begin = time.monotonic()
         self._turn = turn
         self._seconds = seconds
+        self._call_end = self._begin + seconds
         self._end: float | None = None
+        """When the search must stop; None: it has not begun."""
         self._is_cut_short = is_cut_short
         self._is_cancelled = False
 
@@ -81,35 +88,34 @@ class Deadline:
         now = time.monotonic()
         if self._end is None:
             reserve = self._seconds * RESERVE + now - self._begin
-            self._end = self._begin + self._seconds - reserve
+            self._end = self._call_end - reserve
         if self._turn.is_paused:
             self._wait(self._end)
             now = time.monotonic()
-        return now >= self._end or self._is_cancelled or self._is_cut_short.is_set()
+        return now >= self._end or self._is_cancelled or self._is_cut_short.is_set
 
     def check(self) -> None:
         """Raise CallEnded if the call has ended, and Draining if the server is stopping.
 
         Once the search has begun, a server that is stopping returns the decisions made so far.
         """
-        end = self._begin + self._seconds
         if self._turn.is_paused:
-            self._wait(end)
-        if self._is_cancelled or time.monotonic() >= end:
+            self._wait(self._call_end)
+        if self._is_cancelled or time.monotonic() >= self._call_end:
             raise CallEnded
-        if self._end is None and self._is_cut_short.is_set():
+        if self._is_cut_short.is_set and self._end is None:
             raise Draining
 
     def _wait(self, end: float) -> None:
         """Wait for the turn, at most until a time."""
         while self._turn.is_paused and time.monotonic() < end:
-            if self._is_cancelled or self._is_cut_short.is_set():
+            if self._is_cancelled or self._is_cut_short.is_set:
                 return
             self._turn.wait()
 
     def remaining_seconds(self) -> float:
         """Seconds until the caller's deadline."""
-        return max(0.0, self._begin + self._seconds - time.monotonic())
+        return max(0.0, self._call_end - time.monotonic())
 
     def cancel(self) -> None:
         """Stop because the call ended. Thread-safe."""

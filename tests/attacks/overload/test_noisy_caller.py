@@ -254,9 +254,12 @@ class Messages:
             self.cancelled.append(name)
             self._ends[name].set()
 
-        with self._calls.receive(caller, cancel):
+        def message() -> Iterator[str]:
             self.receiving.append(name)
             self._ends[name].wait(30)
+            yield name
+
+        self._calls.receive(caller, cancel, message())
 
 
 @contextmanager

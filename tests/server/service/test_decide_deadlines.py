@@ -4,7 +4,6 @@ import math
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ import grpc
 import pytest
 from tenure.client import Client
 from tenure.codec.engine import Engine
-from tenure.server.shard import Deadline
+from tenure.server.shard import CutShort, Deadline
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_pb2 import OutcomeKind, ReasonCode
 
@@ -29,7 +28,7 @@ NODES: Final = 200
 
 
 def deadline(seconds: float) -> Deadline:
-    return Deadline(seconds, threading.Event())
+    return Deadline(seconds, CutShort())
 
 
 def test_a_call_without_a_deadline_is_never_stopped() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 from tenure.server.service.cycle_queue import CycleQueue
 from tenure.server.service.running_cycles import PREFERENCE, RunningCycle, RunningCycles
-from tenure.server.shard import CallEnded, Deadline, Shard
+from tenure.server.shard import CallEnded, CutShort, Deadline, Shard
 
 NOISY, QUIET = Shard("noisy", ""), Shard("quiet", "")
 CALLS = {"noisy": 16, "quiet": 1, "other": 5}
@@ -69,7 +69,7 @@ def test_callers_with_similar_numbers_of_calls_share_the_time() -> None:
 def test_a_paused_cycle_ends_at_its_deadline() -> None:
     cycle = RunningCycle("noisy", 0.0, lambda: None)
     cycle.is_paused = True
-    deadline = Deadline(0.05, threading.Event(), cycle)
+    deadline = Deadline(0.05, CutShort(), cycle)
     with pytest.raises(CallEnded):
         deadline.check()
     assert deadline()

@@ -18,7 +18,7 @@ from typing import Final
 import grpc
 from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.running_cycles import RunningCycles
-from tenure.server.shard import CallDeadline, Deadline, Shard
+from tenure.server.shard import CallDeadline, CutShort, Deadline, Shard
 
 KEPT_SECONDS: Final = 10.0
 """How long a slot is kept for other callers after the last call of one."""
@@ -58,7 +58,7 @@ class CycleQueue:
         """Queued calls by caller and shard; the caller to serve next is first, and so is its shard."""
         self._numbers = count(1)
         self._changing = threading.Lock()
-        self._is_cut_short = threading.Event()
+        self._is_cut_short = CutShort()
 
     @contextmanager
     def acquire(self, shard: Shard, seconds: float, caller: str = "") -> Iterator[Deadline]:
@@ -86,7 +86,7 @@ class CycleQueue:
 
     def cut_short(self) -> None:
         """Stop every cycle, now and later, as soon as possible, with the decisions made so far."""
-        self._is_cut_short.set()
+        self._is_cut_short.is_set = True
 
     def push_out(self, caller: str) -> bool:
         """End the latest queued call of a caller with TooManyCalls; return whether there was one."""

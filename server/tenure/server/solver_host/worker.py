@@ -2,7 +2,6 @@
 
 import gc
 import signal
-import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
@@ -11,7 +10,7 @@ from typing import Final
 from tenure.codec.engine import Engine
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
-from tenure.server.shard import CallEnded, Deadline
+from tenure.server.shard import CallEnded, CutShort, Deadline
 from tenure.server.solver_host.protocol import (
     STOP,
     CallOver,
@@ -63,7 +62,7 @@ class _StopSignal:
     """Whether the deadline passed, or the server sent the stop signal or closed the connection."""
 
     def __init__(self, connection: Connection, seconds: float) -> None:
-        self._deadline = Deadline(seconds, threading.Event())
+        self._deadline = Deadline(seconds, CutShort())
         self._connection = connection
         self._next_look = 0.0
         self._is_told = False
