@@ -1,4 +1,7 @@
-"""Shards, and deadlines of calls and cycles for the codec and the solver, which read no clock."""
+"""Shards, and deadlines of calls and cycles for the codec and the solver, which read no clock.
+
+Compiled, because a cycle of a millisecond looks at its deadline dozens of times.
+"""
 
 import time
 from collections.abc import Callable
@@ -21,9 +24,10 @@ class Draining(Exception):
 
 
 class CutShort:
-    """Whether the server is stopping: then cycles end as soon as possible. Read often, so an attribute."""
+    """Whether the server is stopping: then cycles end as soon as possible."""
 
-    is_set = False
+    def __init__(self) -> None:
+        self.is_set = False
 
 
 class CallDeadline:
@@ -54,15 +58,16 @@ RESERVE: Final = 0.1
 
 
 class Turn:
-    """Whether a cycle may run, or pauses while another one runs. This one always may."""
+    """Whether a cycle may run, or pauses while another one runs."""
 
-    is_paused = False
+    def __init__(self, wait: Callable[[], None]) -> None:
+        """`wait` waits for a moment."""
+        self.is_paused = False
+        self.wait: Final = wait
 
-    def wait(self) -> None:
-        """Wait for a moment."""
 
-
-ALWAYS_RUNNING: Final = Turn()
+def _run_on() -> None:
+    """A cycle without others does not pause."""
 
 
 class Deadline:
@@ -73,9 +78,9 @@ class Deadline:
     reserved for the response, and a tenth of the total for transmission.
     """
 
-    def __init__(self, seconds: float, is_cut_short: CutShort, turn: Turn = ALWAYS_RUNNING) -> None:
+    def __init__(self, seconds: float, is_cut_short: CutShort, turn: Turn | None = None) -> None:
         self._begin = time.monotonic()
-        self._turn = turn
+        self._turn = turn or Turn(_run_on)
         self._seconds = seconds
         self._call_end = self._begin + seconds
         self._end: float | None = None

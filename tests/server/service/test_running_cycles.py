@@ -31,7 +31,7 @@ def begin(cycles: RunningCycles, clock: Clock, noisy_seconds: float) -> None:
 
 
 def paused(cycles: RunningCycles) -> list[str]:
-    return [shard.cluster_id for shard in (NOISY, QUIET) if shard in cycles and cycles[shard].is_paused]
+    return [shard.cluster_id for shard in (NOISY, QUIET) if shard in cycles and cycles[shard].turn.is_paused]
 
 
 def test_a_cycle_of_a_caller_with_many_calls_pauses_until_the_other_ends() -> None:
@@ -68,8 +68,8 @@ def test_callers_with_similar_numbers_of_calls_share_the_time() -> None:
 
 def test_a_paused_cycle_ends_at_its_deadline() -> None:
     cycle = RunningCycle("noisy", 0.0, lambda: None)
-    cycle.is_paused = True
-    deadline = Deadline(0.05, CutShort(), cycle)
+    cycle.turn.is_paused = True
+    deadline = Deadline(0.05, CutShort(), cycle.turn)
     with pytest.raises(CallEnded):
         deadline.check()
     assert deadline()

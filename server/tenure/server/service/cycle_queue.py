@@ -71,7 +71,7 @@ class CycleQueue:
         self._wait(caller, shard, seconds)
         try:
             waited = time.monotonic() - begin
-            yield Deadline(seconds - waited, self._is_cut_short, self._running[shard])
+            yield Deadline(seconds - waited, self._is_cut_short, self._running[shard].turn)
         finally:
             self._release(shard)
 

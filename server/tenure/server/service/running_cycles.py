@@ -20,19 +20,21 @@ HALF_LIFE_SECONDS: Final = 2.0
 """Time after which running time counts half."""
 LOOK_SECONDS: Final = 0.005
 """How often a paused cycle looks whether it can continue."""
+_MANY_TIMES: Final = 64
+"""Number of callers whose times are kept without a look."""
 
 
-class RunningCycle(Turn):
-    """A cycle of a caller. Its thread looks every few steps whether it is paused."""
+class RunningCycle:
+    """A cycle of a caller. Its thread looks every few steps whether it has its turn."""
 
     def __init__(self, caller: str, now: float, rebalance: Callable[[], None]) -> None:
         self.caller = caller
         self.since = now
         """Its running time is counted until then."""
-        self.is_paused = False
+        self.turn = Turn(self._wait)
         self._rebalance = rebalance
 
-    def wait(self) -> None:
+    def _wait(self) -> None:
         """Wait for a moment, and look whether the cycle can continue.
 
         It is not woken when the other cycle ends, so that the response of that one is sent first.
@@ -79,10 +81,14 @@ class RunningCycles:
 
     def end(self, shard: Shard) -> None:
         """Remove a cycle."""
-        self._count_time(self._cycles[shard], self._clock())
-        del self._cycles[shard]
-        callers = {cycle.caller for cycle in self._cycles.values()}
         now = self._clock()
+        self._count_time(self._cycles.pop(shard), now)
+        if len(self._times) > _MANY_TIMES:
+            self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        """Forget the times of callers that have no cycle and ran long ago."""
+        callers = {cycle.caller for cycle in self._cycles.values()}
         self._times = {
             caller: time
             for caller, time in self._times.items()
@@ -94,7 +100,7 @@ class RunningCycles:
         cycles = self._cycles.values()
         if len(cycles) == 1:
             for cycle in cycles:
-                cycle.is_paused = False
+                cycle.turn.is_paused = False
             return
         now = self._clock()
         for cycle in cycles:
@@ -102,7 +108,7 @@ class RunningCycles:
         counts = {cycle.caller: calls(cycle.caller) for cycle in cycles}
         for cycle in cycles:
             others = (caller for caller in counts if caller != cycle.caller)
-            cycle.is_paused = any(self._goes_first(other, cycle.caller, counts, now) for other in others)
+            cycle.turn.is_paused = any(self._goes_first(other, cycle.caller, counts, now) for other in others)
 
     def _goes_first(self, caller: str, other: str, counts: dict[str, int], now: float) -> bool:
         if counts[other] < MANY * counts[caller]:
@@ -110,7 +116,7 @@ class RunningCycles:
         return self._seconds(caller, now) <= PREFERENCE * self._seconds(other, now)
 
     def _count_time(self, cycle: RunningCycle, now: float) -> None:
-        if not cycle.is_paused:
+        if not cycle.turn.is_paused:
             seconds = self._seconds(cycle.caller, now) + now - cycle.since
             self._times[cycle.caller] = _RunningTime(seconds, now)
         cycle.since = now

@@ -1,7 +1,6 @@
 """One version of a state."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -42,6 +41,20 @@ class State:
     """Last response about it."""
     set_aside: SetAside | None = None
     """Rows that are not in the snapshot because they have violations."""
+    shard: Shard = field(init=False, compare=False)
+    memory_bytes: int = field(init=False, compare=False)
+    """Memory that it takes, with its decoded rows and derived data; see `memory_model`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shard", Shard(self.header.cluster_id, self.header.node_pool))
+        object.__setattr__(self, "memory_bytes", self._memory_bytes())
+
+    def _memory_bytes(self) -> int:
+        cluster, decoded = self.cluster, self.decoded
+        objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
+        others = sum(map(len, (*objects, cluster.eviction_history, cluster.in_flight)))
+        rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
+        return decoded_bytes(self.size, rows) + self.lineage.size
 
     @property
     def snapshot(self) -> ClusterSnapshot:
@@ -53,24 +66,10 @@ class State:
         """Upper bound of the size of the snapshot as a message with rows that are set aside, in bytes."""
         return self.lazy_snapshot.size + (self.set_aside.rows.ByteSize() if self.set_aside else 0)
 
-    @cached_property
-    def memory_bytes(self) -> int:
-        """Memory that it takes, with its decoded rows and derived data; see `memory_model`."""
-        cluster, decoded = self.cluster, self.decoded
-        objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
-        others = sum(map(len, (*objects, cluster.eviction_history, cluster.in_flight)))
-        rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
-        return decoded_bytes(self.size, rows) + self.lineage.size
-
     @property
     def cluster(self) -> Cluster:
         """Decoded snapshot."""
         return self.decoded.cluster
-
-    @cached_property
-    def shard(self) -> Shard:
-        """Shard of the state."""
-        return Shard(self.header.cluster_id, self.header.node_pool)
 
     @property
     def reference(self) -> StateReference:
