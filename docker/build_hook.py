@@ -20,7 +20,7 @@ COMPILED = (
     "tenure/wire",
     "tenure/solver",
     "tenure/codec",
-    "tenure/server/shard.py",
+    "tenure/server/deadlines.py",
     "tenure/server/state/warm_start.py",
 )
 INTERPRETED = (

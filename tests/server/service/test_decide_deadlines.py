@@ -13,7 +13,7 @@ import grpc
 import pytest
 from tenure.client import Client
 from tenure.codec.engine import Engine
-from tenure.server.shard import CutShort, Deadline
+from tenure.server.deadlines import CutShort, Deadline
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_pb2 import OutcomeKind, ReasonCode
 

@@ -4,9 +4,10 @@ import threading
 import time
 
 import pytest
+from tenure.server.deadlines import CutShort, Deadline
 from tenure.server.service.cycle_queue import CycleQueue
 from tenure.server.service.running_cycles import PREFERENCE, RunningCycle, RunningCycles
-from tenure.server.shard import CallEnded, CutShort, Deadline, Shard
+from tenure.server.shard import CallEnded, Shard
 
 NOISY, QUIET = Shard("noisy", ""), Shard("quiet", "")
 CALLS = {"noisy": 16, "quiet": 1, "other": 5}

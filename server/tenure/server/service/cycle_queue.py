@@ -16,9 +16,10 @@ from itertools import count
 from typing import Final
 
 import grpc
+from tenure.server.deadlines import CallDeadline, CutShort, Deadline
 from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.running_cycles import RunningCycles
-from tenure.server.shard import CallDeadline, CutShort, Deadline, Shard
+from tenure.server.shard import Shard
 
 KEPT_SECONDS: Final = 10.0
 """How long a slot is kept for other callers after the last call of one."""

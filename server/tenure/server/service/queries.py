@@ -5,11 +5,12 @@ from contextlib import contextmanager
 
 import grpc
 from tenure.codec.simulation import BaseState, SimulationEngine
+from tenure.server.deadlines import Deadline
 from tenure.server.explain import Explainer
 from tenure.server.security.callers import caller_key
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.shard import Deadline, Shard
+from tenure.server.shard import Shard
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.v1.simulate_pb2 import SimulateRequest

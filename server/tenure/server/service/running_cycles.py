@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tenure.server.shard import Shard, Turn
+from tenure.server.deadlines import Turn
+from tenure.server.shard import Shard
 
 PREFERENCE: Final = 4.0
 """Maximum recent running time of a preferred caller, as a multiple of that of another one."""

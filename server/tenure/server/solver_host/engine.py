@@ -7,7 +7,8 @@ from typing import Final
 
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import CycleTimeline, Engine
-from tenure.server.shard import CallEnded, Deadline
+from tenure.server.deadlines import Deadline
+from tenure.server.shard import CallEnded
 from tenure.server.solver_host.protocol import (
     CallOver,
     InvalidRequest,

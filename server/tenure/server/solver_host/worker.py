@@ -8,9 +8,10 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from tenure.codec.engine import Engine
+from tenure.server.deadlines import CutShort, Deadline
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
-from tenure.server.shard import CallEnded, CutShort, Deadline
+from tenure.server.shard import CallEnded
 from tenure.server.solver_host.protocol import (
     STOP,
     CallOver,
