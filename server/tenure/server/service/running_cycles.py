@@ -99,7 +99,7 @@ class RunningCycles:
     def balance(self, calls: Callable[[str], int]) -> None:
         """Pause and resume cycles, given the number of calls of each caller."""
         cycles = self._cycles.values()
-        if len(cycles) == 1:
+        if len(cycles) <= 1:
             for cycle in cycles:
                 cycle.turn.is_paused = False
             return
