@@ -135,3 +135,22 @@ class History:
         for call in sorted(self.calls, key=lambda call: call.request.number):
             if call.request.is_binding or call.request.is_eviction:
                 yield call
+
+    def lines(self) -> Iterator[tuple[float, str]]:
+        """Return all calls but those of events, and all versions of pods, with their times."""
+        for call in self.calls:
+            request = call.request
+            if "/events" in request.path:
+                continue
+            taken, sent = call.ended - call.began, "" if call.was_sent else ", not sent"
+            name = f"call {request.number} of {request.actor}: {request.method} {request.path}"
+            yield call.began, f"{name} -> {call.status} in {taken:.2f} s{sent}"
+            if request.is_binding:
+                yield call.began, f"call {request.number} binds to {request.body['target']['name']}"
+        for seen in self.pods:
+            name, phase = seen.object["metadata"]["name"], seen.object["status"].get("phase")
+            ending = ", ending" if seen.is_ending else ""
+            yield (
+                seen.at,
+                f"pod {name} {seen.uid[:8]} {seen.event}: {phase} on {seen.node or 'no node'}{ending}",
+            )

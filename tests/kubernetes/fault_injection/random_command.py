@@ -28,7 +28,7 @@ from tests.kubernetes.fault_injection.story import FACTS, run_story
 NOTES: Final = Console(stderr=True)
 _PATIENCE: Final = 240.0
 _LEASE: Final = 3.0
-_WORST: Final = 3000
+_WORST: Final = 300
 """Number of characters that are printed of a problem."""
 
 
@@ -41,8 +41,11 @@ class StoryResult(NamedTuple):
     seconds: float
 
 
-def run_disturbed(site: Site, seed: int, end: Mapping[str, EndState]) -> StoryResult:
-    """Run the story in random faults: it reaches the end of the undisturbed one and violates no rule."""
+def run_disturbed(site: Site, seed: int, end: Mapping[str, EndState], findings: Path) -> StoryResult:
+    """Run the story in random faults: it reaches the end of the undisturbed one and violates no rule.
+
+    The history of a story with problems is a file in `findings`.
+    """
     faults, began, problems = RandomFaults(seed), time.monotonic(), []
     with open_story_run(
         site, [faults], patience=_PATIENCE, lease=f"{_LEASE:g}s", adapters=1 + seed % 2
@@ -56,6 +59,12 @@ def run_disturbed(site: Site, seed: int, end: Mapping[str, EndState]) -> StoryRe
         finally:
             faults.calm()
     problems += find_violations(run.history, FACTS._replace(lease_seconds=_LEASE))
+    if problems:
+        findings.mkdir(parents=True, exist_ok=True)
+        events = sorted([*run.history.lines(), *faults.struck])
+        lines = [f"{at:.3f} {what}" for at, what in events]
+        logs = [one.program.output for one in run.adapters]
+        (findings / f"{seed}.txt").write_text("\n".join([*problems, *lines, *logs]))
     return StoryResult(seed, faults.counts, problems, time.monotonic() - began)
 
 
@@ -63,6 +72,9 @@ def main(
     faults: Annotated[int, typer.Argument(min=1, help="Number of faults")] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the first story; the next has the next one")] = 1,
     sites: Annotated[int, typer.Option(min=1, help="API servers at the same time")] = os.cpu_count() or 1,
+    findings: Annotated[Path, typer.Option(help="Folder for histories of stories with problems")] = Path(
+        ".cache/random-faults"
+    ),
 ) -> Counts:
     """Run one story repeatedly on real API servers, in faults that follow each other at random."""
     programs = binaries.available()
@@ -71,7 +83,7 @@ def main(
             ends.enter_context(open_site(programs, _made(Path(folder) / str(number))))
             for number in range(sites)
         ]
-        results = list(_shown(places, faults, seed))
+        results = list(_shown(places, faults, seed, findings))
     _report(results)
     failed = sum(bool(result.problems) for result in results)
     return Counts(len(results) - failed, failed)
@@ -82,7 +94,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _shown(sites: Sequence[Site], faults: int, seed: int) -> Iterator[StoryResult]:
+def _shown(sites: Sequence[Site], faults: int, seed: int, findings: Path) -> Iterator[StoryResult]:
     """Run stories on all sites until the faults are used up, with a progress bar."""
     seeds, struck = count(seed), 0
     with ThreadPoolExecutor(len(sites)) as pool, Progress(console=NOTES) as progress:
@@ -92,12 +104,14 @@ def _shown(sites: Sequence[Site], faults: int, seed: int) -> Iterator[StoryResul
             nonlocal struck
             end, results = run_without_faults(site), []
             while struck < faults:
-                result = run_disturbed(site, next(seeds), end)
+                result = run_disturbed(site, next(seeds), end, findings)
                 results.append(result)
                 struck += result.faults.total()
                 progress.update(task, completed=struck)
                 for problem in result.problems:
-                    progress.console.print(f"seed {result.seed}: {problem[-_WORST:]}", markup=False)
+                    progress.console.print(f"seed {result.seed}: {problem[:_WORST]}", markup=False)
+                if result.problems:
+                    progress.console.print(f"history: {findings / f'{result.seed}.txt'}", markup=False)
             return results
 
         for results in pool.map(play, sites):

@@ -41,6 +41,8 @@ class RandomFaults(Fault):
         super().__init__()
         self._seed = seed
         self.counts: Counter[str] = Counter()
+        self.struck: list[tuple[float, str]] = []
+        """When each fault struck, and what."""
         self._run: Any = None
         self._is_calm = threading.Event()
         self._changing = threading.Lock()
@@ -67,7 +69,7 @@ class RandomFaults(Fault):
         kind = draw.choice(_kinds(request))
         if kind in ("watch cut", "watch expired"):
             return None  # see stream
-        self._count(kind)
+        self._count(kind, request)
         if kind == "slow":
             time.sleep(draw.random() * _LONGEST_DELAY)
         elif kind == "response lost":
@@ -91,7 +93,7 @@ class RandomFaults(Fault):
                 left -= len(chunk)
                 yield chunk
                 continue
-            self._count(kind)
+            self._count(kind, request)
             if kind == "watch cut":
                 yield chunk[:left]
                 raise WatchCut
@@ -102,9 +104,10 @@ class RandomFaults(Fault):
     def _draw(self, request: RecordedRequest, what: str) -> random.Random:
         return random.Random(f"{self._seed} {request.number} {what}")
 
-    def _count(self, kind: str) -> None:
+    def _count(self, kind: str, request: RecordedRequest) -> None:
         with self._changing:
             self.counts[kind] += 1
+            self.struck.append((time.time(), f"{kind}, at call {request.number}"))
         self.has_struck.set()
 
     def _disturb(self, request: RecordedRequest, draw: random.Random) -> bool:
@@ -112,7 +115,7 @@ class RandomFaults(Fault):
         if not self._disturbance.acquire(blocking=False):
             return False
         kind = draw.choice(list(_DISTURBANCES))
-        self._count(kind)
+        self._count(kind, request)
         seconds = 0.2 + draw.random() * _LONGEST_PAUSE
 
         def act() -> None:
