@@ -27,7 +27,7 @@ ENDED = {NominationResult.NOT_DUE, NominationResult.SKIPPED}
 
 def encode_requeue() -> list[pb.Decision]:
     return encode_decisions(
-        replace(reclaim_group(), action="requeue", reason=ReasonCode.REQUEUED, requeue=STEP)
+        replace(reclaim_group(), action="requeue", reason=ReasonCode.REQUEUED, requeues=(STEP,))
     )
 
 

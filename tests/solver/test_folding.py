@@ -58,13 +58,13 @@ def commit(
     *steps: tuple[object, ...],
     beneficiary: int = TWO,
     action: Action = PREEMPT,
-    requeue: Requeue | None = None,
+    requeues: tuple[Requeue, ...] = (),
 ) -> None:
     """Commit one statement with these calls (method, arguments)."""
     with session.statement() as statement:
         for name, *arguments in steps:
             getattr(statement, str(name))(*arguments)
-        session.commit(statement, action, beneficiary, ReasonCode.PREEMPTED, requeue)
+        session.commit(statement, action, beneficiary, ReasonCode.PREEMPTED, requeues)
 
 
 def fold_commits(session: Session) -> list[tuple[tuple[object, ...], ...]]:
@@ -111,10 +111,10 @@ def test_eviction_without_effective_guards_names_none(session: Session) -> None:
 
 def test_requeue_is_reported_only_with_its_evictions(session: Session) -> None:
     note = Requeue(ONE, NOW, TWO, ("expectedruntime",))
-    commit(session, ("evict", 0), ("pipeline", 0, 0), ("allocate", 1, 1), requeue=note)
-    assert [group.requeue for group in fold_decisions(session)] == [None]
-    commit(session, ("evict", 0), requeue=note)
-    assert [group.requeue for group in fold_decisions(session)] == [None, note]
+    commit(session, ("evict", 0), ("pipeline", 0, 0), ("allocate", 1, 1), requeues=(note,))
+    assert [group.requeues for group in fold_decisions(session)] == [()]
+    commit(session, ("evict", 0), requeues=(note,))
+    assert [group.requeues for group in fold_decisions(session)] == [(), (note,)]
 
 
 EVICTED = EvictionRecord(ONE, TWO, NOW, result_pending=True)

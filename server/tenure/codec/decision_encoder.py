@@ -155,7 +155,7 @@ class DecisionEncoder:
         """IDs of the groups that were encoded, in order."""
 
     def group(self, ordinal: int, group: DecisionGroup) -> bytes:
-        """One group: evictions, the requeue, reservations, bindings, patches."""
+        """One group: evictions, requeues, reservations, bindings, patches."""
         recurring, ids = self._recurring, Identifiers(self._id_seed, ordinal)
         beneficiary = recurring.pod_group(group.beneficiary)
         id = ids.group(quoted(group.action), beneficiary.quoted)
@@ -170,8 +170,8 @@ class DecisionEncoder:
         ]
         for eviction in group.evictions:
             fields += [_DECISIONS, self._evict(ids, group, eviction)]
-        if group.requeue is not None:
-            fields += [_DECISIONS, self._requeue(ids, group, group.requeue)]
+        for requeue in group.requeues:
+            fields += [_DECISIONS, self._requeue(ids, group, requeue)]
         for hold in group.reservations:
             fields += [_DECISIONS, self._reserve(ids, group, hold)]
         for binding in group.bindings:

@@ -194,7 +194,7 @@ def _summarize_groups(
         action, total = group.action, 0
         for kind, count in (
             ("evict", len(group.evictions)),
-            ("requeue", int(group.requeue is not None)),
+            ("requeue", len(group.requeues)),
             ("reserve", len(group.reservations)),
             ("bind", len(group.bindings)),
             ("patch", len(group.patches)),

@@ -10,7 +10,16 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Commit
-from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Patch, PatchKind, Reserve
+from tenure.solver.model.decision import (
+    Atomicity,
+    Bind,
+    DecisionGroup,
+    Evict,
+    Patch,
+    PatchKind,
+    Requeue,
+    Reserve,
+)
 from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
 
@@ -117,11 +126,19 @@ def _group(
         tuple(holds),
         tuple(bindings),
         tuple(patches),
-        commit.requeue if evictions else None,
+        _requeues(session, commit, evictions),
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,
         commit.in_flight,
     )
+
+
+def _requeues(session: Session, commit: Commit, evictions: Sequence[Evict]) -> tuple[Requeue, ...]:
+    """Requeues of the pod groups that lose pods by the commit."""
+    if not commit.requeues:
+        return ()
+    losing = {session.cluster.tasks[eviction.task].pod_group for eviction in evictions}
+    return tuple([requeue for requeue in commit.requeues if requeue.pod_group in losing])
 
 
 def _completes(session: Session, reservations: Sequence[Reserve], bindings: Sequence[Bind]) -> bool:

@@ -232,11 +232,13 @@ class _InstrumentedSimulator(ScenarioSimulator):
         super().__init__(session, parts.gangs, placer, parts.simulation_order)
         self._instrumentation = instrumentation
 
-    def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
+    def run(
+        self, statement: Statement, scenario: Scenario, nodes: int, *, preemptor_first: bool = False
+    ) -> bool:
         outcome = STOPPED_OUTCOME
         self._instrumentation.begin_scenario(scenario)
         try:
-            found = super().run(statement, scenario, nodes)
+            found = super().run(statement, scenario, nodes, preemptor_first=preemptor_first)
             outcome = "placed" if found else "insufficient_resources"
         finally:
             self._instrumentation.end_scenario(outcome)

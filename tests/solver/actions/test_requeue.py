@@ -44,7 +44,7 @@ def test_decision_group_of_a_requeue_is_complete() -> None:
     _, decision = run_cycle(overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50))
     (group,) = decision.groups
     assert (group.action, group.reason, group.beneficiary) == ("requeue", ReasonCode.REQUEUED, 0)
-    assert group.requeue == Requeue(1, NOW + 10 * MINUTE, 0, ("expectedruntime",))
+    assert group.requeues == (Requeue(1, NOW + 10 * MINUTE, 0, ("expectedruntime",)),)
     kinds = {patch.kind: patch.value for patch in group.patches}
     assert kinds[PatchKind.REQUEUE_NOT_BEFORE] == NOW + 10 * MINUTE
     assert kinds[PatchKind.LAST_EVICTION_TIME] == NOW
@@ -225,14 +225,6 @@ def test_nominated_pod_groups_are_tried_in_this_order(
     assert [cluster.pod_groups[n.pod_group].facts.name for n in requeued] == [first]
     others = [n.result for n in decision.nominations if n not in requeued]
     assert others == [NominationResult.NO_CONTENDER]
-
-
-def test_pod_group_that_would_win_its_capacity_back_is_not_requeued_r12_51() -> None:
-    """Without its only job, queue a uses as little as queue b and is older, so its job would be first."""
-    story = ClusterBuilder().node("n", gpus=1).queue("a", quota=1).queue("b", quota=1)
-    story.running("old", node="n", **OVERDUE).pending("new", queue="b", gpus=1, priority=50)
-    found = nomination(story)
-    assert found.result is NominationResult.NO_BENEFIT
 
 
 def test_contender_that_fits_on_releasing_capacity_causes_no_requeue() -> None:

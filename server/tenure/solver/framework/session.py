@@ -180,7 +180,7 @@ class Session:
         action: Action,
         beneficiary: int,
         reason: ReasonCode,
-        requeue: Requeue | None = None,
+        requeues: tuple[Requeue, ...] = (),
         in_flight: str = "",
     ) -> None:
         """Keep the moves of the statement as one decision group."""
@@ -191,7 +191,7 @@ class Session:
             if loser not in verdicts:
                 verdicts[loser] = self.guards.verdicts(action, beneficiary, loser)
         moves = tuple(statement.moves)
-        self.commits.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, verdicts))
+        self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
         for move in statement.moves:

@@ -132,7 +132,7 @@ class Commit:
         beneficiary: int,
         reason: ReasonCode,
         moves: tuple[Move, ...],
-        requeue: Requeue | None,
+        requeues: tuple[Requeue, ...],
         in_flight: str,
         guards: Mapping[int, tuple[GuardVerdict, ...]],
     ) -> None:
@@ -143,6 +143,6 @@ class Commit:
         self.beneficiary = beneficiary
         self.reason = reason
         self.moves = moves
-        self.requeue = requeue
+        self.requeues = requeues
         self.in_flight = in_flight
         self.guards = guards

@@ -147,7 +147,8 @@ class DecisionGroup:
     reservations: Final[tuple[Reserve, ...]]
     bindings: Final[tuple[Bind, ...]]
     patches: Final[tuple[Patch, ...]]
-    requeue: Final[Requeue | None]
+    requeues: Final[tuple[Requeue, ...]]
+    """One for each pod group that is requeued for the beneficiary."""
     atomicity: Final[Atomicity]
     expire_time: Final[int]
     """Nanoseconds since the Unix epoch."""
@@ -163,7 +164,7 @@ class DecisionGroup:
         reservations: tuple[Reserve, ...],
         bindings: tuple[Bind, ...],
         patches: tuple[Patch, ...],
-        requeue: Requeue | None = None,
+        requeues: tuple[Requeue, ...] = (),
         atomicity: Atomicity = Atomicity.ALL,
         expire_time: int = 0,
         fulfills_group: str = "",
@@ -175,7 +176,7 @@ class DecisionGroup:
         self.reservations = reservations
         self.bindings = bindings
         self.patches = patches
-        self.requeue = requeue
+        self.requeues = requeues
         self.atomicity = atomicity
         self.expire_time = expire_time
         self.fulfills_group = fulfills_group

@@ -6,6 +6,7 @@ preemptor may use so much capacity that it cannot be placed, whatever else prece
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
@@ -29,11 +30,14 @@ class ScenarioSimulator:
         self._order = order
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
-    def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
+    def run(
+        self, statement: Statement, scenario: Scenario, nodes: int, *, preemptor_first: bool = False
+    ) -> bool:
         """Whether the preemptor's tasks are placed; if so the statement has the moves, else it is empty.
 
         `nodes` are the feasible nodes; those of the victims are added. Victims that can be placed elsewhere
-        are relocated, those that still fit on their node are not evicted.
+        are relocated, those that still fit on their node are not evicted. With `preemptor_first` no victim is
+        placed before the preemptor, whatever the order.
         """
         victims = scenario.victims()
         if not victims:
@@ -44,7 +48,7 @@ class ScenarioSimulator:
                 self._session.stop.check()
                 left.add(placements[task].node)
                 statement.evict(task)
-        return self._place_in_order(statement, scenario, victims, nodes | bit_set(left))
+        return self._place_in_order(statement, scenario, victims, nodes | bit_set(left), preemptor_first)
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
         """After a successful run, all batches of pod groups with an evicted or relocated task."""
@@ -59,7 +63,12 @@ class ScenarioSimulator:
         return tuple([batch for batch in batches if batch.pod_group in left])
 
     def _place_in_order(
-        self, statement: Statement, scenario: Scenario, victims: Iterable[int], nodes: int
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        victims: Iterable[int],
+        nodes: int,
+        preemptor_first: bool,
     ) -> bool:
         def share(pod_group: int) -> Share:
             if pod_group == scenario.preemptor:
@@ -67,7 +76,11 @@ class ScenarioSimulator:
             return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
         turns, waiting = self._order.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
-        if self._place_preemptor(statement, scenario, turns, waiting, nodes):
+        before = turns
+        if preemptor_first:
+            # The order begins with the ledger as it is now, so its first item is drawn here.
+            before, turns = iter(()), filter(waiting.__contains__, chain((next(turns),), turns))
+        if self._place_preemptor(statement, scenario, before, waiting, nodes):
             self._place_others(statement, turns, waiting, nodes)
             return True
         statement.rollback(0)
