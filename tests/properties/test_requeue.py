@@ -14,6 +14,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import apply_decisions
 from tenure.terms.durations import SECOND
@@ -100,6 +101,18 @@ def test_only_requeued_pod_groups_lose_pods_and_each_has_one_decision() -> None:
             for group in decision.groups:
                 losing = {cluster.tasks[step.task].pod_group for step in group.evictions}
                 assert sorted(losing) == sorted(step.pod_group for step in group.requeues)
+
+
+def test_speedups_change_no_requeue() -> None:
+    """Queues with and without quotas; the plain search simulates what fit checks rule out."""
+    plain = replace(ALONE, options=CycleOptions(speedups=()))
+    wrong = [
+        (quotas, seed)
+        for quotas in (False, True)
+        for seed, _, cluster, decision in examples(quotas)
+        if decide(cluster, plain).groups != decision.groups
+    ]
+    assert wrong == []
 
 
 def names_of(case: RequeueCase, turn: int) -> list[str]:
