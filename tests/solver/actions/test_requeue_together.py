@@ -121,6 +121,13 @@ def test_contender_of_higher_priority_precedes_one_that_needs_less() -> None:
     assert cluster.pod_groups[group.beneficiary].facts.name == "big"
 
 
+def test_two_contenders_displace_two_pod_groups_each() -> None:
+    builder = story(dict.fromkeys("vwxy", ONE), gpus=2).pending("next", queue="b", gpus=2, priority=50)
+    assert requeued(builder) == ["v", "w", "x", "y"]
+    sizes = [len(group.requeues) for group in run_cycle(builder)[1].groups]
+    assert sizes == [2, 2]
+
+
 def test_capacity_that_another_pod_group_gives_is_not_told_as_a_lack_of_contenders() -> None:
     _, decision = run_cycle(story({"x": ONE, "y": ONE}, gpus=1))
     assert [n.detail for n in decision.nominations] == [

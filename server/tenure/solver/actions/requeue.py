@@ -4,7 +4,7 @@
 for each pending pod group, in queue order: a contender
     for each nominated pod group of lower priority, the lowest first, then the longest overrun
         evict ever more of it, surplus first, until the contender fits
-    if none suffices alone: the smallest set of them that makes room together
+    if none suffices alone: the smallest set of them that suffices together
     no set suffices: the contender waits, and those that no contender displaces keep running
 
 The other actions run before. Fairness among queues does not protect the victim, because overriding it is the
@@ -19,7 +19,7 @@ from typing import Final
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.requeue_candidate import Candidate
 from tenure.solver.actions.requeue_search import FITS_ANYWAY, RequeueSearch
-from tenure.solver.actions.requeue_trial import RequeueTrial
+from tenure.solver.actions.requeue_trial import NO_BENEFIT, RequeueTrial
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
@@ -137,24 +137,41 @@ class _RequeueAction:
         self._budget.start()
         tasks = self._context.gangs.tasks_to_allocate(contender)
         self._session.chains.on_search_start(contender, tasks)
+        rules = [self._trial.rule(contender, each.group.index) for each in lower]
+        is_mixed = any(rule is not rules[0] for rule in rules)
         members: list[Candidate] = []
         for candidate in lower:
             if self._is_protected(contender, kind, candidate):
                 continue
             if kind not in candidate.too_small:
-                candidate.objection = self._try(contender, kind, tasks, candidate, lower)
-                if candidate.is_decided or candidate.objection is FITS_ANYWAY:
+                candidate.objection = self._try(contender, kind, tasks, candidate, is_mixed)
+                if candidate.is_decided:
+                    return
+                if candidate.objection is BUDGET_EXHAUSTED or candidate.objection is FITS_ANYWAY:
+                    self._note_for_all(lower, kind, candidate.objection)
                     return
             if kind not in candidate.unfit:
                 candidate.too_small.add(kind)
                 members.append(candidate)
         if not self._is_known(kind, members):
             objection = self._search.together(contender, tasks, members)
-            self._failed_together[kind] = frozenset([member.group.index for member in members])
-            for member in members if objection is not None else ():
-                member.objection = objection
-                if objection is BUDGET_EXHAUSTED:
+            if objection is BUDGET_EXHAUSTED:
+                for member in members:
                     member.exhaust()
+            elif objection is not None:
+                self._failed_together[kind] = frozenset([member.group.index for member in members])
+                for member in members:
+                    if member.objection is None or member.objection is NO_BENEFIT:
+                        member.objection = objection
+
+    def _note_for_all(self, candidates: Sequence[Candidate], kind: object, objection: Rejection) -> None:
+        """Note what ends the work on a contender, for all candidates that were not rejected before."""
+        for candidate in candidates:
+            if kind not in candidate.unfit and kind not in candidate.too_small:
+                candidate.objection = objection
+                candidate.unfit.add(kind)
+                if objection is BUDGET_EXHAUSTED:
+                    candidate.exhaust()
 
     def _is_known(self, kind: object, members: Sequence[Candidate]) -> bool:
         """Whether these are too few together for a contender of this kind."""
@@ -173,30 +190,19 @@ class _RequeueAction:
         return rejection is not None
 
     def _try(
-        self,
-        contender: int,
-        kind: object,
-        tasks: list[int],
-        candidate: Candidate,
-        others: Sequence[Candidate],
+        self, contender: int, kind: object, tasks: list[int], candidate: Candidate, is_mixed: bool
     ) -> Rejection | None:
-        """Requeue the candidate alone, or return why that is impossible, if the contender may use its room.
+        """Requeue the candidate alone, or return why that is impossible.
 
-        A fair share that the contender would exceed may suffice once others of its own queue have left.
+        If candidates are of the contender's queue and of others (`is_mixed`), a fair share that it would
+        exceed may suffice once some of its own queue have left.
         """
         rule = self._trial.rule(contender, candidate.group.index)
         rejection = self._session.chains.admits(rule, contender, tasks)
-        if rejection is not None:
-            if all(self._trial.rule(contender, other.group.index) is rule for other in others):
-                candidate.unfit.add(kind)
-            return rejection
-        rejection = self._search.alone(contender, tasks, candidate)
-        if rejection is BUDGET_EXHAUSTED:
-            candidate.exhaust()
-        elif rejection is FITS_ANYWAY:
-            for other in others:
-                other.objection = FITS_ANYWAY
-                other.unfit.add(kind)
+        if rejection is None:
+            return self._search.alone(contender, tasks, candidate)
+        if not is_mixed:
+            candidate.unfit.add(kind)
         return rejection
 
     def _guard_rejection(self, contender: int, victim: PodGroup) -> Rejection | None:

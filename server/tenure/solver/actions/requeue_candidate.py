@@ -27,7 +27,7 @@ class Candidate:
         self.protected: list[Rejection] = []
         """Rejections by guards."""
         self.objection: Rejection | None = None
-        """Why the last contender that no guard rejected was not placed."""
+        """Why the last contender that no guard rejected was not placed in its place."""
 
     def exhaust(self) -> None:
         """The search ended before it was evaluated."""

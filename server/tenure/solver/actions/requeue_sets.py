@@ -1,4 +1,4 @@
-"""The smallest set of nominated pod groups that makes room for a contender together.
+"""The smallest set of nominated pod groups in whose place a contender fits.
 
 As long as there are few sets, all of them are tried by size, so that no smaller set is overlooked. Of
 larger sizes only the densest are tried: on each node, and in the cluster, the pod groups that free most.

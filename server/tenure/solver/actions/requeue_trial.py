@@ -1,10 +1,10 @@
-"""Simulation and commit of one requeue: a contender receives the room of pod groups past their runtime.
+"""Simulation and commit of one requeue: a contender receives the capacity of pod groups past their runtime.
 
-The contender is placed first, since the reservation of its decision group keeps the room for it; then those
-that were evicted are placed in queue order, wherever they still fit. So neither names nor creation times of
-queues matter. What counts is who may take the room afterwards: in the leaf queue of the contender nobody of
-lower priority, in another one a pod group whose queue may reclaim it. A requeue that such a reclaim would
-reverse is rejected.
+The contender is placed first, since the reservation of its decision group keeps the capacity for it; then
+those that were evicted are placed in queue order, wherever they still fit. So neither names nor creation
+times of queues matter. What counts is who may take the capacity afterwards: in the leaf queue of the
+contender no pod group of lower priority, in another one a pod group whose queue may reclaim it. A requeue
+that such a reclaim would reverse is rejected.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class RequeueTrial:
         chains, rejection = self._session.chains, None
         with self._session.statement() as trial:
             for victim, tasks in scenario.victims().items():
-                if self.rule(scenario.preemptor, victim) is PREEMPT:
+                if len(rules) > 1 and self.rule(scenario.preemptor, victim) is PREEMPT:
                     for task in tasks:
                         trial.evict(task)
             for rule in (PREEMPT, RECLAIM):
@@ -161,7 +161,7 @@ class RequeueTrial:
         return rejection
 
     def _reclaimed_back(self, statement: Statement, scenario: Scenario) -> Rejection | None:
-        """Rejection if the queue of a victim could reclaim the room from the contender's queue at once."""
+        """Rejection if the queue of a victim could reclaim the capacity from that of the contender."""
         placements = self._session.ledger.placements
         for victim, tasks in scenario.victims().items():
             if self.rule(scenario.preemptor, victim) is PREEMPT:
@@ -176,7 +176,7 @@ class RequeueTrial:
         return None
 
     def _may_reclaim(self, statement: Statement, scenario: Scenario, victim: int) -> bool:
-        """Whether fairness lets an evicted pod group take the room of the contender; guards only delay it."""
+        """Whether fairness lets an evicted pod group replace the contender; guards would only delay it."""
         chains, contender = self._session.chains, scenario.preemptor
         tasks, queue = (
             self._context.gangs.next_tasks(victim, statement.evicted),
