@@ -1,0 +1,53 @@
+"""What a caller does with a response: it applies decisions, stores patches, and sends the next snapshot."""
+
+from tenure.v1 import decision_pb2
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+
+from tests.requirements.answers import decisions
+from tests.requirements.cluster import ClusterText
+
+_FIELDS = (
+    "last_start_time",
+    "last_eviction_time",
+    "stale_since",
+    "requeue_not_before",
+    "total_eviction_wait",
+)
+
+
+def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
+    """Apply a response, and let so much time pass: bound pods run, evicted ones have returned to the queue."""
+    snapshot = cluster.snapshot
+    pods = {pod.uid: pod for pod in snapshot.pods}
+    for each in decisions(answer):
+        kind = each.WhichOneof("kind")
+        if kind == "bind":
+            pods[each.bind.pod].status, pods[each.bind.pod].node = pb.POD_STATUS_RUNNING, each.bind.node
+        elif kind == "evict":
+            pods[each.evict.pod].status, pods[each.evict.pod].node = pb.POD_STATUS_PENDING, ""
+        elif kind == "patch":
+            _store(cluster, each.patch)
+    snapshot.version += 1
+    snapshot.now.seconds += seconds
+
+
+def _store(cluster: ClusterText, patch: decision_pb2.Patch) -> None:
+    field = patch.WhichOneof("change")
+    if field in _FIELDS:
+        getattr(cluster.group(patch.pod_group), field).CopyFrom(getattr(patch, field))
+    elif field == "clear_stale_since":
+        cluster.group(patch.pod_group).ClearField("stale_since")
+    elif field == "eviction_count":
+        cluster.group(patch.pod_group).eviction_count = patch.eviction_count
+    elif field == "set_eviction_record":
+        _forget(cluster.snapshot, patch.pod_group, patch.set_eviction_record.preemptor)
+        cluster.snapshot.eviction_history.append(patch.set_eviction_record)
+    elif field == "delete_eviction_record":
+        _forget(cluster.snapshot, patch.pod_group, patch.delete_eviction_record)
+
+
+def _forget(snapshot: pb.ClusterSnapshot, victim: str, preemptor: str) -> None:
+    kept = [r for r in snapshot.eviction_history if (r.victim, r.preemptor) != (victim, preemptor)]
+    del snapshot.eviction_history[:]
+    snapshot.eviction_history.extend(kept)
