@@ -130,7 +130,8 @@ class ClusterText:
 
     def _pods(self, name: str, status: str, node: str, more: dict[str, object]) -> None:
         gpus, count = more.get("gpus", 1), more.get("pods", 1)
-        assert isinstance(gpus, int) and isinstance(count, int)
+        assert isinstance(gpus, int)
+        assert isinstance(count, int)
         zone = str(more.get("zone", ""))
         shape = f"{gpus}{zone}"
         if all(row.id != shape for row in self.snapshot.shapes):

@@ -17,7 +17,7 @@ _FIELDS = (
 
 
 def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
-    """Apply a response, and let so much time pass: bound pods run, evicted ones have returned to the queue."""
+    """Apply a response and let this much time pass: bound pods run, and evicted ones wait again."""
     snapshot = cluster.snapshot
     pods = {pod.uid: pod for pod in snapshot.pods}
     for each in decisions(answer):

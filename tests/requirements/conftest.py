@@ -1,9 +1,14 @@
-"""Fixtures: servers that are shared by all proofs through gRPC."""
+"""Fixtures: servers that all proofs through gRPC share, and the command for those through the CLI."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from google.protobuf.json_format import MessageToJson, Parse
+from tenure.cli.main import main
 from tenure.v1.decide_pb2 import DecideResponse
 
 from tests.requirements.cluster import ClusterText
@@ -24,5 +29,50 @@ def decide(servers: Servers) -> Decide:
 
     def call(cluster: ClusterText, configuration: str = "", *actions: str) -> DecideResponse:
         return servers.client(configuration).decide(cluster.snapshot, list(actions))
+
+    return call
+
+
+class CommandResult(NamedTuple):
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+Tenure = Callable[..., CommandResult]
+
+
+@pytest.fixture
+def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Tenure:
+    """Run the command `tenure` in an empty folder, in this process."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> CommandResult:
+        monkeypatch.setattr(sys, "argv", ["tenure", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+DecideFile = Callable[..., DecideResponse]
+
+
+@pytest.fixture
+def decide_file(tenure: Tenure, tmp_path: Path) -> DecideFile:
+    """Decide a snapshot file with `tenure decide`, and with a configuration file if there is one."""
+
+    def call(cluster: ClusterText | str, configuration: str = "") -> DecideResponse:
+        text = cluster if isinstance(cluster, str) else MessageToJson(cluster.snapshot)
+        (tmp_path / "cluster.yaml").write_text(text)
+        (tmp_path / "scheduler.yaml").write_text(configuration)
+        options = ["--config", "scheduler.yaml"] if configuration else []
+        ended = tenure("decide", "cluster.yaml", "--output", "json", *options)
+        assert (ended.code, ended.err) == (0, "")
+        return Parse(ended.out, DecideResponse())
 
     return call

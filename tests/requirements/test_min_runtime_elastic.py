@@ -1,7 +1,7 @@
 """Elastic pod groups within their minimum runtime: always victims, and never below their minimum.
 
-Two rules decide, and each is alone in some of these cases. The filter makes a pod group a victim or not: a gang
-that needs all of its pods never is. The validator judges a set of victims: it counts what is left.
+Two rules decide, and each is alone in some of these cases. The filter makes a pod group a victim or not: a
+gang that needs all of its pods never is. The validator judges a set of victims: it counts what is left.
 """
 
 from typing import Final

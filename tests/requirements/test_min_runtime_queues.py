@@ -1,4 +1,4 @@
-"""Whose minimum runtime applies, decided by a server: the examples of the proposals and the rules behind them.
+"""Whose minimum runtime applies, decided by a server: the examples of the proposals and their rules.
 
 Each case is decided twice: a second before the minimum ends, and at its end.
 """
