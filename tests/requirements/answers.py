@@ -1,5 +1,7 @@
 """What a response says, in words that a table can hold."""
 
+from typing import Any
+
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
 
@@ -29,7 +31,7 @@ def decisions(answer: DecideResponse) -> list[pb.Decision]:
     return [decision for group in answer.groups for decision in group.decisions]
 
 
-def patches(answer: DecideResponse, field: str) -> dict[str, object]:
+def patches(answer: DecideResponse, field: str) -> dict[str, Any]:
     """Values of one kind of patch, by pod group."""
     found = [each.patch for each in decisions(answer) if each.WhichOneof("kind") == "patch"]
     return {each.pod_group: getattr(each, field) for each in found if each.WhichOneof("change") == field}

@@ -3,8 +3,8 @@
 Every pod of these clusters needs whole GPUs and nothing else that is scarce.
 """
 
-from collections.abc import Iterable
-from typing import Final, Self
+from collections.abc import Mapping
+from typing import Any, Final, Self
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -48,7 +48,7 @@ class ClusterText:
         quota: int | None = None,
         limit: int | None = None,
         weight: float | None = None,
-        **durations: str,
+        **durations: Any,
     ) -> Self:
         """A queue with a quota and a limit in GPUs; None: not restricted. Durations by their fields."""
         row = self.snapshot.queues.add(name=name, parent=parent, creation_time=self._next_time())
@@ -71,7 +71,7 @@ class ClusterText:
         node: str = "n",
         ran: str | None = "1h",
         status: str = "RUNNING",
-        **more: object,
+        **more: Any,
     ) -> Self:
         """A running pod group. None: nothing says when it started."""
         group = self._pod_group(name, queue, **more)
@@ -80,14 +80,14 @@ class ClusterText:
         self._pods(name, status, node, more)
         return self
 
-    def waits(self, name: str, queue: str, *, status: str = "PENDING", **more: object) -> Self:
+    def waits(self, name: str, queue: str, *, status: str = "PENDING", **more: Any) -> Self:
         """A pending pod group."""
         self._pod_group(name, queue, **more)
         self._pods(name, status, "", more)
         return self
 
     def pods(
-        self, name: str, status: str, *, node: str = "", pods: int = 1, gpus: int = 1, **more: object
+        self, name: str, status: str, *, node: str = "", pods: int = 1, gpus: int = 1, **more: Any
     ) -> Self:
         """Further pods of a pod group."""
         self._pods(name, status, node, {"pods": pods, "gpus": gpus, **more})
@@ -97,13 +97,11 @@ class ClusterText:
         """The row of a pod group, for a change of it."""
         return next(group for group in self.snapshot.pod_groups if group.uid == name)
 
-    def _pod_group(self, name: str, queue: str, **more: object) -> pb.PodGroup:
+    def _pod_group(self, name: str, queue: str, **more: Any) -> pb.PodGroup:
         pods = more.get("pods", 1)
         minimum = more.get("minimum", pods)
-        assert isinstance(minimum, int)
         mode = str(more.get("mode", "UNSPECIFIED"))
         priority = more.get("priority", 50)
-        assert isinstance(priority, int)
         group = self.snapshot.pod_groups.add(
             uid=name,
             name=name,
@@ -118,20 +116,15 @@ class ClusterText:
             if field in more:
                 getattr(group, field).CopyFrom(Duration(seconds=seconds(str(more[field]))))
         if "annotations" in more:
-            annotations = more["annotations"]
-            assert isinstance(annotations, dict)
-            group.annotations.update(annotations)
-        for part in _texts(more.get("sub_groups", ())):
-            sub_group, _, minimum_text = part.partition("=")
-            group.sub_groups.add(name=sub_group, min_member=int(minimum_text))
+            group.annotations.update(more["annotations"])
+        for sub_group, least in more.get("sub_groups", {}).items():
+            group.sub_groups.add(name=sub_group, min_member=least)
         if group.sub_groups:
             group.ClearField("min_member")
         return group
 
-    def _pods(self, name: str, status: str, node: str, more: dict[str, object]) -> None:
+    def _pods(self, name: str, status: str, node: str, more: dict[str, Any]) -> None:
         gpus, count = more.get("gpus", 1), more.get("pods", 1)
-        assert isinstance(gpus, int)
-        assert isinstance(count, int)
         zone = str(more.get("zone", ""))
         shape = f"{gpus}{zone}"
         if all(row.id != shape for row in self.snapshot.shapes):
@@ -155,7 +148,9 @@ class ClusterText:
         return Timestamp(seconds=_OLD + self._rows)
 
 
-def tree(parents: dict[str, str], rich: str, gpus: int = 1, **values: dict[str, str]) -> ClusterText:
+def tree(
+    parents: Mapping[str, str], rich: str, gpus: int = 1, *, values: Mapping[str, Mapping[str, str]]
+) -> ClusterText:
     """Queues by name and parent. Only `rich` and its ancestors have a quota, so `rich` reclaims from all.
 
     `values` has durations by field and queue.
@@ -165,11 +160,6 @@ def tree(parents: dict[str, str], rich: str, gpus: int = 1, **values: dict[str, 
         path.add(above)
         above = parents[above]
     for name, parent in parents.items():
-        durations = {field: each[name] for field, each in values.items() if name in each}
+        durations: dict[str, Any] = {field: each[name] for field, each in values.items() if name in each}
         cluster.queue(name, parent, quota=gpus if name in path else 0, **durations)
     return cluster
-
-
-def _texts(value: object) -> Iterable[str]:
-    assert isinstance(value, list | tuple)
-    return [str(each) for each in value]

@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from google.protobuf.json_format import MessageToJson
 from tenure.client import InvalidSnapshot
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, PREEMPTIBILITY_PREEMPTIBLE
 
 from tests.requirements.answers import evicted, evicting_actions, result, verdict
 from tests.requirements.cluster import NOW, ClusterText
@@ -31,7 +32,7 @@ def example() -> str:
     return EXAMPLE.format(others="\n".join(f"  - name: {name}" for name in FULL if name != "minruntime"))
 
 
-def contested(action: str, ran: str, **queue: str) -> ClusterText:
+def contested(action: str, ran: str, **queue: Any) -> ClusterText:
     """`old` of queue `a` uses the only GPU. `new` needs it, of queue `a` or `b`."""
     cluster = (
         ClusterText().node().queue("b", quota=1).queue("a", quota=1 if action == "preempt" else 0, **queue)
@@ -171,7 +172,7 @@ def test_preemptibility_is_enforced_whatever_the_file_lists(decide_file: DecideF
     """No configuration lists the plugin: it cannot be left out."""
     assert "preemptibility" not in FULL
     cluster = contested("preempt", "1h")
-    cluster.group("old").preemptibility = 2
+    cluster.group("old").preemptibility = PREEMPTIBILITY_NON_PREEMPTIBLE
     assert evicted(decide_file(cluster, configuration())) == []
-    cluster.group("old").preemptibility = 1
+    cluster.group("old").preemptibility = PREEMPTIBILITY_PREEMPTIBLE
     assert evicted(decide_file(cluster, configuration())) == ["old-0"]

@@ -128,7 +128,7 @@ def nominator(*names: str) -> Any:
     return Nominator
 
 
-def overdue(**contender: object) -> ClusterText:
+def overdue(**contender: Any) -> ClusterText:
     """`old` is past its expected runtime, `fresh` is not. The contender fits in place of either."""
     cluster = ClusterText().node(gpus=2).queue("b", quota=1).queue("a", quota=2)
     cluster.runs("old", "a", expected_runtime="30m").runs("fresh", "a")

@@ -19,7 +19,7 @@ ACTIONS: Final = ["reclaim", "preempt"]
 def contested(action: str, pods: int, minimum: int, ran: str, wanted: int) -> ClusterText:
     """`old` uses a whole node and is protected for five minutes. The gang `new` needs some of its GPUs."""
     asks = "a" if action == "preempt" else "b"
-    cluster = tree(PARENTS, asks, gpus=8, **{f"{action}_min_runtime": {"a": "5m"}}).node(gpus=pods)
+    cluster = tree(PARENTS, asks, gpus=8, values={f"{action}_min_runtime": {"a": "5m"}}).node(gpus=pods)
     cluster.runs("old", "a", pods=pods, minimum=minimum, ran=ran)
     return cluster.waits("new", asks, pods=wanted, priority=75)
 
@@ -73,7 +73,7 @@ def test_another_victim_is_found_where_the_validator_rejects_a_set(action: str, 
 
 def test_two_preemptors_together_do_not_take_the_minimum(decide: Decide) -> None:
     """Each alone needs no more than the surplus of one pod."""
-    cluster = tree(PARENTS, "b", gpus=8, reclaim_min_runtime={"a": "5m"}).node(gpus=2)
+    cluster = tree(PARENTS, "b", gpus=8, values={"reclaim_min_runtime": {"a": "5m"}}).node(gpus=2)
     cluster.runs("old", "a", pods=2, minimum=1, ran="1m").waits("first", "b").waits("second", "b")
     answer = decide(cluster)
     assert evicted(answer) == ["old-1"]
@@ -84,14 +84,14 @@ def test_two_preemptors_together_do_not_take_the_minimum(decide: Decide) -> None
 @pytest.mark.parametrize(("wanted", "expected"), [(2, ["old-1", "old-2"]), (3, [])])
 def test_every_sub_group_retains_its_own_minimum(wanted: int, expected: list[str], decide: Decide) -> None:
     """Three pods in one subgroup and one in the other, with a minimum of one each."""
-    cluster = tree(PARENTS, "b", gpus=8, reclaim_min_runtime={"a": "5m"}).node(gpus=4)
-    cluster.runs("old", "a", pods=3, ran="1m", sub_groups=["many=1", "few=1"], sub_group="many")
+    cluster = tree(PARENTS, "b", gpus=8, values={"reclaim_min_runtime": {"a": "5m"}}).node(gpus=4)
+    cluster.runs("old", "a", pods=3, ran="1m", sub_groups={"many": 1, "few": 1}, sub_group="many")
     cluster.pods("old", "RUNNING", node="n", sub_group="few")
     assert evicted(decide(cluster.waits("new", "b", pods=wanted))) == expected
 
 
 def test_terminating_pod_does_not_count_as_left(decide: Decide) -> None:
-    cluster = tree(PARENTS, "b", gpus=8, reclaim_min_runtime={"a": "5m"}).node("n1").node("n2")
+    cluster = tree(PARENTS, "b", gpus=8, values={"reclaim_min_runtime": {"a": "5m"}}).node("n1").node("n2")
     cluster.runs("old", "a", node="n1", ran="1m").pods("old", "STUCK_IN_RELEASING", node="n2")
     assert evicted(decide(cluster.waits("new", "b"))) == []
 
@@ -101,7 +101,9 @@ def test_remaining_time_depends_on_the_preemptor(decide: Decide) -> None:
     parents = {"org": "", "a": "org", "a1": "a", "a2": "a", "b": "org", "b1": "b"}
     found = {}
     for asks in ("a2", "b1"):
-        cluster = tree(parents, asks, gpus=8, reclaim_min_runtime={"a": "1m", "a1": "2h"}).node(gpus=2)
+        cluster = tree(parents, asks, gpus=8, values={"reclaim_min_runtime": {"a": "1m", "a1": "2h"}}).node(
+            gpus=2
+        )
         cluster.runs("old", "a1", pods=2, minimum=1).waits("new", asks, pods=2)
         found[asks] = evicted(decide(cluster))
     assert found == {"a2": [], "b1": ["old-0", "old-1"]}

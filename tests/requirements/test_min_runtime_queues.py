@@ -4,9 +4,10 @@ Each case is decided twice: a second before the minimum ends, and at its end.
 """
 
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from tenure.v1.decide_pb2 import WARNING_CODE_MISSING_START_TIME
 
 from tests.requirements.answers import evicted, evicting_actions, verdict
 from tests.requirements.cluster import NOW, ClusterText, seconds, tree
@@ -29,7 +30,7 @@ EXAMPLE: Final = {"B": "600s", "D": "60s", "leaf1": "0s", "leaf2": "180s"}
 DEFAULT: Final = "77s"
 
 
-def defaults(**arguments: str) -> str:
+def defaults(**arguments: Any) -> str:
     values = {"defaultPreemptMinRuntime": DEFAULT, "defaultReclaimMinRuntime": DEFAULT, **arguments}
     return configuration({"minruntime": values})
 
@@ -41,10 +42,10 @@ LCA, QUEUE, UNSET = (
 )
 
 
-def contested(action: str, asks: str, victim: str, values: dict[str, str], ran: str) -> ClusterText:
+def contested(action: str, asks: str, victim: str, values: dict[str, Any], ran: str) -> ClusterText:
     """`old` of queue `victim` uses the only GPU, which `new` of queue `asks` needs."""
     field = f"{action}_min_runtime"
-    cluster = tree(QUEUES, asks, **{field: values}).node()
+    cluster = tree(QUEUES, asks, values={field: values}).node()
     return cluster.runs("old", victim, ran=ran).waits("new", asks, priority=75 if action == "preempt" else 50)
 
 
@@ -118,7 +119,7 @@ RECLAIM: Final = {
     ("file", "asks", "victim", "values", "minimum", "source"), RECLAIM.values(), ids=RECLAIM
 )
 def test_reclaim_minimum_is_that_of_this_queue(
-    file: str, asks: str, victim: str, values: dict[str, str], minimum: str, source: str, decide: Decide
+    file: str, asks: str, victim: str, values: dict[str, Any], minimum: str, source: str, decide: Decide
 ) -> None:
     last = seconds(minimum) - 1
     within = decide(contested("reclaim", asks, victim, values, f"{last}s"), file)
@@ -140,7 +141,7 @@ PREEMPT: Final = {
 
 @pytest.mark.parametrize(("leaf", "values", "minimum", "source"), PREEMPT.values(), ids=PREEMPT)
 def test_preempt_minimum_is_that_of_this_queue(
-    leaf: str, values: dict[str, str], minimum: str, source: str, decide: Decide
+    leaf: str, values: dict[str, Any], minimum: str, source: str, decide: Decide
 ) -> None:
     last = seconds(minimum) - 1
     within = decide(contested("preempt", leaf, leaf, values, f"{last}s"), LCA)
@@ -156,7 +157,7 @@ ACTIONS: Final = {"reclaim": ("leaf1", "leaf2"), "preempt": ("leaf2", "leaf2")}
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("values", [{}, {"A": "0s"}], ids=["nothing is configured", "an explicit zero"])
-def test_zero_is_the_default_and_protects_nobody(action: str, values: dict[str, str], decide: Decide) -> None:
+def test_zero_is_the_default_and_protects_nobody(action: str, values: dict[str, Any], decide: Decide) -> None:
     """The file configures no arguments; nor does a server without a file."""
     for file in ("", configuration()):
         assert evicted(decide(contested(action, *ACTIONS[action], values, "0s"), file)) == ["old-0"]
@@ -174,7 +175,7 @@ def test_an_explicit_zero_is_not_unset(action: str, decide: Decide) -> None:
 @pytest.mark.parametrize("other", ACTIONS)
 def test_each_action_uses_its_own_minimum(action: str, other: str, decide: Decide) -> None:
     asks, victim = ACTIONS[action]
-    cluster = tree(QUEUES, asks, **{f"{other}_min_runtime": {"A": "1h"}}).node()
+    cluster = tree(QUEUES, asks, values={f"{other}_min_runtime": {"A": "1h"}}).node()
     cluster.runs("old", victim, ran="1m").waits("new", asks, priority=75 if action == "preempt" else 50)
     assert evicted(decide(cluster)) == ([] if action == other else ["old-0"])
 
@@ -216,7 +217,7 @@ def test_protection_counts_from_the_start_and_ends_at_its_time(
         cluster.group("old").ClearField("last_start_time")
     answer = decide(cluster)
     assert evicted(answer) == expected
-    assert [each.code for each in answer.warnings if each.code == 7] == ([7] if ran is None else [])
+    assert (WARNING_CODE_MISSING_START_TIME in [each.code for each in answer.warnings]) is (ran is None)
 
 
 def test_example_of_20_of_30_seconds(decide: Decide) -> None:
@@ -242,7 +243,7 @@ def test_the_minimum_holds_for_the_other_actions_unless_they_are_taken_out(
     actions: str, ran: str, expected: list[str], decide: Decide
 ) -> None:
     file = configuration({"minruntime": {"actions": actions}} if actions else {})
-    values = {"preempt_min_runtime": "10m", "reclaim_min_runtime": "10m"}
+    values: dict[str, Any] = {"preempt_min_runtime": "10m", "reclaim_min_runtime": "10m"}
     moved = ClusterText().node("n1", gpus=2).node("n2", gpus=2).queue("q", **values)
     moved.runs("fixed", "q", node="n2", mode="NON_PREEMPTIBLE").runs("old", "q", node="n1", ran=ran)
     moved.waits("new", "q", gpus=2)

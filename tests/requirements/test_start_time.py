@@ -77,7 +77,7 @@ def test_values_are_resolved_anew_in_every_cycle(servers: Servers) -> None:
     cluster = ClusterText().node().queue("a", quota=0).queue("b", quota=1)
     cluster.runs("old", "a", ran="10m").waits("new", "b")
     cluster.snapshot.cluster_id = "proof-of-caches"
-    found = []
+    found: list[list[str]] = []
     with StateSession(client) as session:
         session.push(cluster.snapshot)
         for minimum in ("1h", "5m", "10m1s", "0s"):
