@@ -9,7 +9,12 @@ from typing import Any, Final
 import pytest
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse, WarningCode
-from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, PodStatus
+from tenure.v1.snapshot_pb2 import (
+    POD_STATUS_PENDING,
+    POD_STATUS_RELEASING,
+    POD_STATUS_RUNNING,
+    PREEMPTIBILITY_NON_PREEMPTIBLE,
+)
 
 from tests.requirements.answers import (
     decisions,
@@ -185,7 +190,7 @@ def test_requeued_pod_group_is_not_nominated_again_within_its_delay(delay: str, 
     old = cluster.group("old")
     for pod in cluster.snapshot.pods:
         if pod.pod_group == "old":
-            pod.status, pod.node = PodStatus.Value("POD_STATUS_RUNNING"), "n"
+            pod.status, pod.node = POD_STATUS_RUNNING, "n"
     old.last_start_time.seconds = cluster.snapshot.now.seconds
     del cluster.snapshot.eviction_history[:]
     cluster.snapshot.now.seconds += seconds(delay) - 1
@@ -247,11 +252,12 @@ def _change(field: str, value: object) -> Callable[[ClusterText], object]:
     return lambda cluster: setattr(cluster.group("old"), field, value)
 
 
-def _set_status(cluster: ClusterText, status: str) -> None:
-    for pod in cluster.snapshot.pods:
-        if pod.pod_group == "old":
-            pod.status = PodStatus.Value(f"POD_STATUS_{status}")
-            pod.node = "" if status == "PENDING" else "n"
+def _end_pods(cluster: ClusterText) -> None:
+    cluster.snapshot.pods[0].status, cluster.snapshot.pods[0].node = POD_STATUS_PENDING, ""
+
+
+def _terminate_pods(cluster: ClusterText) -> None:
+    cluster.snapshot.pods[0].status = POD_STATUS_RELEASING
 
 
 def _set_legacy_priority(cluster: ClusterText) -> None:
@@ -262,8 +268,8 @@ def _set_legacy_priority(cluster: ClusterText) -> None:
 
 CONDITIONS: Final[dict[str, tuple[Callable[[ClusterText], object], str]]] = {
     "all hold": (lambda cluster: None, "REQUEUED"),
-    "no active pod": (lambda cluster: _set_status(cluster, "PENDING"), "not_running"),
-    "only terminating pods": (lambda cluster: _set_status(cluster, "RELEASING"), "not_running"),
+    "no active pod": (_end_pods, "not_running"),
+    "only terminating pods": (_terminate_pods, "not_running"),
     "not preemptible": (_change("preemptibility", PREEMPTIBILITY_NON_PREEMPTIBLE), "not_preemptible"),
     "not preemptible by its priority": (_set_legacy_priority, "not_preemptible"),
     "no expected runtime": (lambda cluster: cluster.group("old").ClearField("expected_runtime"), ""),
