@@ -3,6 +3,7 @@
 Every pod of these clusters needs whole GPUs and nothing else that is scarce.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
@@ -33,6 +34,7 @@ class ClusterText:
     def __init__(self) -> None:
         self.snapshot = pb.ClusterSnapshot(cluster_id="proof", version=1, now=Timestamp(seconds=NOW))
         self._rows = 0
+        self._pod_counts: Counter[str] = Counter()
 
     def node(self, name: str = "n", gpus: int = 1, **labels: str) -> Self:
         """A node with this many GPUs."""
@@ -131,7 +133,8 @@ class ClusterText:
             row = self.snapshot.shapes.add(id=shape, node_selector={"zone": zone} if zone else {})
             row.requests.cpu_milli, row.requests.memory_bytes = 100, 100
             row.gpu.devices = gpus
-        first = sum(pod.pod_group == name for pod in self.snapshot.pods)
+        first = self._pod_counts[name]
+        self._pod_counts[name] += count
         for number in range(first, first + count):
             self.snapshot.pods.add(
                 uid=f"{name}-{number}",

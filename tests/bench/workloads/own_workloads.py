@@ -1,4 +1,4 @@
-"""Workloads that the reference does not measure (U2 to U6, single reclaims, a trace)."""
+"""Workloads that the reference does not measure (U2 to U7, single reclaims, a trace)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Final
 from tenure.cli.importers.openb import import_openb
 from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
+from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.bench.workloads.case import PLAIN_SEARCH, CallMode, Case, DecisionCounts, no_decisions
@@ -24,6 +25,16 @@ RUNNING: Final = 0.95
 """Share of a trace's pods that are running."""
 SCARCE_CPU_MILLI: Final = (11_000, 12_000, 14_000)
 """CPU for each GPU, in milli-cores. The nodes run out of CPU before they run out of GPUs."""
+MODES: Final = (
+    (pb.PREEMPTIBILITY_PREEMPTIBLE, 50),
+    (pb.PREEMPTIBILITY_NON_PREEMPTIBLE, 50),
+    (pb.PREEMPTIBILITY_UNSPECIFIED, 50),
+    (pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE, 50),
+    (pb.PREEMPTIBILITY_PREEMPTIBLE, 125),
+    (pb.PREEMPTIBILITY_UNSPECIFIED, 125),
+    (pb.PREEMPTIBILITY_NON_PREEMPTIBLE, 125),
+)
+"""Preemptibility and priority of pod groups, in turns."""
 
 
 def own_workloads() -> Iterator[Case]:
@@ -44,6 +55,8 @@ def own_workloads() -> Iterator[Case]:
     )
     for nodes in (20, 100, 500, 1_000):
         yield Case("U4", nodes, with_arguments(_mixed, nodes), ("reclaim",), None, THREE)
+    for nodes in (20, 500):
+        yield Case("U7", nodes, with_arguments(_all_modes, nodes), ("reclaim", "preempt"), None, THREE)
     for nodes in (50, 500):
         yield Case("U5", nodes, with_arguments(_busy, nodes), FULL, idle, (CallMode.CHURN,))
     budget = {"speedups": PLAIN_SEARCH, "max_simulations_per_pod_group": BUDGET}
@@ -127,6 +140,18 @@ def _mixed(nodes: int) -> ClusterSnapshot:
     for i in range(nodes * GPUS):
         fixture.job(f"asks-{i}", f"starving-{i % STARVING}", gpus=1 + i % 3 // 2)
     return fixture.build()
+
+
+def _all_modes(nodes: int) -> ClusterSnapshot:
+    """The cluster of U4 with every mode of preemptibility, explicit and by the legacy rule. Half of the pods of
+    a semi-preemptible pod group are its minimum.
+    """
+    snapshot = _mixed(nodes)
+    for i, group in enumerate(snapshot.pod_groups):
+        group.preemptibility, group.priority = MODES[i % len(MODES)]
+        if group.preemptibility == pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE:
+            group.min_member = (group.min_member + 1) // 2
+    return snapshot
 
 
 def _adversarial(nodes: int) -> ClusterSnapshot:

@@ -1,0 +1,84 @@
+"""Preemptibility costs the scheduler next to nothing: lines of code are counted, not time."""
+
+import sys
+from collections import Counter
+from functools import cache
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+from tenure.codec.engine import Engine
+from tenure.solver.plugins.guards import preemptibility
+from tenure.solver.registry import default_profile
+from tenure.v1.decide_pb2 import DecideRequest
+
+from tests.bench.decide_measurement import measure_decide
+from tests.bench.golden_counters import differences
+from tests.bench.workloads.catalog import select_cases
+from tests.requirements.answers import evicting_actions
+from tests.requirements.mixed_modes import add_waiting, full_cluster
+
+NODES: Final = 8
+WAITING: Final = 12
+GUARD: Final = "guards/preemptibility.py"
+
+pytestmark = pytest.mark.skipif(
+    not str(preemptibility.__file__).endswith(".py"), reason="lines of compiled modules cannot be counted"
+)
+
+
+class Work(Counter[str]):
+    """Executed lines of the solver, by file."""
+
+    def of(self, file: str) -> int:
+        """Lines of one file."""
+        return sum(count for name, count in self.items() if name.endswith(file))
+
+
+@cache
+def work(nodes: int, mode: str = "") -> tuple[Work, int]:
+    """Lines that one cycle executes on a full cluster, and its number of pod groups. Empty: mixed modes."""
+    cluster = add_waiting(full_cluster(nodes, mode=mode), WAITING, "new", mode=mode)
+    engine, request = Engine(default_profile()), DecideRequest(snapshot=cluster.snapshot)
+    assert evicting_actions(engine.decide(request).parse())
+    found = Work()
+
+    def lines(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            found[frame.f_code.co_filename] += 1
+        return lines
+
+    def calls(frame: FrameType, event: str, argument: Any) -> Any:
+        return lines if "/tenure/solver/" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(calls)
+    try:
+        engine.decide(request)
+    finally:
+        sys.settrace(before)
+    return found, len(cluster.snapshot.pod_groups)
+
+
+def test_cycle_with_mixed_modes_is_no_slower_than_with_preemptible_pod_groups_alone() -> None:
+    """The same pods, and the same pod groups: only their modes differ."""
+    mixed, plain = (sum(work(NODES, mode)[0].values()) for mode in ("", "PREEMPTIBLE"))
+    assert plain > 10_000
+    assert mixed < 1.25 * plain
+
+
+def test_check_of_a_pod_group_takes_a_few_lines() -> None:
+    """A check that looks at other pod groups too, or is repeated for every preemptor, takes many more."""
+    found, groups = work(NODES)
+    assert groups < found.of(GUARD) < 25 * groups
+
+
+def test_check_grows_with_the_number_of_pod_groups_and_no_faster() -> None:
+    (small, few), (large, many) = work(NODES), work(2 * NODES)
+    assert large.of(GUARD) / many < 1.25 * small.of(GUARD) / few
+
+
+def test_search_with_mixed_modes_has_the_golden_counters() -> None:
+    """Scenarios, simulations and placements of the benchmark with all modes, and its decisions."""
+    (case,) = select_cases(["U7@20"])
+    assert differences(measure_decide(case, 1)) == []
