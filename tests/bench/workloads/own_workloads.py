@@ -143,7 +143,7 @@ def _mixed(nodes: int) -> ClusterSnapshot:
 
 
 def _all_modes(nodes: int) -> ClusterSnapshot:
-    """The cluster of U4 with every mode of preemptibility, explicit and by the legacy rule. Half of the pods of
+    """The cluster of U4 with every mode of preemptibility, explicit and legacy. Half of the pods of
     a semi-preemptible pod group are its minimum.
     """
     snapshot = _mixed(nodes)
