@@ -1,4 +1,4 @@
-"""tests/requirements.md: rows are numbered without gaps, and the named tests exist and take the named path."""
+"""tests/requirements.md: rows have no gaps, and the named tests exist and take the named path."""
 
 import re
 import subprocess
