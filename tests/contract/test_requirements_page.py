@@ -115,7 +115,7 @@ def test_most_rows_are_proven_through_a_public_path() -> None:
 @pytest.mark.parametrize(
     ("test", "path"),
     [
-        ("tests/requirements/test_requeue.py::test_examples_of_the_proposal", "gRPC"),
+        ("tests/requirements/test_requeue_settings.py::test_examples_of_the_proposal", "gRPC"),
         ("tests/server/telemetry/test_requeue_telemetry.py::test_metrics_of_a_cycle", "gRPC"),
         (
             "tests/server/telemetry/test_requeue_telemetry.py::test_reasons_are_those_of_the_contract",

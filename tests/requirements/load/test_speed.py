@@ -16,7 +16,7 @@ from tests.bench.decide_measurement import measure_decide
 from tests.bench.golden_counters import differences
 from tests.bench.workloads.catalog import select_cases
 from tests.requirements.answers import evicting_actions
-from tests.requirements.mixed_modes import add_waiting, full_cluster
+from tests.requirements.load.mixed_modes import add_waiting, full_cluster
 
 NODES: Final = 8
 WAITING: Final = 12

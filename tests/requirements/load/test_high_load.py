@@ -11,7 +11,7 @@ from tests.requirements.answers import evicted, evicting_actions
 from tests.requirements.cluster import ClusterText
 from tests.requirements.cluster_life import go_on
 from tests.requirements.conftest import Decide
-from tests.requirements.mixed_modes import GPUS, add_waiting, full_cluster
+from tests.requirements.load.mixed_modes import GPUS, add_waiting, full_cluster
 
 LEGACY_EDGE: Final = 100
 
