@@ -4,13 +4,20 @@ Two rules decide, and each is alone in some of these cases. The filter makes a p
 gang that needs all of its pods never is. The validator judges a set of victims: it counts what is left.
 """
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import pytest
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.scenario import Batch, Scenario, ScenarioBuilder
+from tenure.v1.decision_pb2 import OUTCOME_KIND_DELAYED, REASON_CODE_MIN_RUNTIME
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, PREEMPTIBILITY_PREEMPTIBLE
 
 from tests.requirements.answers import evicted, outcome
-from tests.requirements.cluster import ClusterText, tree
+from tests.requirements.cluster import NOW, ClusterText, tree
 from tests.requirements.conftest import Decide
+from tests.requirements.profiles import changed_profile, client_of
 
 PARENTS: Final = {"a": "", "b": ""}
 ACTIONS: Final = ["reclaim", "preempt"]
@@ -54,6 +61,53 @@ def test_validator_rejects_what_would_leave_less_than_the_minimum(
     """One GPU less is granted from the same pod group: the filter alone does not prevent these evictions."""
     assert evicted(decide(contested(action, pods, minimum, ran, wanted))) == []
     assert len(evicted(decide(contested(action, pods, minimum, ran, pods - minimum)))) == pods - minimum
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_filter_alone_reports_that_a_gang_is_protected_and_until_when(action: str, decide: Decide) -> None:
+    """Without the filter no pod of the gang could be taken either, but nothing would say why."""
+    answer = decide(contested(action, 3, 3, "1m", 1))
+    (found,) = [each for each in answer.outcomes if each.pod_group == "new"]
+    assert (found.kind, found.reason.code) == (OUTCOME_KIND_DELAYED, REASON_CODE_MIN_RUNTIME)
+    assert found.reason.until.seconds == NOW + 240
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_filter_alone_spares_the_search_a_pod_group_that_is_protected_whole(
+    action: str, decide: Decide
+) -> None:
+    """The surplus of a non-preemptible pod group is not even considered."""
+    cluster = contested(action, 3, 2, "1h", 1)
+    cluster.group("old").preemptibility = PREEMPTIBILITY_NON_PREEMPTIBLE
+    counters = decide(cluster).counters
+    assert (counters.victims_considered, counters.generated, counters.simulated) == (0, 0, 0)
+    cluster.group("old").preemptibility = PREEMPTIBILITY_PREEMPTIBLE
+    assert decide(cluster).counters.victims_considered > 0
+
+
+class WholeVictims:
+    """A generator of another package: it proposes whole pod groups, whatever protects them."""
+
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._groups = context.cluster.pod_groups
+
+    def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
+        for _ in builder.outer_scenarios():
+            victims = dict.fromkeys(batch.pod_group for batch in builder.potential)
+            yield builder.scenario([Batch(each, tuple(self._groups[each].tasks)) for each in victims])
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize(("ran", "expected"), [("4m59s", []), ("5m", ["old-0", "old-1", "old-2"])])
+def test_validator_alone_protects_the_minimum_from_a_generator_that_ignores_it(
+    ran: str, expected: list[str], action: str
+) -> None:
+    """The filter lets the elastic pod group pass, and the only scenario takes all of it."""
+    profile = changed_profile(more=["whole"])
+    generators = {"sg-nodelocalgreedy", "sg-multinodegang"}
+    plugins = tuple(each for each in profile.plugins if each.name not in generators)
+    with client_of(replace(profile, plugins=plugins), {"whole": WholeVictims}) as client:
+        assert evicted(client.decide(contested(action, 3, 2, ran, 2).snapshot)) == expected
 
 
 @pytest.mark.parametrize("action", ACTIONS)

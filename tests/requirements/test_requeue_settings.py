@@ -1,4 +1,4 @@
-"""Settings of requeue, decided by a server: fields, annotations, queues, and the conditions of a nomination."""
+"""Settings of requeue, decided by a server: fields, annotations, queues, and conditions of a nomination."""
 
 from collections.abc import Callable
 from typing import Any, Final
