@@ -20,7 +20,8 @@ from tests.requirements.load.mixed_modes import add_waiting, full_cluster
 
 NODES: Final = 8
 WAITING: Final = 12
-GUARD: Final = "guards/preemptibility.py"
+GUARD: Final = "guards/preemptibility.py "
+DETERMINATION: Final = "model/workload.py is_preemptible"
 
 pytestmark = pytest.mark.skipif(
     not str(preemptibility.__file__).endswith(".py"), reason="lines of compiled modules cannot be counted"
@@ -28,11 +29,11 @@ pytestmark = pytest.mark.skipif(
 
 
 class Work(Counter[str]):
-    """Executed lines of the solver, by file."""
+    """Executed lines of the solver, by file and function: `.../workload.py is_preemptible`."""
 
-    def of(self, file: str) -> int:
-        """Lines of one file."""
-        return sum(count for name, count in self.items() if name.endswith(file))
+    def of(self, part: str) -> int:
+        """Lines of the functions whose name has this part."""
+        return sum(count for name, count in self.items() if part in name)
 
 
 @cache
@@ -45,7 +46,7 @@ def work(nodes: int, mode: str = "") -> tuple[Work, int]:
 
     def lines(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            found[frame.f_code.co_filename] += 1
+            found[f"{frame.f_code.co_filename} {frame.f_code.co_name}"] += 1
         return lines
 
     def calls(frame: FrameType, event: str, argument: Any) -> Any:
@@ -71,11 +72,13 @@ def test_check_of_a_pod_group_takes_a_few_lines() -> None:
     """A check that looks at other pod groups too, or is repeated for every preemptor, takes many more."""
     found, groups = work(NODES)
     assert groups < found.of(GUARD) < 25 * groups
+    assert groups < found.of(DETERMINATION) < 25 * groups
 
 
 def test_check_grows_with_the_number_of_pod_groups_and_no_faster() -> None:
     (small, few), (large, many) = work(NODES), work(2 * NODES)
-    assert large.of(GUARD) / many < 1.25 * small.of(GUARD) / few
+    for part in (GUARD, DETERMINATION):
+        assert large.of(part) / many < 1.25 * small.of(part) / few
 
 
 def test_search_with_mixed_modes_has_the_golden_counters() -> None:
