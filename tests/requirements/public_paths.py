@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 _ROOT: Final = Path(__file__).parents[2]
 _WAYS: Final = {
     "tests.kubernetes.adapter.adapter_stage.open_stage": "API server",
+    "tests.kubernetes.environment.control_plane.run_control_plane": "API server",
     "tenure.cli.main.main": "CLI",
     "tests.e2e.command.run_tenure": "CLI",
     "tests.server.servers.run_server": "gRPC",

@@ -12,7 +12,6 @@ import pytest
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Batch, Scenario, ScenarioBuilder
 from tenure.v1.decision_pb2 import OUTCOME_KIND_DELAYED, REASON_CODE_MIN_RUNTIME
-from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, PREEMPTIBILITY_PREEMPTIBLE
 
 from tests.requirements.answers import evicted, outcome
 from tests.requirements.cluster import NOW, ClusterText, tree
@@ -76,12 +75,12 @@ def test_filter_alone_reports_that_a_gang_is_protected_and_until_when(action: st
 def test_filter_alone_spares_the_search_a_pod_group_that_is_protected_whole(
     action: str, decide: Decide
 ) -> None:
-    """The surplus of a non-preemptible pod group is not even considered."""
+    """The surplus of a pod group that opts out of the action is not even considered."""
     cluster = contested(action, 3, 2, "1h", 1)
-    cluster.group("old").preemptibility = PREEMPTIBILITY_NON_PREEMPTIBLE
+    cluster.group("old").opt_out_actions.append(action)
     counters = decide(cluster).counters
     assert (counters.victims_considered, counters.generated, counters.simulated) == (0, 0, 0)
-    cluster.group("old").preemptibility = PREEMPTIBILITY_PREEMPTIBLE
+    cluster.group("old").ClearField("opt_out_actions")
     assert decide(cluster).counters.victims_considered > 0
 
 
