@@ -76,14 +76,9 @@ def run_cycle(
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
-        _check_reasons(session)
+        while session.reason_checks:  # a stop leaves the rest as not checked: all is decided
+            session.reason_checks.pop(0)()
         return context, _result(session, waiting, check_of(stop), stopped_early)
-
-
-def _check_reasons(session: Session) -> None:
-    """Check reasons that need another search. A stop leaves the rest as not checked: all is decided."""
-    while session.reason_checks:
-        session.reason_checks.pop(0)()
 
 
 def _open_context(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -13,6 +14,9 @@ from tenure.solver.search.pod_group_lists import PodGroupLists
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.terms.reasons import ReasonCode
+
+_MAX_FAILURES: Final = 64
+"""Failed searches of a queue after which all other queues go first (semantics R5.75)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,29 @@ class CycleContext:
         if rejection is not None:
             self.session.reject(pod_group, rejection)
         return rejection is None
+
+
+class SharedTurns:
+    """Pod groups of a queue tree, each once. Failed searches of one queue do not use up the time of all."""
+
+    def __init__(self, session: Session, tree: QueueTree) -> None:
+        self._groups = session.cluster.pod_groups
+        self._tree = tree
+        self._later = QueueTree(session)
+        """Pod groups of queues with many failures."""
+        self._failures: dict[int | None, int] = {}
+
+    def pop(self) -> int | None:
+        """The next pod group; None: there are no more."""
+        while (entry := self._tree.pop()) is not None:
+            queue = self._groups[entry.pod_group].queue
+            if queue is None or self._failures.get(queue, 0) < _MAX_FAILURES:
+                return entry.pod_group
+            self._later.push(queue, entry)
+        last = self._later.pop()
+        return None if last is None else last.pod_group
+
+    def add_failure(self, pod_group: int) -> None:
+        """Count a failed search."""
+        queue = self._groups[pod_group].queue
+        self._failures[queue] = self._failures.get(queue, 0) + 1

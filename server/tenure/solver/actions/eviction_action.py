@@ -1,31 +1,23 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
-from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.cycle_context import CycleContext, SharedTurns
 from tenure.solver.actions.reason_probes import ReasonProbes
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search, Validator, VictimPolicy
-from tenure.solver.search.queue_tree import QueueTree
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget, Search, Validator, VictimPolicy
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.terms.reasons import ReasonCode
 
-_MAX_FAILURES: Final = 64
-"""Failed searches of a queue after which all other queues go first (semantics R5.75)."""
-
 
 class EvictionAction:
-    """Searches once for every pending pod group, in queue order. Reasons of failures are checked later.
-
-    After many failed searches of one queue, the other queues go first, so that none uses up the time of all.
-    """
+    """Searches once for every pending pod group, in queue order. Reasons of failures are checked later."""
 
     def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
@@ -35,63 +27,33 @@ class EvictionAction:
         self._validates = validate_by_plugins(context, action, self._rule)
         self.max_victims = action.max_victims(context.session.options)
         self.rules = VictimRules(context, action, self._rule)
-        self._victim_queues: dict[int | None, Sequence[int]] = {}
-        """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
-        self._failures: dict[int | None, int] = {}
-        """Failed searches, by queue of the preemptor."""
         self._probes = ReasonProbes(context.session, context.solver)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
         budget = Budget.of(self._session.options)
-        later = QueueTree(self._session)
-        self._search_all(self._context.pending(self._may_start), budget, later)
-        self._search_all(later, budget, None)
-        self._session.reason_checks.append(partial(self._probes.run, self))
-
-    def _search_all(self, tree: QueueTree, budget: Budget, later: QueueTree | None) -> None:
-        """Search for the pod groups of a tree. Those of queues with many failures go to `later`."""
-        while (entry := tree.pop()) is not None:
+        turns = SharedTurns(self._session, self._context.pending(self._may_start))
+        while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
-            pod_group = entry.pod_group
-            queue = self._session.cluster.pod_groups[pod_group].queue
-            if later is not None and queue is not None and self._failures.get(queue, 0) >= _MAX_FAILURES:
-                later.push(queue, entry)
-                continue
             tasks = self._context.gangs.tasks_to_allocate(pod_group)
             if not tasks or not self._context.gangs.is_ready(pod_group):
                 continue
             rejection = self.rejection(pod_group, tasks)
             if rejection is not None:
-                self._reject_unsearched(pod_group, rejection)
+                self._probes.reject_unsearched(pod_group, rejection, self.rules)
             elif (rejection := self._search(pod_group, tasks, budget)) is not None:
-                self._failures[queue] = self._failures.get(queue, 0) + 1
-                self._reject(pod_group, rejection)
+                turns.add_failure(pod_group)
+                self._probes.reject(pod_group, rejection)
             if budget.is_over:
-                self._give_up(tree)
+                self._give_up(turns)
+        self._session.reason_checks.append(partial(self._probes.run, self))
 
-    def _reject_unsearched(self, pod_group: int, rejection: Rejection) -> None:
-        """Report why there was no search; the gate of fair shares only after it was checked."""
-        if rejection.code is not ReasonCode.OVER_FAIR_SHARE:
-            self._session.reject(pod_group, rejection)
-        elif any(map(self._context.pod_groups.has_victims, self.victim_queues(pod_group))):
-            self._probes.add(pod_group, rejection)
-        else:
-            self._session.reject(pod_group, NO_SOLUTION)
-
-    def _reject(self, pod_group: int, rejection: Rejection) -> None:
-        """Report why a search failed; a protection only after it was checked."""
-        if rejection.until is None:
-            self._session.reject(pod_group, rejection)
-        else:
-            self._probes.add(pod_group)
-
-    def _give_up(self, tree: QueueTree) -> None:
+    def _give_up(self, turns: SharedTurns) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
-        while (entry := tree.pop()) is not None:
-            self._session.reject(entry.pod_group, BUDGET_EXHAUSTED)
+        while (pod_group := turns.pop()) is not None:
+            self._session.reject(pod_group, BUDGET_EXHAUSTED)
 
     def may_start(self, pod_group: int) -> Rejection | None:
         """Why the pod group does not take part: it is not ready, or must not cause evictions yet."""
@@ -127,22 +89,6 @@ class EvictionAction:
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._action.name)
         return None
 
-    def victim_queues(self, pod_group: int) -> Sequence[int]:
-        """Leaf queues whose pod groups may be evicted for it."""
-        mine = self._session.cluster.pod_groups[pod_group].queue
-        found = self._victim_queues.get(mine)
-        if found is None:
-            found = self._victim_queues[mine] = self._related_queues(mine)
-        return found
-
-    def _related_queues(self, mine: int | None) -> Sequence[int]:
-        relation, leaves = self._action.victims_from, self._context.pod_groups.leaf_queues()
-        if relation is Relation.ANY_QUEUE:
-            return leaves
-        if relation is Relation.OTHER_QUEUES:
-            return [queue for queue in leaves if queue != mine]
-        return [] if mine is None or relation is Relation.NONE else [mine]
-
     def search(
         self,
         pod_group: int,
@@ -155,7 +101,7 @@ class EvictionAction:
             self._action,
             pod_group,
             self._context.gangs.tasks_to_allocate(pod_group),
-            victim_queues=self.victim_queues(pod_group),
+            victim_queues=self.rules.victim_queues(pod_group),
             victims=victims,
             max_victims=self.max_victims,
             validates=validates or self._validates,

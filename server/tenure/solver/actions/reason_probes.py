@@ -7,7 +7,7 @@ back, so probes change no decision. Number and simulations of the probes of an a
 counters.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Final, Protocol, final
 
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
@@ -43,9 +43,6 @@ class ProbedAction(Protocol):
     def search_at(self, pod_group: int, time: int | None) -> Search:
         """The search without the protections that end by a time; None: with all protections."""
 
-    def victim_queues(self, pod_group: int) -> Sequence[int]:
-        """Leaf queues whose pod groups may be evicted for it."""
-
 
 @final
 class ReasonProbes:
@@ -59,9 +56,21 @@ class ReasonProbes:
         self._obstacles: list[Obstacle] = []
         self._known: dict[Hashable, Rejection] = {}
 
-    def add(self, pod_group: int, gate: Rejection | None = None) -> None:
-        """Note that a gate or, without one, protections with an end stopped a pod group."""
-        self._obstacles.append((pod_group, gate))
+    def reject_unsearched(self, pod_group: int, rejection: Rejection, rules: VictimRules) -> None:
+        """Report why there was no search; the gate of fair shares only after it was checked."""
+        if rejection.code is not ReasonCode.OVER_FAIR_SHARE:
+            self._session.reject(pod_group, rejection)
+        elif rules.has_victims(pod_group):
+            self._obstacles.append((pod_group, rejection))
+        else:
+            self._session.reject(pod_group, NO_SOLUTION)
+
+    def reject(self, pod_group: int, rejection: Rejection) -> None:
+        """Report why a search failed; a protection only after it was checked."""
+        if rejection.until is None:
+            self._session.reject(pod_group, rejection)
+        else:
+            self._obstacles.append((pod_group, None))
 
     def run(self, action: ProbedAction) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
@@ -106,7 +115,7 @@ class ReasonProbes:
     def _first_sufficient(self, action: ProbedAction, pod_group: int) -> Rejection:
         """The protection with the earliest end that suffices, as far as the probes reach."""
         victims = VictimSelector(action.rules, pod_group)
-        victims.check_all(action.victim_queues(pod_group))
+        victims.check_all(action.rules.victim_queues(pod_group))
         by_end = victims.endings()
         if not by_end:
             return NO_SOLUTION

@@ -5,7 +5,7 @@ from typing import final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.plugin_api.action import Action, ActionRule
+from tenure.solver.plugin_api.action import Action, ActionRule, Relation
 from tenure.solver.search.oracle import VictimPolicy
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_entries import CandidateRequest, VictimChecker
@@ -23,6 +23,28 @@ class VictimRules:
         self._groups = context.session.cluster.pod_groups
         self._guards = context.session.guards
         self._rule = rule
+        self._victim_queues: dict[int | None, Sequence[int]] = {}
+        """Leaf queues to take from, by queue of the preemptor."""
+
+    def victim_queues(self, pod_group: int) -> Sequence[int]:
+        """Leaf queues whose pod groups may be evicted for it."""
+        mine = self._groups[pod_group].queue
+        found = self._victim_queues.get(mine)
+        if found is None:
+            found = self._victim_queues[mine] = self._related_queues(mine)
+        return found
+
+    def _related_queues(self, mine: int | None) -> Sequence[int]:
+        relation, leaves = self.action.victims_from, self._lists.leaf_queues()
+        if relation is Relation.ANY_QUEUE:
+            return leaves
+        if relation is Relation.OTHER_QUEUES:
+            return [queue for queue in leaves if queue != mine]
+        return [] if mine is None or relation is Relation.NONE else [mine]
+
+    def has_victims(self, pod_group: int) -> bool:
+        """Whether these queues have possible victims."""
+        return any(map(self._lists.has_victims, self.victim_queues(pod_group)))
 
     def rejection(self, pod_group: int, victim: int, time: int | None = None) -> Rejection | None:
         """Why a pod group may not be a victim for this preemptor, apart from its queue.

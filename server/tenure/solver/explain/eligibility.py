@@ -50,7 +50,7 @@ class VictimQuery:
 
     def candidates(self) -> Iterator[tuple[int, Rejection | None]]:
         """Other running pod groups in queues that may be evicted from, by index, with their rejections."""
-        queues = frozenset(self._search.victim_queues(self._preemptor))
+        queues = frozenset(self._search.rules.victim_queues(self._preemptor))
         for group in self._session.cluster.pod_groups:
             if group.queue in queues and group.index != self._preemptor and self._runs(group.index):
                 yield group.index, self.protection(group.index)
@@ -81,7 +81,7 @@ class VictimQuery:
             self._session,
             self._context.gangs,
             self._context.pod_groups.victims,
-            self._search.victim_queues(self._preemptor),
+            self._search.rules.victim_queues(self._preemptor),
             lambda victim: self.protection(victim) is None,
             lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
             max_victims=self._search.max_victims,
