@@ -16,7 +16,7 @@ from tests.server.service.gpu_cluster import GpuCluster, time_at
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with run_server() as (_, address), Client(address, timeout=30) as client:
+    with run_server() as (_, address), Client(address, timeout=100) as client:
         yield client
 
 
