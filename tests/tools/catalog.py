@@ -88,8 +88,8 @@ def _check_format(folder: Path) -> None:
 TOOLS: Final = (
     Tool(
         "kubeapi",
-        "kube-apiserver and etcd",
-        "5 min",
+        "kube-apiserver, kube-controller-manager and etcd",
+        "6 min",
         ("go",),
         lambda: (
             bool(os.environ.get("KUBEBUILDER_ASSETS"))

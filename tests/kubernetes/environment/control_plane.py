@@ -1,6 +1,6 @@
 """A real kube-apiserver on a real etcd, on loopback, in its own folder.
 
-It has no controller, kubelet or scheduler; tests do their work.
+It has no kubelet or scheduler; tests do their work. Controllers run beside it where a test needs them.
 """
 
 import json

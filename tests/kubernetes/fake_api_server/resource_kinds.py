@@ -68,6 +68,7 @@ _BUILT_IN: Final = (
     Resource("coordination.k8s.io", "v1", "leases", "Lease", may_replace_blindly=False),
     Resource("events.k8s.io", "v1", "events", "Event"),
     Resource("batch", "v1", "jobs", "Job", has_status=True, has_generation=True),
+    Resource("batch", "v1", "cronjobs", "CronJob", has_status=True, has_generation=True),
     Resource("apps", "v1", "replicasets", "ReplicaSet", has_status=True, has_generation=True),
     Resource("apps", "v1", "deployments", "Deployment", has_status=True, has_generation=True),
     Resource("apps", "v1", "statefulsets", "StatefulSet", has_status=True, has_generation=True),
