@@ -1,9 +1,20 @@
 """Owners of pods that name no pod group."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from tests.kubernetes.cluster import UserCluster
+from tests.kubernetes.cluster import UserCluster, wait_until
+
+_PATHS: Final = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "PodGroup": "/apis/{}/namespaces/{}/podgroups",
+}
+"""Collections by kind; owners of owners first, so that they can be deleted in this order."""
 
 
 def create_owner(cluster: UserCluster, api: str, kind: str, plural: str, name: str) -> dict[str, Any]:
@@ -20,3 +31,44 @@ def create_owner(cluster: UserCluster, api: str, kind: str, plural: str, name: s
     made = json.loads(cluster.transport.post(f"{api}/namespaces/{cluster.namespace}/{plural}", body))
     reference = {"apiVersion": api.removeprefix("/apis/"), "kind": kind}
     return {**reference, "name": name, "uid": made["metadata"]["uid"], "controller": True}
+
+
+class OwnerCluster:
+    """A namespace whose pods are created by the real controllers of their owners."""
+
+    def __init__(self, cluster: UserCluster) -> None:
+        self.cluster = cluster
+
+    def apply(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object, as `kubectl create` does. A CronJob is run once, as `kubectl create job` does."""
+        made = self._post(manifest)
+        if manifest["kind"] == "CronJob":
+            named = {key: made["metadata"][key] for key in ("name", "uid")}
+            owner = {"apiVersion": "batch/v1", "kind": "CronJob", **named, "controller": True}
+            template = manifest["spec"]["jobTemplate"]
+            meta = {**template.get("metadata", {}), "name": f"{named['name']}-1", "ownerReferences": [owner]}
+            self._post({**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": meta})
+        return made
+
+    def pods(self, name: str, number: int = 1) -> None:
+        """Wait until the controllers have created the pods of an owner."""
+        wait_until(lambda: len(self.cluster.pods(name)) == number)
+
+    def clear(self) -> None:
+        """Delete owners and pods, and wait for the controllers to release the pods."""
+        transport, space = self.cluster.transport, self.cluster.namespace
+        for path in list(_PATHS.values())[:-1]:
+            transport.delete(path.format(space), {"propagationPolicy": "Background"})
+
+        def is_empty() -> bool:
+            transport.delete(self.cluster.pods_path, {"gracePeriodSeconds": 0})
+            return not self.cluster.pods()
+
+        wait_until(is_empty)
+
+    def _post(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        path = _PATHS[manifest["kind"]]
+        space = self.cluster.namespace
+        both = (manifest["apiVersion"], space) if manifest["kind"] == "PodGroup" else (space,)
+        made: dict[str, Any] = json.loads(self.cluster.transport.post(path.format(*both), dict(manifest)))
+        return made

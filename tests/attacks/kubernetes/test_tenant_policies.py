@@ -102,6 +102,16 @@ PROTECTED_ON_CREATION = {
         deployment({}, labels(priorityClassName="system-node-critical")),
         CLASS,
     ),
+    "system class in a label of Run:ai": (
+        DEPLOYMENTS,
+        deployment(labels(**{"runai/priority-class": "system-node-critical"}), {}),
+        CLASS,
+    ),
+    "system class in an annotation": (
+        DEPLOYMENTS,
+        deployment({"annotations": {"priorityClassName": "system-node-critical"}}, {}),
+        CLASS,
+    ),
     "another class in a label": (PODS, pod(labels(priorityClassName="anything")), ""),
 }
 CONFIGURED_ON_CREATION = {
@@ -112,6 +122,11 @@ CONFIGURED_ON_CREATION = {
     "queue of another team by Volcano's annotation": (
         PODS,
         pod({"annotations": {"scheduling.volcano.sh/queue-name": "theirs"}}),
+        QUEUE,
+    ),
+    "queue of another team by annotation": (
+        DEPLOYMENTS,
+        deployment({"annotations": {"kai.scheduler/queue": "theirs"}}, {}),
         QUEUE,
     ),
     "queue of a pod group": (KAI, pod_group(KAI_POD_GROUP, {}, queue="theirs"), QUEUE),

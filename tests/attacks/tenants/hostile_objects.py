@@ -45,7 +45,8 @@ _ANNOTATIONS: Final = (
     names.GPU_DEVICES,
     names.REQUEUE_NOT_BEFORE,
     names.SIGNATURE,
-    *names.WISHES,
+    names.PREEMPTIBILITY,
+    *names.DURATIONS,
     "leaderworkerset.sigs.k8s.io/size",
 )
 _VALUES: Final = (
@@ -138,7 +139,7 @@ def _meta(random: Random, name: str) -> dict[str, Any]:
         if left < 0:
             break
         annotations[key] = value
-    keys = [names.QUEUE, names.PRIORITY_CLASS, names.TASK_PRIORITY, names.SUB_GROUP, names.GPU_GROUP]
+    keys = [names.QUEUE, *names.PRIORITY_CLASSES, names.TASK_PRIORITY, names.SUB_GROUP, names.GPU_GROUP]
     keys += [f"{names.GPU_GROUP}/{i}" for i in range(3)] + [names.PREEMPTIBILITY, *names.LEADER_LABELS]
     keys += ["leaderworkerset.sigs.k8s.io/group-key"]
     labels = {key: label_value(random) for key in random.sample(keys, k=random.randrange(5))}

@@ -169,7 +169,13 @@ ACCEPTED: Final[dict[str, list[tuple[str, dict[str, Any]]]]] = {
         )
     ],
     "annotations of 256 KiB": [
-        ("pods", pod("p", meta={"annotations": dict.fromkeys(names.WISHES, "1" * 80_000)})),
+        (
+            "pods",
+            pod(
+                "p",
+                meta={"annotations": dict.fromkeys((names.PREEMPTIBILITY, *names.DURATIONS), "1" * 80_000)},
+            ),
+        ),
         ("kai_pod_groups", pod_group("g", annotations=dict.fromkeys(names.STORED, "1" * 40_000))),
     ],
     "times out of range": [

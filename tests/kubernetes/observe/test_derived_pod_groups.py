@@ -90,8 +90,8 @@ def test_fields_of_the_owner_precede_those_of_its_pods_and_set_the_gang_size() -
         },
         annotations={"kai.scheduler/expected-runtime": "3h", "kai.scheduler/preemption-delay": "30s"},
     )
-    snapshot = world.builder(CONFIG, KnownOwners({"s": Owner(meta, gang=2)})).snapshot(NOW)
-    [row] = snapshot.pod_groups
+    owners = KnownOwners({"s": Owner(meta, gang=2, chain=(OwnerObject(meta),))})
+    [row] = world.builder(CONFIG, owners).snapshot(NOW).pod_groups
     assert (row.name, row.queue, row.priority, row.min_member) == ("set", "of-owner", 125, 2)
     assert row.preemption_delay.seconds == 30
     assert dict(row.annotations) == {

@@ -1,7 +1,7 @@
 """Kubernetes quantities are converted to exact integers, rounded up."""
 
 import pytest
-from tenure.kubernetes.observe.resource_amounts import InvalidQuantity, quantity
+from tenure.kubernetes.objects.resource_amounts import InvalidQuantity, quantity
 
 
 @pytest.mark.parametrize(

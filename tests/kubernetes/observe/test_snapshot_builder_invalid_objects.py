@@ -41,7 +41,8 @@ ANNOTATION_KEYS = (
     names.TOTAL_EVICTION_WAIT,
     names.PREEMPTION_DELAY,
     names.VOLCANO_PREEMPTABLE,
-    *names.WISHES,
+    names.PREEMPTIBILITY,
+    *names.DURATIONS,
     names.REQUEUE_NOT_BEFORE,
 )
 NUMBERS = st.sampled_from([-(2**40), -1, 0, 1, 2**31, 2**62])

@@ -13,10 +13,6 @@
   apiVersions: ["*"]
   operations: [CREATE, UPDATE]
   resources: [podgroups]
-- apiGroups: [batch]
-  apiVersions: ["*"]
-  operations: [CREATE, UPDATE]
-  resources: [cronjobs]
 {{- range .Values.adapter.owners }}
 - apiGroups: {{ toJson .apiGroups }}
   apiVersions: ["*"]
@@ -44,18 +40,24 @@ without an object before, the one after does, and `isNew` is true.
     (variables.before.?spec.?template.hasValue() ? variables.before.spec.template : variables.before)
 {{- end }}
 
-{{/* Priority classes that an object names, in labels or as a pod group. */}}
+{{/* Values of annotations and labels of an object and of its template. */}}
+{{- define "tenure.written" -}}
+{{ .keys }}.map(key, string({{ .object }}.metadata.?labels[?key].orValue(""))) +
+{{ .keys }}.map(key, string({{ .object }}.metadata.?annotations[?key].orValue(""))) +
+{{ .keys }}.map(key, string({{ .template }}.?metadata.?labels[?key].orValue(""))) +
+{{ .keys }}.map(key, string({{ .template }}.?metadata.?annotations[?key].orValue("")))
+{{- end }}
+
+{{/* Priority classes that an object names, in labels, annotations or as a pod group. */}}
 {{- define "tenure.priorityClasses" -}}
-[string({{ .object }}.metadata.?labels[?"priorityClassName"].orValue("")),
-string({{ .template }}.?metadata.?labels[?"priorityClassName"].orValue("")),
-request.kind.kind == "PodGroup" ? string({{ .object }}.?spec.?priorityClassName.orValue("")) : ""]
+{{- $keys := `["priorityClassName", "runai/priority-class", "ray.io/priority-class-name"]` }}
+{{- include "tenure.written" (dict "keys" $keys "object" .object "template" .template) }} +
+[request.kind.kind == "PodGroup" ? string({{ .object }}.?spec.?priorityClassName.orValue("")) : ""]
 {{- end }}
 
 {{/* Queues that an object names. */}}
 {{- define "tenure.queues" -}}
-[string({{ .object }}.metadata.?labels[?"kai.scheduler/queue"].orValue("")),
-string({{ .template }}.?metadata.?labels[?"kai.scheduler/queue"].orValue("")),
-string({{ .object }}.metadata.?annotations[?"scheduling.volcano.sh/queue-name"].orValue("")),
-string({{ .template }}.?metadata.?annotations[?"scheduling.volcano.sh/queue-name"].orValue("")),
-request.kind.kind == "PodGroup" ? string({{ .object }}.?spec.?queue.orValue("")) : ""]
+{{- $keys := `["kai.scheduler/queue", "scheduling.volcano.sh/queue-name"]` }}
+{{- include "tenure.written" (dict "keys" $keys "object" .object "template" .template) }} +
+[request.kind.kind == "PodGroup" ? string({{ .object }}.?spec.?queue.orValue("")) : ""]
 {{- end }}

@@ -1,4 +1,6 @@
-"""Owners of pods, with the fields that contain the size of a gang."""
+"""Owners of pods, with the fields that contain the size of a gang, preemptibility and priority class."""
+
+from typing import Any
 
 import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
@@ -46,7 +48,7 @@ class WorkerGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class OwnerSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Fields with the size of a gang, of all kinds of owners."""
+    """Fields that are read, of all kinds of owners. What other kinds have in the last two may be anything."""
 
     replicated_jobs: list[ReplicatedJob] = []
     run_policy: RunPolicy = msgspec.field(default_factory=RunPolicy)
@@ -57,6 +59,8 @@ class OwnerSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     jax_replica_specs: dict[str, Replicas] = {}
     paddle_replica_specs: dict[str, Replicas] = {}
     worker_group_specs: list[WorkerGroup] | None = None
+    preemptibility: Any = ""
+    priority_class_name: Any = ""
 
 
 class OwnerObject(msgspec.Struct, rename="camel", omit_defaults=True):

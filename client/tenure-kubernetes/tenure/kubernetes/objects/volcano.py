@@ -35,8 +35,9 @@ class Queue(msgspec.Struct, rename="camel", omit_defaults=True):
 class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     """The scheduling requirements of a pod group."""
 
-    queue: str = "default"
+    queue: str = ""
     priority_class_name: str = ""
+    preemptibility: str = ""
     min_member: int | None = None
     min_task_member: dict[str, int] = {}
 

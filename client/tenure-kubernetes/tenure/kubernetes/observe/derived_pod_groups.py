@@ -9,24 +9,36 @@ Users write the owner and replica labels of a pod, so they are not trusted beyon
 part of the uid of a pod group, together with the namespace.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.objects.owner import OwnerObject
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.owners import OwnerLookup
-from tenure.kubernetes.observe.pod_group_rows import count, not_negative, read_wishes
+from tenure.kubernetes.observe.owners import Owner, OwnerLookup
+from tenure.kubernetes.observe.pod_group_rows import count, not_negative
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.times import read_duration, timestamp
+from tenure.kubernetes.observe.wishes import (
+    Place,
+    annotations_of,
+    place_of,
+    priority_classes_of,
+    queue_of,
+    read_durations,
+    read_preemptibility,
+)
 from tenure.v1 import snapshot_pb2 as pb
 
 _EACH_FOR_ITSELF: Final = frozenset(
     ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment", "DaemonSet", "Node")
 )
 """Kinds of owners with independent pods."""
+_NODE: Final = "Node"
+"""Owner of static pods, on which nobody writes."""
 _ENCODE: Final = msgspec.json.Encoder().encode
 _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-key"
 _LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
@@ -44,27 +56,32 @@ class Origin(NamedTuple):
     uid: str
     """Uid of its only pod, or a digest."""
     owner: ObjectMeta | None
-    """The owner; None: only the pods are known."""
+    """The owner that the pod group stands for; None: it stands for its pods."""
     gang: int
     serves: bool
     warning: str = ""
     """What is unknown about the owner; "": nothing."""
+    chain: tuple[OwnerObject, ...] = ()
+    """Owners on which users write, the first one that counts first."""
 
 
 def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
     """Origin of the pod group of a pod; None: its owner cannot be looked up for now."""
-    meta = pod.metadata
+    meta, reference = pod.metadata, pod.metadata.owner()
+    owner = Owner(ObjectMeta(), 0)
+    if reference is not None and reference.kind != _NODE:
+        found = owners.top(meta.namespace, reference)
+        if found is None:
+            return None
+        owner = found
     if key := meta.labels.get(_LWS_GROUP):
         size = _size(meta.annotations.get(_LWS_SIZE, ""))
-        return Origin(_uid(meta.namespace, "replica", key), None, size, serves=True)
-    reference = meta.owner()
+        return Origin(_uid(meta.namespace, "replica", key), None, size, True, owner.warning, owner.chain)
     if reference is None or reference.kind in _EACH_FOR_ITSELF:
-        return Origin(meta.uid, None, 1, reference is not None and reference.kind in _SERVES)
-    owner = owners.top(meta.namespace, reference)
-    if owner is None:
-        return None
+        serves = reference is not None and reference.kind in _SERVES
+        return Origin(meta.uid, None, 1, serves, owner.warning, owner.chain)
     uid = _uid(meta.namespace, "owner", owner.metadata.uid)
-    return Origin(uid, owner.metadata, owner.gang or 1, serves=False, warning=owner.warning)
+    return Origin(uid, owner.metadata, owner.gang or 1, False, owner.warning, owner.chain)
 
 
 def derived_row(
@@ -76,23 +93,22 @@ def derived_row(
     )
     owner = origin.owner or ObjectMeta()
     created = owner.creation_timestamp or speaker.metadata.creation_timestamp
-    labels = {**speaker.metadata.labels, **owner.labels}
-    annotations = {**speaker.metadata.annotations, **owner.annotations}
+    places = [*map(place_of, origin.chain), Place(speaker.metadata)]
+    annotations = annotations_of(places)
     row = pb.PodGroup(
         uid=origin.uid,
         name=owner.name or speaker.metadata.name,
         namespace=speaker.metadata.namespace,
-        queue=_first(names.QUEUE, labels) or annotations.get(names.VOLCANO_QUEUE) or config.default_queue,
-        priority=_priority(origin, owner, speaker, pods, priorities, warnings),
+        queue=queue_of(places) or config.default_queue,
+        priority=_priority(origin, places, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),
         min_member=count(origin.gang),
         preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
     )
-    read_wishes(row, annotations)
+    read_preemptibility(row, places, warnings)
+    read_durations(row, annotations)
     if origin.warning:
         warnings.append(origin.warning)
-    if names.PREEMPTIBILITY in labels:
-        row.annotations[names.PREEMPTIBILITY] = labels[names.PREEMPTIBILITY]
     return row
 
 
@@ -101,34 +117,26 @@ def _uid(*of: str) -> str:
     return f"derived-{sha256(_ENCODE(of)).hexdigest()[:_UID_LENGTH]}"
 
 
-def _first(key: str, *places: Mapping[str, str]) -> str:
-    return next((place[key] for place in places if place.get(key)), "")
-
-
 def _priority(
     origin: Origin,
-    owner: ObjectMeta,
+    places: Sequence[Place],
     pod: Pod,
     pods: Sequence[Pod],
     priorities: Priorities,
     warnings: list[str],
 ) -> int:
-    """Priority by the first existing class: owner's label, pod's label, pods' class (semantics R8.3).
+    """Priority by the first existing class of owners and pod, else by the class of the pods (semantics R8.3).
 
-    Labels count if they are permitted. The priority of pods with a class is the one that the API server set.
+    What users write counts if it is permitted. Pods with a class have the priority that the API server set.
     """
-    labels = [meta.labels.get(names.PRIORITY_CLASS, "") for meta in (owner, pod.metadata)]
-    wishes = [name for name in labels if priorities.permits(name, warnings)]
+    wishes = [name for name in priority_classes_of(places) if priorities.permits(name, warnings)]
     wish = next((name for name in wishes if name in priorities.values), "")
     resolved = None if wish else priorities.of_pods(pods)
     if resolved is not None:
         return resolved
-    classes = (*wishes, pod.spec.priority_class_name)
     default = _SERVING_CLASS if origin.serves else _TRAINING_CLASS
-    known = wish or (default if default in priorities.values else "")
-    if not known and any(classes):
-        return priorities.of_class(next(filter(None, classes)), warnings)
-    return priorities.of_class(known, warnings)
+    last = [default] if default in priorities.values else []
+    return priorities.first_of([*wishes, *last, *filter(None, [pod.spec.priority_class_name])], warnings)
 
 
 def _size(text: str) -> int:

@@ -10,8 +10,8 @@ from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from hashlib import sha256
 from typing import Final
 
+from tenure.kubernetes.objects.resource_amounts import GPU, MILLI, Amounts
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.resource_amounts import GPU, MILLI, Amounts
 from tenure.v1.resources_pb2 import GpuRequest
 
 _LONGEST_NODE: Final = 40

@@ -6,7 +6,7 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
-WISHES: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY)
+DURATIONS: Final = (EXPECTED_RUNTIME, REQUEUE_DELAY)
 """Annotations of pod groups by users that are sent unchanged: the server parses them, and warns."""
 
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
@@ -39,7 +39,8 @@ VOLCANO_PREEMPTABLE: Final = "volcano.sh/preemptable"
 VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 QUEUE: Final = "kai.scheduler/queue"
-PRIORITY_CLASS: Final = "priorityClassName"
+PRIORITY_CLASSES: Final = ("ray.io/priority-class-name", "priorityClassName", "runai/priority-class")
+"""Annotations or labels with a priority class, the first one that counts first: of Ray, KAI and Run:ai."""
 TASK_PRIORITY: Final = "kai.scheduler/task-priority"
 LEADER_LABELS: Final = {
     "training.kubeflow.org/job-role": frozenset(("master", "launcher")),

@@ -17,8 +17,7 @@ from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, un
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
 from tenure.kubernetes.objects.node import Node as NodeObject
 from tenure.kubernetes.objects.node import Taint as TaintObject
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.resource_amounts import (
+from tenure.kubernetes.objects.resource_amounts import (
     MAX_REQUEST,
     Amounts,
     clamp,
@@ -27,6 +26,7 @@ from tenure.kubernetes.observe.resource_amounts import (
     subtract,
     to_resources,
 )
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.v1 import snapshot_pb2 as pb

@@ -38,7 +38,7 @@ _VERSION: Final = re.compile(rf"{_NAME.pattern}(/v[a-z0-9]+)?")
 A name with a slash would be a subresource: no role permits it, and the kind would count as forbidden.
 """
 _STOPS: Final = frozenset(("CronJob",))
-"""Kinds that create unrelated workloads one after the other; they are not owners here."""
+"""Kinds that create unrelated workloads one after the other; they own no pods here."""
 
 
 class Owner(NamedTuple):
@@ -49,6 +49,8 @@ class Owner(NamedTuple):
     """Pods that must run together, of this owner or one below; 0: not set."""
     warning: str = ""
     """Why the owner is incompletely known and is retried; "": it is known."""
+    chain: tuple[OwnerObject, ...] = ()
+    """All owners, the top owner first, then the object that creates such owners one after the other."""
 
 
 class _InvalidOwner(ApiError):
@@ -148,25 +150,27 @@ class ApiOwnerLookup:
         Only the name is known of an owner that is gone, or in another namespace: such an owner does not own
         this pod.
         """
-        found, gang = _only_named(namespace, reference), 0
+        found, gang, chain = _only_named(namespace, reference), 0, tuple[OwnerObject, ...]()
         try:
             for _ in range(_MAX_LEVELS):
                 above = self._find(namespace, reference)
                 if above is None:
                     break
-                found, gang = above.metadata, max(gang, above.gang())
-                parent = above.metadata.owner()
-                if parent is None or parent.kind in _STOPS:
+                if chain and reference.kind in _STOPS:
+                    chain = (*chain, above)
+                    break
+                found, gang, chain = above.metadata, max(gang, above.gang()), (above, *chain)
+                if (parent := above.metadata.owner()) is None:
                     break
                 reference = parent
         except (RequestRejected, _InvalidOwner) as failure:
             refusal = self._refusal(namespace, reference)
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
             doubt = f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"
-            return None if is_new else Owner(found, gang, doubt)
+            return None if is_new else Owner(found, gang, doubt, chain)
         except ApiError:
             return None
-        return Owner(found, gang)
+        return Owner(found, gang, chain=chain)
 
     def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
         if (key := self._key(namespace, reference.uid)) is None:

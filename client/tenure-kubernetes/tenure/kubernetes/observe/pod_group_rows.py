@@ -15,18 +15,20 @@ from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.pods import started_at, uses_resources
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.kubernetes.observe.times import read_duration, read_time, timestamp
+from tenure.kubernetes.observe.wishes import (
+    LONGEST_ANNOTATION,
+    Place,
+    priority_classes_of,
+    queue_of,
+    read_durations,
+    read_preemptibility,
+)
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION, MAX_SUB_GROUPS
+from tenure.wire.limits import MAX_SUB_GROUPS
 
 Levels = Mapping[str, Sequence[str]]
 """Levels by topology."""
-_MODES: Final = {
-    "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
-    "non-preemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
-    "semi-preemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
-}
-_TRUE: Final = frozenset(("1", "t", "true"))
-_FALSE: Final = frozenset(("0", "f", "false"))
+_VOLCANO_DEFAULT_QUEUE: Final = "default"
 _MAX_DEPTH: Final = 32
 _MOST_MEMBERS: Final = 2**31 - 1
 
@@ -40,13 +42,13 @@ def kai_pod_group_row(
 ) -> pb.PodGroup:
     """The row of a KAI pod group, without stored annotations. Raises UnusablePodGroup."""
     meta, spec = group.metadata, group.spec
+    place = Place(meta, spec.preemptibility, spec.priority_class_name)
     row = pb.PodGroup(
         uid=meta.uid,
         name=meta.name,
         namespace=meta.namespace,
-        queue=spec.queue,
-        priority=priorities.of_pod_group(spec.priority_class_name, pods, warnings),
-        preemptibility=_mode(spec.preemptibility, warnings),
+        queue=spec.queue or queue_of([place]),
+        priority=priorities.of_pod_group(priority_classes_of([place]), pods, warnings),
         creation_time=timestamp(meta.creation_timestamp),
         staleness_grace_period=_span("stalenessGracePeriod", spec.staleness_grace_period, warnings),
         preemption_delay=not_negative(_span("preemptionDelay", spec.preemption_delay, warnings)),
@@ -57,9 +59,8 @@ def kai_pod_group_row(
         row.min_sub_group = count(spec.min_sub_group)
     elif not row.sub_groups:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
-    read_wishes(row, meta.annotations)
-    if names.PREEMPTIBILITY in meta.labels:
-        row.annotations.setdefault(names.PREEMPTIBILITY, meta.labels[names.PREEMPTIBILITY])
+    read_preemptibility(row, [place], warnings)
+    read_durations(row, meta.annotations)
     return row
 
 
@@ -68,13 +69,13 @@ def volcano_pod_group_row(
 ) -> pb.PodGroup:
     """The row of a Volcano pod group, likewise; tasks with minimums are subgroups."""
     meta, spec = group.metadata, group.spec
+    place = Place(meta, spec.preemptibility, spec.priority_class_name)
     row = pb.PodGroup(
         uid=meta.uid,
         name=meta.name,
         namespace=meta.namespace,
-        queue=spec.queue,
-        priority=priorities.of_pod_group(spec.priority_class_name, pods, warnings),
-        preemptibility=_preemptable({**meta.labels, **meta.annotations}, warnings),
+        queue=spec.queue or queue_of([place]) or _VOLCANO_DEFAULT_QUEUE,
+        priority=priorities.of_pod_group(priority_classes_of([place]), pods, warnings),
         creation_time=timestamp(meta.creation_timestamp),
     )
     if spec.min_task_member:
@@ -87,7 +88,8 @@ def volcano_pod_group_row(
         )
     else:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
-    read_wishes(row, meta.annotations)
+    read_preemptibility(row, [place], warnings)
+    read_durations(row, meta.annotations)
     return row
 
 
@@ -104,30 +106,6 @@ def count(number: int) -> int:
 def not_negative(span: Duration | None) -> Duration | None:
     """A negative duration counts as 0 (R9.1)."""
     return None if span is None or span.ToNanoseconds() <= 0 else span
-
-
-def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
-    """Preemptibility. An unknown value protects, with a warning."""
-    if not text:
-        return pb.PREEMPTIBILITY_UNSPECIFIED
-    mode = _MODES.get(text.lower())
-    if mode is None:
-        warnings.append(f"unknown preemptibility {text!r} is read as non-preemptible")
-    return mode or pb.PREEMPTIBILITY_NON_PREEMPTIBLE
-
-
-def _preemptable(annotations: Mapping[str, str], warnings: list[str]) -> pb.Preemptibility:
-    """Preemptibility by Volcano's annotation. KAI's annotation, which the server parses, has precedence."""
-    text = annotations.get(names.VOLCANO_PREEMPTABLE, "").lower()
-    if not text or names.PREEMPTIBILITY in annotations:
-        return pb.PREEMPTIBILITY_UNSPECIFIED
-    if text in _TRUE:
-        return pb.PREEMPTIBILITY_PREEMPTIBLE
-    if text not in _FALSE:
-        warnings.append(
-            f"{names.VOLCANO_PREEMPTABLE}: {text!r} is not true or false: the pod group is protected"
-        )
-    return pb.PREEMPTIBILITY_NON_PREEMPTIBLE
 
 
 def _span(field: str, text: str | None, warnings: list[str]) -> Duration | None:
@@ -199,8 +177,6 @@ _TIMES: Final = {
     names.STALE_SINCE: "stale_since",
 }
 _MOST_EVICTIONS: Final = 2**30
-_LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
-"""A server reads no longer annotation; it reports that one with this length is too long."""
 
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
@@ -218,14 +194,7 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
         else:
             row.total_eviction_wait.CopyFrom(span)
     if stated := annotations.get(names.REQUEUE_NOT_BEFORE):
-        row.annotations[names.REQUEUE_NOT_BEFORE] = stated[:_LONGEST_ANNOTATION]
-
-
-def read_wishes(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
-    """Pass annotations that users may set to the server."""
-    for key in names.WISHES:
-        if key in annotations:
-            row.annotations[key] = annotations[key][:_LONGEST_ANNOTATION]
+        row.annotations[names.REQUEUE_NOT_BEFORE] = stated[:LONGEST_ANNOTATION]
 
 
 def limit_start_time(row: pb.PodGroup, pods: Iterable[Pod], now: Timestamp, is_signed: bool) -> None:

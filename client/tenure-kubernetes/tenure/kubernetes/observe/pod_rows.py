@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import NamedTuple
 
+from tenure.kubernetes.objects.resource_amounts import MILLI
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
-from tenure.kubernetes.observe.resource_amounts import MILLI
 from tenure.kubernetes.observe.row_table import RowTable
 from tenure.kubernetes.observe.shapes import drop_unoffered_resources
 from tenure.v1 import snapshot_pb2 as pb

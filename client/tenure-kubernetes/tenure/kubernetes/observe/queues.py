@@ -9,7 +9,7 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.set_aside import unexpected
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
+from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp

@@ -14,9 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.objects.pod import Container, Pod, PodSpec
-from tenure.kubernetes.observe.affinity import Unrepresentable, node_affinity, pod_terms, tolerations
-from tenure.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
-from tenure.kubernetes.observe.resource_amounts import (
+from tenure.kubernetes.objects.resource_amounts import (
     CPU,
     GPU,
     MAX_REQUEST,
@@ -30,6 +28,8 @@ from tenure.kubernetes.observe.resource_amounts import (
     read_amounts,
     to_resources,
 )
+from tenure.kubernetes.observe.affinity import Unrepresentable, node_affinity, pod_terms, tolerations
+from tenure.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
 from tenure.v1 import snapshot_pb2 as pb
 
 _ALWAYS: Final = "Always"

@@ -56,12 +56,16 @@ class Priorities(NamedTuple):
         warnings.append(f"priority class {name!r} is not permitted in labels and pod groups: it is ignored")
         return False
 
-    def of_pod_group(self, name: str, pods: Sequence[Pod], warnings: list[str]) -> int:
-        """Priority of a pod group that names a class; without permission, that of its pods."""
-        if self.permits(name, warnings):
-            return self.of_class(name, warnings)
-        own = self.of_pods(pods)
-        return self.default if own is None else own
+    def of_pod_group(self, names: Sequence[str], pods: Sequence[Pod], warnings: list[str]) -> int:
+        """Priority of a pod group by the first class that exists; without permission, that of its pods."""
+        permitted = [name for name in names if self.permits(name, warnings)]
+        own = None if permitted or not names else self.of_pods(pods)
+        return self.first_of(permitted, warnings) if own is None else own
+
+    def first_of(self, names: Sequence[str], warnings: list[str]) -> int:
+        """Priority of the first class that exists. If none does, that is a warning."""
+        known = next((name for name in names if name in self.values), "")
+        return self.of_class(known or next(iter(names), ""), warnings)
 
     def of_pods(self, pods: Iterable[Pod]) -> int | None:
         """The lowest priority that the API server resolved for pods with a class; None: none has one."""

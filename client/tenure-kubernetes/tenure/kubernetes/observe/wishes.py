@@ -1,0 +1,114 @@
+"""Where users write preemptibility, priority class and queue, and which of several places counts.
+
+    the pod group, if it is an object: nothing else counts
+    else the owners of the pod, the top owner first: a Deployment before its ReplicaSet
+    then the CronJob of a Job
+    then the pod, which has the labels and annotations of its template
+
+In each place, a field of the spec precedes an annotation, and that a label.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.objects.owner import OwnerObject
+from tenure.kubernetes.observe import names
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_ANNOTATION
+
+LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
+"""A server reads no longer annotation; it reports that one with this length is too long."""
+_MODES: Final = {
+    "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
+    "nonpreemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
+    "non-preemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
+    "semipreemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+    "semi-preemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+}
+_TRUE: Final = frozenset(("1", "t", "true"))
+_FALSE: Final = frozenset(("0", "f", "false"))
+
+
+class Place(NamedTuple):
+    """An object on which users write, with the fields of its spec."""
+
+    metadata: ObjectMeta
+    preemptibility: str = ""
+    priority_class: str = ""
+
+    def texts(self, *keys: str) -> Iterator[str]:
+        """Values of annotations and labels with these keys, the first key first, without empty ones."""
+        for key in keys:
+            yield from filter(None, (self.metadata.annotations.get(key), self.metadata.labels.get(key)))
+
+
+def place_of(owner: OwnerObject) -> Place:
+    """An owner as a place. Its kind is unknown, so a field may be anything; only text counts."""
+    preemptibility, priority_class = owner.spec.preemptibility, owner.spec.priority_class_name
+    return Place(
+        owner.metadata,
+        preemptibility if isinstance(preemptibility, str) else "",
+        priority_class if isinstance(priority_class, str) else "",
+    )
+
+
+def queue_of(places: Iterable[Place]) -> str:
+    """The queue; "": none is set."""
+    found = (text for place in places for text in place.texts(names.QUEUE, names.VOLCANO_QUEUE))
+    return next(found, "")
+
+
+def priority_classes_of(places: Iterable[Place]) -> list[str]:
+    """Priority classes, the one that counts first."""
+    return [
+        name
+        for place in places
+        for name in (place.priority_class, *place.texts(*names.PRIORITY_CLASSES))
+        if name
+    ]
+
+
+def read_preemptibility(row: pb.PodGroup, places: Iterable[Place], warnings: list[str]) -> None:
+    """Set the preemptibility of a pod group. The server parses texts of annotations and labels, and warns."""
+    for place in places:
+        if place.preemptibility:
+            row.preemptibility = _mode(place.preemptibility, warnings)
+            return
+        if text := next(place.texts(names.PREEMPTIBILITY), ""):
+            row.annotations[names.PREEMPTIBILITY] = text[:LONGEST_ANNOTATION]
+            return
+        if text := next(place.texts(names.VOLCANO_PREEMPTABLE), ""):
+            row.preemptibility = _preemptable(text, warnings)
+            return
+
+
+def read_durations(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
+    """Pass durations that users may set to the server."""
+    for key in names.DURATIONS:
+        if key in annotations:
+            row.annotations[key] = annotations[key][:LONGEST_ANNOTATION]
+
+
+def annotations_of(places: Sequence[Place]) -> dict[str, str]:
+    """Annotations of all places, each with the value that counts."""
+    return {key: text for place in reversed(places) for key, text in place.metadata.annotations.items()}
+
+
+def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
+    """Preemptibility. An unknown value protects, with a warning."""
+    mode = _MODES.get(text.strip().lower())
+    if mode is None:
+        warnings.append(f"unknown preemptibility {text[:64]!r} is read as non-preemptible")
+    return mode or pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+
+
+def _preemptable(text: str, warnings: list[str]) -> pb.Preemptibility:
+    """Preemptibility by Volcano's annotation."""
+    if text.lower() in _TRUE:
+        return pb.PREEMPTIBILITY_PREEMPTIBLE
+    if text.lower() not in _FALSE:
+        warnings.append(
+            f"{names.VOLCANO_PREEMPTABLE}: {text[:64]!r} is not true or false: the pod group is protected"
+        )
+    return pb.PREEMPTIBILITY_NON_PREEMPTIBLE

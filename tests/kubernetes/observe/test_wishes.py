@@ -1,0 +1,167 @@
+"""Which of several places sets preemptibility, priority class and queue of a pod group."""
+
+from typing import Any, Final
+
+import pytest
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.kubernetes.fake_api_server.server import FakeApiServer
+from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, pod, pod_group
+from tests.kubernetes.observe.test_owners import create_owner, pod_owned_by
+
+KEY: Final = "kai.scheduler/preemptibility"
+VOLCANO_KEY: Final = "volcano.sh/preemptable"
+CLASSES: Final = {"train": 50, "build": 100, "inference": 125, "system-node-critical": 2_000_001_000}
+
+
+def mode_of(row: pb.PodGroup) -> str:
+    """The preemptibility of a row as the server reads it."""
+    if row.preemptibility:
+        return pb.Preemptibility.Name(row.preemptibility).removeprefix("PREEMPTIBILITY_").lower()
+    return row.annotations.get(KEY, "")
+
+
+def annotated(**texts: str) -> dict[str, Any]:
+    return {"annotations": texts}
+
+
+def labelled(**texts: str) -> dict[str, Any]:
+    return {"labels": texts}
+
+
+BOTH: Final = {"annotations": {KEY: "annotation"}, "labels": {KEY: "label"}}
+ANNOTATION, LABEL = annotated(**{KEY: "annotation"}), labelled(**{KEY: "label"})
+OBJECTS: Final = {
+    "field": ({"preemptibility": "Non-Preemptible", **BOTH}, "non_preemptible"),
+    "field without hyphen": ({"preemptibility": "nonpreemptible"}, "non_preemptible"),
+    "field in capitals": ({"preemptibility": "SEMI-PREEMPTIBLE"}, "semi_preemptible"),
+    "unknown field": ({"preemptibility": "sometimes", **BOTH}, "non_preemptible"),
+    "annotation and label": (BOTH, "annotation"),
+    "label": (LABEL, "label"),
+    "empty annotation and label": ({**LABEL, "annotations": {KEY: ""}}, "label"),
+    "Volcano's annotation": (annotated(**{VOLCANO_KEY: "true"}), "preemptible"),
+    "Volcano's label": (labelled(**{VOLCANO_KEY: "false"}), "non_preemptible"),
+    "Volcano's annotation and label": ({**LABEL, "annotations": {VOLCANO_KEY: "true"}}, "label"),
+    "nothing": ({}, ""),
+}
+
+
+@pytest.mark.parametrize("kind", ["kai_pod_groups", "volcano_pod_groups"])
+@pytest.mark.parametrize("case", OBJECTS)
+def test_field_precedes_annotation_and_annotation_precedes_label(kind: str, case: str) -> None:
+    written, mode = OBJECTS[case]
+    world = CachedCluster()
+    world.put(kind, pod_group("g", **written))
+    [row] = world.snapshot().pod_groups
+    assert mode_of(row) == mode
+
+
+CLASS_OF_OBJECT: Final = {
+    "field": ({"priorityClassName": "build", "labels": {"runai/priority-class": "train"}}, 100),
+    "annotation": (
+        {"annotations": {"runai/priority-class": "build"}, "labels": {"runai/priority-class": "train"}},
+        100,
+    ),
+    "label": (labelled(**{"runai/priority-class": "inference"}), 125),
+    "label of KAI": (labelled(priorityClassName="inference"), 125),
+    "class without permission": (labelled(priorityClassName="system-node-critical"), 50),
+}
+
+
+@pytest.mark.parametrize("kind", ["kai_pod_groups", "volcano_pod_groups"])
+@pytest.mark.parametrize("case", CLASS_OF_OBJECT)
+def test_pod_group_names_its_priority_class_in_field_annotation_or_label(kind: str, case: str) -> None:
+    written, priority = CLASS_OF_OBJECT[case]
+    world = CachedCluster()
+    for name, value in CLASSES.items():
+        world.put("priority_classes", {"metadata": {"name": name}, "value": value})
+    world.put(kind, pod_group("g", **written))
+    [row] = world.snapshot().pod_groups
+    assert row.priority == priority
+
+
+_APPS, _BATCH = "/apis/apps/v1/namespaces/team", "/apis/batch/v1/namespaces/team"
+
+
+def deployment(transport: Transport, top: dict[str, Any], below: dict[str, Any]) -> OwnerReference:
+    above = create_owner(transport, f"{_APPS}/deployments", "Deployment", "web", **top)
+    meta = {**below, **pod_owned_by(above)}
+    return create_owner(transport, f"{_APPS}/replicasets", "ReplicaSet", "web-1", **meta)
+
+
+def cron_job(transport: Transport, top: dict[str, Any], below: dict[str, Any]) -> OwnerReference:
+    above = create_owner(transport, f"{_BATCH}/cronjobs", "CronJob", "nightly", **top)
+    meta = {**below, **pod_owned_by(above)}
+    return create_owner(transport, f"{_BATCH}/jobs", "Job", "nightly-1", **meta)
+
+
+def place(name: str) -> dict[str, Any]:
+    """Metadata with all three values, which name the place."""
+    return labelled(**{KEY: name, "kai.scheduler/queue": name, "runai/priority-class": name})
+
+
+CHAINS: Final = {
+    "Deployment": (deployment, place("top"), place("below"), "top"),
+    "ReplicaSet": (deployment, {}, place("below"), "below"),
+    "pods of a Deployment": (deployment, {}, {}, "pod"),
+    "Job before its CronJob": (cron_job, place("top"), place("below"), "below"),
+    "CronJob before its pods": (cron_job, place("top"), {}, "top"),
+}
+
+
+@pytest.mark.parametrize("case", CHAINS)
+def test_top_owner_precedes_owners_below_and_the_pod_comes_last(
+    api: FakeApiServer, transport: Transport, case: str
+) -> None:
+    make, top, below, winner = CHAINS[case]
+    world = CachedCluster()
+    for number, name in enumerate(("top", "below", "pod"), 1):
+        world.put("priority_classes", {"metadata": {"name": name}, "value": number})
+    world.put("pods", pod("p", meta={**place("pod"), **pod_owned_by(make(transport, top, below))}))
+    [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
+    expected = ("top", "below", "pod").index(winner) + 1
+    assert (mode_of(row), row.queue, row.priority) == (winner, winner, expected)
+
+
+def test_pod_groups_of_a_cron_job_are_its_jobs(api: FakeApiServer, transport: Transport) -> None:
+    world = CachedCluster()
+    job = cron_job(transport, place("top"), {})
+    world.put("pods", pod("p", meta=pod_owned_by(job)))
+    [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
+    assert row.name == "nightly-1"
+
+
+FIELDS: Final = {
+    "text": ({"preemptibility": "Non-Preemptible", "priorityClassName": "build"}, ("non_preemptible", 100)),
+    "anything else": ({"preemptibility": {"a": 1}, "priorityClassName": 7}, ("", 50)),
+}
+
+
+@pytest.mark.parametrize("case", FIELDS)
+def test_fields_of_an_owner_count_if_they_are_text(transport: Transport, case: str) -> None:
+    """Run:ai's workloads have both fields. Fields of that name in other kinds may be anything."""
+    spec, expected = FIELDS[case]
+    world = CachedCluster()
+    for name, value in CLASSES.items():
+        world.put("priority_classes", {"metadata": {"name": name}, "value": value})
+    job = create_owner(transport, f"{_BATCH}/jobs", "Job", "job", spec=spec)
+    world.put("pods", pod("p", meta=pod_owned_by(job)))
+    [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
+    assert (mode_of(row), row.priority) == expected
+
+
+def test_owner_lends_no_class_and_no_stored_value_that_a_pod_may_not_write(transport: Transport) -> None:
+    written = {
+        "labels": {"priorityClassName": "system-node-critical"},
+        "annotations": {"kai.scheduler/last-start-timestamp": "2026-01-01T00:00:00Z"},
+    }
+    world = CachedCluster()
+    for name, value in CLASSES.items():
+        world.put("priority_classes", {"metadata": {"name": name}, "value": value})
+    world.put("pods", pod("p", meta=pod_owned_by(deployment(transport, written, {}))))
+    [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
+    assert row.priority == CLASSES["inference"]
+    assert not row.HasField("last_start_time")
