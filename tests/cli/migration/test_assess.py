@@ -39,6 +39,17 @@ EXPLICIT = {
     % (NOTE % "NonPreemptible", "priorityClassName: train"),
     "Run:ai (seed example 1)": RUNAI % ("", "priorityClassName: inference, preemptibility: Preemptible"),
     "label": POD % (LABEL % "non-preemptible", TRAIN),
+    "label in any spelling": POD % (LABEL % "Non-Preemptible", TRAIN),
+    "annotation of a workload (seed example 3)": POD
+    % (NOTE % "Non-Preemptible" + ", labels: {runai/priority-class: train}", ""),
+    "annotation of a pod group of KAI": GROUP.replace(
+        "{name: g}", "{name: g, annotations: {" + KEY + ": Preemptible}}"
+    )
+    + "queue: a\n",
+    "label of a workload of Run:ai": RUNAI % (LABEL % "preemptible", "priorityClassName: build"),
+    "label of a CronJob": CRON % (LABEL % "non-preemptible"),
+    "annotation of Volcano's own": VOLCANO
+    % (', annotations: {volcano.sh/preemptable: "false"}', "priorityClassName: train"),
     "label of the pods (R8.2)": JOB % (f"{KEY}: preemptible", TRAIN, f"{KEY}: preemptible", BUILD),
 }
 
@@ -67,49 +78,28 @@ ATTENTION = {
         POD % (LABEL % "true", TRAIN),
         f"metadata.labels[{KEY}] is 'true', which is not a known value; write {TWO}",
     ),
-    "an annotation where the label counts (D8.3, seed example 3)": (
-        POD % (NOTE % "Non-Preemptible", TRAIN),
-        f"metadata.annotations[{KEY}] is 'Non-Preemptible', but this field is not read; "
-        f"write metadata.labels[{KEY}]: {TWO}",
-    ),
-    "an annotation where the field counts (D8.2)": (
-        GROUP.replace("{name: g}", "{name: g, annotations: {" + KEY + ": Preemptible}}") + "queue: a\n",
-        f"metadata.annotations[{KEY}] is 'Preemptible', but this field is not read; "
-        f"write spec.preemptibility: {TWO}",
-    ),
     "a field where the annotation counts (D8.12)": (
         VOLCANO % ("", "priorityClassName: build, preemptibility: Preemptible"),
         "spec.preemptibility is 'Preemptible', but this field is not read; "
         f"write metadata.annotations[{KEY}]: {TWO}",
     ),
-    "Volcano's own annotation": (
-        VOLCANO % (', annotations: {volcano.sh/preemptable: "false"}', "priorityClassName: train"),
-        "metadata.annotations[volcano.sh/preemptable] is 'false', but this field is not read; "
+    "Volcano's annotation that is neither": (
+        VOLCANO % (', annotations: {volcano.sh/preemptable: "maybe"}', "priorityClassName: train"),
+        "metadata.annotations[volcano.sh/preemptable] is 'maybe', which is not true or false; "
         f"write metadata.annotations[{KEY}]: {TWO}",
-    ),
-    "a label where the field counts": (
-        RUNAI % (LABEL % "preemptible", "priorityClassName: build"),
-        f"metadata.labels[{KEY}] is 'preemptible', but this field is not read; "
-        "write spec.preemptibility: Preemptible or Non-Preemptible",
-    ),
-    "a label of a CronJob, whose jobs do not have it": (
-        CRON % (LABEL % "non-preemptible"),
-        f"metadata.labels[{KEY}] is 'non-preemptible', but this field is not read; "
-        f"write spec.jobTemplate.metadata.labels[{KEY}]: {TWO}",
     ),
     "pods that say different things": (
         JOB % (f"{KEY}: preemptible", TRAIN, f"{KEY}: non-preemptible", TRAIN),
-        f"its pod templates differ in the label {KEY}: 'preemptible', 'non-preemptible'; "
+        f"its pod templates differ in {KEY}: 'preemptible', 'non-preemptible'; "
         f"write metadata.labels[{KEY}]: {TWO}",
     ),
     "pods of which some say nothing": (
         JOB % ("", TRAIN, f"{KEY}: non-preemptible", TRAIN),
-        f"its pod templates differ in the label {KEY}: nothing, 'non-preemptible'; "
-        f"write metadata.labels[{KEY}]: {TWO}",
+        f"its pod templates differ in {KEY}: nothing, 'non-preemptible'; write metadata.labels[{KEY}]: {TWO}",
     ),
     "an unknown value of the pods": (
         JOB % (f"{KEY}: yes", TRAIN, f"{KEY}: yes", TRAIN),
-        f"the label {KEY} of its pods is 'yes', which is not a known value; write {TWO}",
+        f"its pods: metadata.labels[{KEY}] is 'yes', which is not a known value; write {TWO}",
     ),
     "unknown class": (
         POD % ("", ", priorityClassName: gold"),

@@ -1,23 +1,25 @@
 """Preemptibility of one object: its explicit value, else that of its priority class.
 
-Ambiguous objects need attention: unknown values and classes, pods that differ, values in places that are not
-read (semantics R1.80, R8.1 to R8.3).
+Places are read in the order of the adapter. Ambiguous objects need attention: unknown values and classes,
+pods that differ, values in places that are not read (semantics R1.80, R8.1 to R8.3).
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-from tenure.cli.migration.edits import Edit, Layout, UnsafeEdit, ValueWriter
+from tenure.cli.migration.edits import Edit, Layout, Path, UnsafeEdit, ValueWriter
 from tenure.cli.migration.findings import Finding, NeedsAttention, Status, dotted
 from tenure.cli.migration.priority_classes import PriorityClasses, by_priority
 from tenure.cli.migration.syntax_tree import ScalarNode, lookup, text_at
 from tenure.cli.migration.workload_kinds import (
     CLASS,
     EXEMPT,
-    RUNAI_CLASS_LABEL,
+    RUNAI_CLASS,
+    VOLCANO_KEY,
     ManifestObject,
     WorkloadKind,
     kind_of,
+    notes_and_labels,
     pod_templates,
 )
 from tenure.codec.annotations import PREEMPTIBILITY, preemptibility
@@ -35,10 +37,10 @@ def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]
     if not kind.has_pods:
         return tuple(filter(None, names))
     if not names[0]:
-        names = [pods.label(CLASS) or text_at(pods.spec, CLASS) for pods in pod_templates(root)]
+        names = [pods.text(CLASS) or text_at(pods.spec, CLASS) for pods in pod_templates(root)]
     if any(names) and not all(names):
         raise NeedsAttention("only some of its pod templates set a priority class; set it in all of them")
-    names.append(text_at(root, *RUNAI_CLASS_LABEL))
+    names.extend(text_at(root, *path) for path in notes_and_labels(RUNAI_CLASS))
     return tuple(dict.fromkeys(filter(None, names)))
 
 
@@ -66,12 +68,12 @@ _BY_PRIORITY: Final = (Preemptibility.PREEMPTIBLE, Preemptibility.NON_PREEMPTIBL
 
 def explicit_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
     """Explicit value, or empty. Raises NeedsAttention for an unreliable value."""
-    own = lookup(manifest.root, *kind.place)
-    if isinstance(own, ScalarNode) and not own.is_empty:
-        _check(own.text, dotted(kind.place), kind, own.line + 1)
-        return own.text
-    # An empty label ends the search of the pod grouper: it does not read the labels of the pods.
-    value = _explicit_pod_value(manifest, kind) if own is None else ""
+    for path in kind.places:
+        own = lookup(manifest.root, *path)
+        if isinstance(own, ScalarNode) and not own.is_empty:
+            _check(own.text, path, kind, own.line + 1)
+            return own.text
+    value = _explicit_pod_value(manifest, kind)
     if not value:
         _reject_ignored_places(manifest, kind)
     return value
@@ -79,15 +81,14 @@ def explicit_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
 
 def _explicit_pod_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
     templates = pod_templates(manifest.root) if kind.has_pods else []
-    values = {template.label(PREEMPTIBILITY): template.spec.line + 1 for template in templates}
-    for value, line in values.items():
-        if value:
-            _check(value, f"the label {PREEMPTIBILITY} of its pods", kind, line)
+    for template in templates:
+        for path in _POD_PLACES:
+            if value := text_at(template.owner, *path):
+                _check(value, path, kind, template.spec.line + 1, of="its pods: ")
+    values = list(dict.fromkeys(template.text(PREEMPTIBILITY, VOLCANO_KEY) for template in templates))
     if len(values) > 1:
         listed = ", ".join(quote_name(value) if value else "nothing" for value in values)
-        raise NeedsAttention(
-            f"its pod templates differ in the label {PREEMPTIBILITY}: {listed}; {_write(kind)}"
-        )
+        raise NeedsAttention(f"its pod templates differ in {PREEMPTIBILITY}: {listed}; {_write(kind)}")
     return next(iter(values), "")
 
 
@@ -100,19 +101,20 @@ def _reject_ignored_places(manifest: ManifestObject, kind: WorkloadKind) -> None
             raise NeedsAttention(f"{says}; {_write(kind)}", found.line + 1)
 
 
-def _check(value: str, field: str, kind: WorkloadKind, line: int) -> None:
-    if value in map(kind.spell, (*_BY_PRIORITY, Preemptibility.SEMI_PREEMPTIBLE)):
-        return
-    mode = preemptibility(value)
-    if mode and kind.any_spelling:
-        return
-    if mode:
-        raise NeedsAttention(
-            f"{field} is {quote_name(value)}, which must be spelled {kind.spell(mode)}", line
-        )
-    raise NeedsAttention(
-        f"{field} is {quote_name(value)}, which is not a known value; {_write(kind, there=True)}", line
-    )
+_POD_PLACES: Final = notes_and_labels(PREEMPTIBILITY, VOLCANO_KEY)
+_BOOLEANS: Final = frozenset(("1", "t", "true", "0", "f", "false"))
+
+
+def _check(value: str, path: Path, kind: WorkloadKind, line: int, of: str = "") -> None:
+    """Raises NeedsAttention for an unknown value. Definitions accept one spelling of a field only."""
+    says = f"{of}{dotted(path)} is {quote_name(value)}, which "
+    if path[-1] == VOLCANO_KEY:
+        if value.lower() not in _BOOLEANS:
+            raise NeedsAttention(f"{says}is not true or false; {_write(kind)}", line)
+    elif not (mode := preemptibility(value)):
+        raise NeedsAttention(f"{says}is not a known value; {_write(kind, there=True)}", line)
+    elif path[-1] != PREEMPTIBILITY and value != kind.spell(mode):
+        raise NeedsAttention(f"{says}must be spelled {kind.spell(mode)}", line)
 
 
 def _write(kind: WorkloadKind, *, there: bool = False) -> str:

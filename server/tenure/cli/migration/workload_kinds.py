@@ -59,6 +59,11 @@ def _members(document: Node) -> list[Node]:
     return [document]
 
 
+def notes_and_labels(*keys: str, within: Path = ()) -> tuple[Path, ...]:
+    """Paths of annotations and labels in the order in which the adapter reads them."""
+    return tuple((*within, "metadata", place, key) for key in keys for place in ("annotations", "labels"))
+
+
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
     """Metadata and spec of a pod or pod template."""
@@ -66,9 +71,9 @@ class PodTemplate:
     owner: MappingNode
     spec: MappingNode
 
-    def label(self, key: str) -> str:
-        """A label of the pods; empty if it is not set."""
-        return text_at(self.owner, "metadata", "labels", key)
+    def text(self, *keys: str) -> str:
+        """The first value of an annotation or label of the pods; empty if none is set."""
+        return next(filter(None, (text_at(self.owner, *path) for path in notes_and_labels(*keys))), "")
 
 
 def pod_templates(root: MappingNode) -> list[PodTemplate]:
@@ -97,17 +102,19 @@ def _is_pod_spec(node: MappingNode) -> bool:
 
 CLASS: Final = "priorityClassName"
 """Name of the field, and key of the label that KAI's pod grouper reads first (semantics R8.3)."""
-RUNAI_CLASS_LABEL: Final = ("metadata", "labels", "runai/priority-class")
-"""Label of Run:ai for workloads of other vendors (semantics D8.14); KAI does not read it."""
+RUNAI_CLASS: Final = "runai/priority-class"
+"""Label of Run:ai for workloads of other vendors (semantics D8.14)."""
+VOLCANO_KEY: Final = "volcano.sh/preemptable"
+"""Annotation or label with true or false."""
 
 _FIELD: Final = ("spec", "preemptibility")
 _LABEL: Final = ("metadata", "labels", PREEMPTIBILITY)
 _NOTE: Final = ("metadata", "annotations", PREEMPTIBILITY)
-_VOLCANO_NOTE: Final = ("metadata", "annotations", "volcano.sh/preemptable")
+_WISHES: Final = notes_and_labels(PREEMPTIBILITY, VOLCANO_KEY)
 _CLASS_FIELD: Final = ("spec", CLASS)
-_CLASS_LABEL: Final = ("metadata", "labels", CLASS)
-_RAY_CLASS_LABEL: Final = ("metadata", "labels", "ray.io/priority-class-name")
-_JOB_LABELS: Final = ("spec", "jobTemplate", "metadata", "labels")
+_CLASSES: Final = notes_and_labels(CLASS)
+_RAY_CLASSES: Final = notes_and_labels("ray.io/priority-class-name", CLASS)
+_JOB: Final = ("spec", "jobTemplate")
 
 
 def lower(mode: Preemptibility) -> str:
@@ -124,40 +131,45 @@ def title(mode: Preemptibility) -> str:
 class WorkloadKind:
     """Fields of a kind for priority class and preemptibility.
 
-    The first of `classes` with a value applies; with `has_pods`, pod templates come after them.
-    `ignored_places` are fields where a preemptibility is not read, or not by every reader.
+    The first of `places` with a preemptibility applies, and the first of `classes`; with `has_pods`, pod
+    templates come after them. `place` is where a preemptibility is written, `ignored_places` where it is not
+    read.
     """
 
     place: Path
     classes: tuple[Path, ...]
-    ignored_places: tuple[Path, ...]
+    places: tuple[Path, ...] = _WISHES
+    ignored_places: tuple[Path, ...] = ()
     has_pods: bool = False
-    any_spelling: bool = False
-    """Whether upper case and a missing hyphen are accepted (semantics R8.20)."""
     spell: Callable[[Preemptibility], str] = lower
 
 
-# The pod grouper reads the label: of the workload first, then of its pods. It reads no annotation (R8.2).
-_WORKLOAD: Final = WorkloadKind(_LABEL, (_CLASS_LABEL,), (_NOTE,), has_pods=True)
-_RAY: Final = WorkloadKind(_LABEL, (_RAY_CLASS_LABEL, _CLASS_LABEL), (_NOTE,), has_pods=True)
+# KAI's pod grouper reads the label of the workload first, then of its pods. It reads no annotation (R8.2).
+_WORKLOAD: Final = WorkloadKind(_LABEL, _CLASSES, has_pods=True)
+_RAY: Final = WorkloadKind(_LABEL, _RAY_CLASSES, has_pods=True)
 _RUNAI: Final = WorkloadKind(
-    _FIELD, (_CLASS_FIELD, _CLASS_LABEL, RUNAI_CLASS_LABEL), (_LABEL, _NOTE), spell=title
+    _FIELD, (_CLASS_FIELD, *_CLASSES, *notes_and_labels(RUNAI_CLASS)), (_FIELD, *_WISHES), spell=title
 )
-# Each job of a CronJob is a pod group: labels of the CronJob itself are not read.
+# Each job of a CronJob is a pod group: what its jobs have precedes what the CronJob itself has.
 _CRON_JOB: Final = WorkloadKind(
-    (*_JOB_LABELS, PREEMPTIBILITY), ((*_JOB_LABELS, CLASS),), (_LABEL, _NOTE), has_pods=True
+    (*_JOB, *_LABEL),
+    (*notes_and_labels(CLASS, within=_JOB), *_CLASSES),
+    (*notes_and_labels(PREEMPTIBILITY, VOLCANO_KEY, within=_JOB), *_WISHES),
+    has_pods=True,
 )
-_POD_CLIQUES: Final = WorkloadKind(
-    _LABEL, (_CLASS_LABEL, ("spec", "template", CLASS)), (_NOTE,), has_pods=True
-)
-_VOLCANO_GROUP: Final = WorkloadKind(
-    _NOTE, (_CLASS_FIELD,), (_FIELD, _LABEL, _VOLCANO_NOTE), any_spelling=True
-)
+_POD_CLIQUES: Final = WorkloadKind(_LABEL, (*_CLASSES, ("spec", "template", CLASS)), has_pods=True)
+# Volcano's definition of pod groups has no such field: the API server drops it.
+_VOLCANO_GROUP: Final = WorkloadKind(_NOTE, (_CLASS_FIELD, *_CLASSES), ignored_places=(_FIELD,))
 # Volcano copies annotations and the priority class of its jobs to their pod groups.
-_VOLCANO_JOB: Final = WorkloadKind(_NOTE, (_CLASS_FIELD,), (_LABEL, _VOLCANO_NOTE), any_spelling=True)
+_VOLCANO_JOB: Final = WorkloadKind(
+    _NOTE,
+    (_CLASS_FIELD,),
+    (_NOTE, ("metadata", "annotations", VOLCANO_KEY)),
+    ignored_places=(_LABEL, ("metadata", "labels", VOLCANO_KEY)),
+)
 
 _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
-    ("scheduling.run.ai", "PodGroup"): WorkloadKind(_FIELD, (_CLASS_FIELD,), (_LABEL, _NOTE)),
+    ("scheduling.run.ai", "PodGroup"): WorkloadKind(_FIELD, (_CLASS_FIELD, *_CLASSES), (_FIELD, *_WISHES)),
     ("scheduling.volcano.sh", "PodGroup"): _VOLCANO_GROUP,
     ("batch.volcano.sh", "Job"): _VOLCANO_JOB,
     ("batch", "CronJob"): _CRON_JOB,

@@ -1,0 +1,70 @@
+"""What `tenure migrate` writes is what the adapter reads, with the real controllers of owners."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.e2e.command import run_tenure
+from tests.e2e.kubernetes.test_owners import EXAMPLE, KEY, captured, template, workload
+from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.kubernetes.owner_objects import OwnerCluster
+
+pytestmark = pytest.mark.kube
+
+MANIFESTS: Final = {
+    "class of the pods of a Deployment": (
+        workload("Deployment", "web", template()),
+        "inference",
+        "NON_PREEMPTIBLE",
+    ),
+    "class of the pods of a StatefulSet": (workload("StatefulSet", "db", template()), "train", "PREEMPTIBLE"),
+    "class of a Job": (workload("Job", "sum", template()), "build", "NON_PREEMPTIBLE"),
+    "class of the jobs of a CronJob": (workload("CronJob", "nightly", template()), "train", "PREEMPTIBLE"),
+}
+"""Manifests without preemptibility, the priority class of their pods, and what it implies."""
+
+
+def test_what_migrate_writes_is_what_the_adapter_reads(
+    owners: OwnerCluster, plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Also after the priority class no longer implies it."""
+    cluster = owners.cluster
+    documents = []
+    for made, name, _ in MANIFESTS.values():
+        pods = made["spec"].get("template") or made["spec"]["jobTemplate"]["spec"]["template"]
+        pods["spec"]["priorityClassName"] = name
+        documents.append(made)
+    groups = {
+        "gang": ("scheduling.run.ai/v2alpha2", "train", "PREEMPTIBLE"),
+        "ring": ("scheduling.volcano.sh/v1beta1", "build", "NON_PREEMPTIBLE"),
+    }
+    for name, (version, of, _) in groups.items():
+        spec = {"queue": "q", "priorityClassName": of, "minMember": 1}
+        head = {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}}
+        documents.append({**head, "spec": spec})
+    example = yaml.safe_load(EXAMPLE)
+    example["spec"] = workload("Deployment", "x", template())["spec"]
+    documents.append(example)
+    file = tmp_path / "manifests.yaml"
+    file.write_text(yaml.safe_dump_all(documents))
+    done = run_tenure("migrate", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    cluster.priorities(train=500, build=1, inference=2)
+    for document in yaml.safe_load_all(file.read_text()):
+        owners.apply(document)
+    expected = {made["metadata"]["name"]: mode for made, _, mode in MANIFESTS.values()}
+    expected |= {name: mode for name, (_, _, mode) in groups.items()}
+    expected["external-workload"] = "NON_PREEMPTIBLE"
+    for name in expected.keys() - groups.keys():
+        owners.pods(name)
+    found = {}
+    for row in captured(plane, tmp_path):
+        name = next(name for name in expected if row.name == name or row.name.startswith(f"{name}-"))
+        text = row.annotations[KEY].upper().replace("-", "_")
+        found[name] = pb.Preemptibility.Name(row.preemptibility).removeprefix("PREEMPTIBILITY_")
+        if not row.preemptibility:
+            found[name] = text
+    assert found == expected
