@@ -25,6 +25,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_MISSING_START_TIME: _ClassVar[WarningCode]
     WARNING_CODE_CLOCK_SKEW: _ClassVar[WarningCode]
     WARNING_CODE_UNKNOWN_NODE: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_MIN_RUNTIME: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -35,6 +36,7 @@ WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: WarningCode
 WARNING_CODE_MISSING_START_TIME: WarningCode
 WARNING_CODE_CLOCK_SKEW: WarningCode
 WARNING_CODE_UNKNOWN_NODE: WarningCode
+WARNING_CODE_INVALID_MIN_RUNTIME: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")

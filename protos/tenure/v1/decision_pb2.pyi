@@ -375,7 +375,7 @@ class Protection(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., guard: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., against: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., against_pod_group: _Optional[str] = ...) -> None: ...
 
 class Nomination(_message.Message):
-    __slots__ = ("pod_group", "result", "skip_reason", "nominated_by", "reason", "overrun", "contender", "not_before")
+    __slots__ = ("pod_group", "result", "skip_reason", "nominated_by", "reason", "overrun", "contender", "not_before", "surplus_only")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     SKIP_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -384,6 +384,7 @@ class Nomination(_message.Message):
     OVERRUN_FIELD_NUMBER: _ClassVar[int]
     CONTENDER_FIELD_NUMBER: _ClassVar[int]
     NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    SURPLUS_ONLY_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     result: NominationResult
     skip_reason: NominationSkipReason
@@ -392,7 +393,8 @@ class Nomination(_message.Message):
     overrun: _duration_pb2.Duration
     contender: str
     not_before: _timestamp_pb2.Timestamp
-    def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    surplus_only: bool
+    def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., surplus_only: bool = ...) -> None: ...
 
 class InFlightGroupStatus(_message.Message):
     __slots__ = ("id", "state", "reason", "reservations")

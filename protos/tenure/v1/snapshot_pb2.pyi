@@ -263,7 +263,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay")
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -275,6 +275,7 @@ class Queue(_message.Message):
     RECLAIM_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_DELAY_FIELD_NUMBER: _ClassVar[int]
+    MAX_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     priority: int
@@ -286,7 +287,8 @@ class Queue(_message.Message):
     reclaim_min_runtime: _duration_pb2.Duration
     expected_runtime: _duration_pb2.Duration
     requeue_delay: _duration_pb2.Duration
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    max_min_runtime: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class QueueResource(_message.Message):
     __slots__ = ("quota", "limit", "over_quota_weight")
@@ -299,7 +301,7 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -330,6 +332,7 @@ class PodGroup(_message.Message):
     OPT_OUT_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_COUNT_FIELD_NUMBER: _ClassVar[int]
     TOTAL_EVICTION_WAIT_FIELD_NUMBER: _ClassVar[int]
+    MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -353,7 +356,8 @@ class PodGroup(_message.Message):
     opt_out_actions: _containers.RepeatedScalarFieldContainer[str]
     eviction_count: int
     total_eviction_wait: _duration_pb2.Duration
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    min_runtime: _duration_pb2.Duration
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SubGroup(_message.Message):
     __slots__ = ("name", "parent", "min_member", "min_sub_group", "topology_constraint")

@@ -218,7 +218,7 @@ ROWS: Final = (
             name("name", _K.QUEUE),
             name("parent", _K.QUEUE),
             *values("priority", "creation_time", "preempt_min_runtime", "reclaim_min_runtime"),
-            *values("expected_runtime", "requeue_delay"),
+            *values("expected_runtime", "requeue_delay", "max_min_runtime"),
             *messages("cpu_milli", "memory_bytes", "gpu_milli"),
         ),
         key=("name",),
@@ -241,7 +241,7 @@ ROWS: Final = (
             fact("stale_since", FactKind.TIME),
             fact("staleness_grace_period", FactKind.SIGNED_DURATION),
             fact("preemption_delay", FactKind.DURATION),
-            *values("expected_runtime", "requeue_delay", "requeue_not_before"),
+            *values("expected_runtime", "requeue_delay", "requeue_not_before", "min_runtime"),
             mapping(
                 "annotations",
                 None,

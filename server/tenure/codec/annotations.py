@@ -22,7 +22,8 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
-KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
+MIN_RUNTIME: Final = "kai.scheduler/min-runtime"
+KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE, MIN_RUNTIME)
 """Annotations that are read."""
 
 _MODES: Final = {
@@ -57,11 +58,11 @@ def is_readable(key: str, text: str) -> bool:
 
 
 def requeue_terms(i: int, message: pb.PodGroup, findings: ViolationCollector) -> RequeueSettings:
-    """Requeue settings of a pod group: each the field, else the annotation."""
+    """Runtimes and requeue settings of a pod group: each the field, else the annotation."""
     notes = message.annotations
     if not (notes or _has_terms(message)):
         return NO_TERMS
-    expected, delay = ParsedValue(), ParsedValue()
+    expected, delay, minimum = ParsedValue(), ParsedValue(), ParsedValue()
     if message.HasField("expected_runtime"):
         expected = _typed(i, message.expected_runtime, findings, "expected_runtime")
     elif EXPECTED_RUNTIME in notes:
@@ -74,12 +75,19 @@ def requeue_terms(i: int, message: pb.PodGroup, findings: ViolationCollector) ->
         delay = _text(notes, REQUEUE_DELAY)
     if delay.value is not None and delay.value < 0:
         delay = ParsedValue(problem="its requeue delay is negative")
-    return RequeueSettings(expected, delay, _not_before(i, message, findings))
+    if message.HasField("min_runtime"):
+        minimum = _typed(i, message.min_runtime, findings, "min_runtime")
+    elif MIN_RUNTIME in notes:
+        minimum = _text(notes, MIN_RUNTIME)
+    if minimum.value is not None and minimum.value < 0:
+        minimum = ParsedValue(problem="its minimum runtime is negative")
+    return RequeueSettings(expected, delay, _not_before(i, message, findings), minimum)
 
 
 def _has_terms(message: pb.PodGroup) -> bool:
     is_set = message.HasField
-    return is_set("expected_runtime") or is_set("requeue_delay") or is_set("requeue_not_before")
+    fields = ("expected_runtime", "requeue_delay", "requeue_not_before", "min_runtime")
+    return any(is_set(field) for field in fields)
 
 
 def _typed(i: int, span: Duration, findings: ViolationCollector, field: str) -> ParsedValue:

@@ -144,6 +144,7 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         reclaim_min_runtime=_inherited(i, message, "reclaim_min_runtime", findings),
         expected_runtime=_inherited(i, message, "expected_runtime", findings),
         requeue_delay=_inherited(i, message, "requeue_delay", findings),
+        max_min_runtime=_inherited(i, message, "max_min_runtime", findings),
     )
 
 

@@ -133,6 +133,7 @@ def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
         (WarningCode.INVALID_EXPECTED_RUNTIME, terms.expected_runtime.problem, never_past),
         (WarningCode.INVALID_REQUEUE_DELAY, terms.delay.problem, "treated as unset"),
         (WarningCode.INVALID_REQUEUE_NOT_BEFORE, terms.not_before.problem, "the pod group is not requeued"),
+        (WarningCode.INVALID_MIN_RUNTIME, terms.min_runtime.problem, "treated as the longest one permitted"),
     )
     for code, problem, reading in found:
         if problem:

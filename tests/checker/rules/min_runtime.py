@@ -18,6 +18,8 @@ class RuntimeGuards:
 
     default_preempt: int = 0
     default_reclaim: int = 0
+    most: int = 0
+    """Longest minimum runtime that pod groups may set for themselves, if no queue says so."""
     reclaim_method: str = "lca"
     """`lca`: from below the deepest common queue upwards; `queue`: from the victim's leaf upwards."""
     actions: tuple[str, ...] = EVICTING
@@ -41,6 +43,14 @@ def _is_within_minimum(world: SnapshotIndex, victim: snapshot_pb2.PodGroup, mini
 def _minimum_runtime(world: SnapshotIndex, guards: RuntimeGuards, loss: PodGroupLoss) -> int:
     """Return the minimum runtime of the victim against this beneficiary, in nanoseconds."""
     path = _path(world, loss.victim.queue)
+    most = _first_set("max_min_runtime", reversed(path), guards.most)
+    own = min(loss.victim.min_runtime.ToNanoseconds(), most)
+    return max(own, _of_queue(world, guards, loss, path))
+
+
+def _of_queue(
+    world: SnapshotIndex, guards: RuntimeGuards, loss: PodGroupLoss, path: list[snapshot_pb2.Queue]
+) -> int:
     beneficiary = world.pod_groups[loss.group.beneficiary]
     within = loss.group.action != "reclaim" and beneficiary.queue == loss.victim.queue
     if loss.group.action == "preempt" or within:

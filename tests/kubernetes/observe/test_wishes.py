@@ -165,3 +165,29 @@ def test_owner_lends_no_class_and_no_stored_value_that_a_pod_may_not_write(trans
     [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
     assert row.priority == CLASSES["inference"]
     assert not row.HasField("last_start_time")
+
+
+def test_minimum_runtimes_of_pod_groups_and_queues_are_annotations(transport: Transport) -> None:
+    world = CachedCluster()
+    limit = {"annotations": {"kai.scheduler/max-min-runtime": "90m"}}
+    for kind, name in (("kai_queues", "a"), ("volcano_queues", "b")):
+        world.put(kind, {"metadata": {"name": name, **limit}, "spec": {}})
+    own = annotated(**{"kai.scheduler/min-runtime": "2h"})
+    world.put("kai_pod_groups", pod_group("g", **own))
+    world.put("pods", pod("p", meta=pod_owned_by(deployment(transport, own, {}))))
+    snapshot = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW)
+    assert {queue.max_min_runtime.seconds for queue in snapshot.queues} == {5_400}
+    assert [group.annotations["kai.scheduler/min-runtime"] for group in snapshot.pod_groups] == ["2h", "2h"]
+
+
+@pytest.mark.parametrize("text", ["soon", "-1h"])
+def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> None:
+    world = CachedCluster()
+    world.put(
+        "kai_queues",
+        {"metadata": {"name": "q", "annotations": {"kai.scheduler/max-min-runtime": text}}, "spec": {}},
+    )
+    builder = world.builder()
+    [row] = builder.snapshot(NOW).queues
+    assert not row.HasField("max_min_runtime")
+    assert [warned.subject for warned in builder.warnings.take_new()] == ["Queue q"]

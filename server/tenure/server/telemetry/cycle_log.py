@@ -118,6 +118,8 @@ class CycleLog:
                 self._value(workloads, warning, _PREEMPTIBILITY, "Preemptibility unknown")
             case service_pb.WARNING_CODE_INVALID_REQUEUE_DELAY:
                 self._value(workloads, warning, _REQUEUE, "Requeue delay ignored")
+            case service_pb.WARNING_CODE_INVALID_MIN_RUNTIME:
+                self._value(workloads, warning, _PREEMPTIBILITY, "Minimum runtime invalid")
 
     def _value(
         self, workloads: CycleWorkloads, warning: WarningSummary, logger: logging.Logger, what: str

@@ -28,6 +28,8 @@ class Queue:
     expected_runtime: int | None = None
     """Nanoseconds, for pod groups without their own; None inherits, 0 is an explicit "unknown"."""
     requeue_delay: int | None = None
+    max_min_runtime: int | None = None
+    """Longest minimum runtime that pod groups may set for themselves; None inherits."""
 
     @property
     def is_leaf(self) -> bool:
@@ -50,3 +52,4 @@ class QueueFacts:
     reclaim_min_runtime: int | None = None
     expected_runtime: int | None = None
     requeue_delay: int | None = None
+    max_min_runtime: int | None = None

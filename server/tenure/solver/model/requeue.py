@@ -25,6 +25,8 @@ class RequeueSettings(NamedTuple):
     expected_runtime: ParsedValue = ParsedValue()
     delay: ParsedValue = ParsedValue()
     not_before: ParsedValue = ParsedValue()
+    min_runtime: ParsedValue = ParsedValue()
+    """Not of requeue alone: guards of all actions read it."""
 
 
 NO_TERMS: Final = RequeueSettings()

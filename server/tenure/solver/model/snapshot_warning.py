@@ -16,6 +16,7 @@ class WarningCode(IntEnum):
     MISSING_START_TIME = 7
     CLOCK_SKEW = 8
     UNKNOWN_NODE = 9
+    INVALID_MIN_RUNTIME = 10
 
 
 class SnapshotWarning(NamedTuple):

@@ -67,6 +67,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             reclaim_min_runtime=spec.reclaim_min_runtime,
             expected_runtime=spec.expected_runtime,
             requeue_delay=spec.requeue_delay,
+            max_min_runtime=spec.max_min_runtime,
         )
         for i, spec in enumerate(ordered)
     )

@@ -131,6 +131,7 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
         preempt_min_runtime=_nanoseconds(options.get("preempt_min_runtime")),
         reclaim_min_runtime=_nanoseconds(options.get("reclaim_min_runtime")),
         expected_runtime=_nanoseconds(options.get("expected_runtime")),
+        max_min_runtime=_nanoseconds(options.get("max_min_runtime")),
         requeue_delay=_nanoseconds(options.get("requeue_delay")),
     )
 
@@ -168,6 +169,7 @@ def _requeue_terms(options: GroupOptions) -> RequeueSettings:
         ParsedValue(_nanoseconds(options.get("expected_runtime"))),
         ParsedValue(_nanoseconds(options.get("requeue_delay"))),
         ParsedValue(None if wait is None else NOW + wait),
+        ParsedValue(_nanoseconds(options.get("min_runtime"))),
     )
 
 

@@ -96,6 +96,7 @@ class QueueOptions(TypedDict, total=False):
     memory_weight: float
     preempt_min_runtime: str
     reclaim_min_runtime: str
+    max_min_runtime: str
     expected_runtime: str
     requeue_delay: str
 
@@ -124,8 +125,9 @@ class GroupOptions(TypedDict, total=False):
     requeue_delay: str
     requeue_in: str
     """Time until it may be nominated for a requeue."""
+    min_runtime: str
     requeue: RequeueSettings
-    """Replaces the three options before, for invalid values."""
+    """Replaces the four options before, for invalid values."""
     opt_out_actions: Sequence[str]
     eviction_count: int
     total_eviction_wait: str

@@ -38,7 +38,7 @@ _EACH_FOR_ITSELF: Final = frozenset(
 )
 """Kinds of owners with independent pods."""
 _NODE: Final = "Node"
-"""Owner of static pods, on which nobody writes."""
+"""Owner of static pods, on which users do not write."""
 _ENCODE: Final = msgspec.json.Encoder().encode
 _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-key"
 _LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"

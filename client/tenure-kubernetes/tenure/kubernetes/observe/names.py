@@ -6,7 +6,8 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
-DURATIONS: Final = (EXPECTED_RUNTIME, REQUEUE_DELAY)
+MIN_RUNTIME: Final = "kai.scheduler/min-runtime"
+DURATIONS: Final = (EXPECTED_RUNTIME, REQUEUE_DELAY, MIN_RUNTIME)
 """Annotations of pod groups by users that are sent unchanged: the server parses them, and warns."""
 
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
@@ -35,6 +36,8 @@ VOLCANO_POD_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano
 SUB_GROUP: Final = "kai.scheduler/subgroup-name"
 VOLCANO_TASK: Final = "volcano.sh/task-spec"
 """Subgroup of a pod: a label of KAI, an annotation of Volcano."""
+MAX_MIN_RUNTIME: Final = "kai.scheduler/max-min-runtime"
+"""Annotation of queues: the longest minimum runtime that their pod groups may set for themselves."""
 VOLCANO_PREEMPTABLE: Final = "volcano.sh/preemptable"
 VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 

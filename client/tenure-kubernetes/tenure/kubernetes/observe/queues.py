@@ -10,6 +10,7 @@ from tenure.kubernetes.limits.set_aside import unexpected
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
@@ -89,6 +90,7 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         gpu_milli=_share(spec.resources.gpu, _GPU_UNIT),
         preempt_min_runtime=_min_runtime("preemptMinRuntime", spec.preempt_min_runtime, warnings),
         reclaim_min_runtime=_min_runtime("reclaimMinRuntime", spec.reclaim_min_runtime, warnings),
+        max_min_runtime=_max_min_runtime(queue.metadata, warnings),
     )
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
@@ -108,6 +110,7 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
         parent=spec.parent or ("" if top else ROOT),
         creation_time=timestamp(queue.metadata.creation_timestamp),
         reclaim_min_runtime=None if spec.reclaimable else FOREVER,
+        max_min_runtime=_max_min_runtime(queue.metadata, warnings),
     )
     if row.name == ROOT and has_root:
         row.parent = ""
@@ -160,6 +163,18 @@ def _limit(capability: Amounts, spec: volcano.QueueSpec, name: str) -> int:
 
 def _names(quantities: Mapping[str, object], name: str) -> bool:
     return any(key == name or (name == GPU and key.endswith(GPU)) for key in quantities)
+
+
+def _max_min_runtime(meta: ObjectMeta, warnings: list[str]) -> Duration | None:
+    """What a queue permits its pod groups to set for themselves. None inherits, also if it is unreadable."""
+    text = meta.annotations.get(names.MAX_MIN_RUNTIME)
+    if text is None:
+        return None
+    span = read_duration(text)
+    if span is None or span.ToNanoseconds() < 0:
+        warnings.append(f"annotation {names.MAX_MIN_RUNTIME}: {text[:64]!r} is not a duration: it is ignored")
+        return None
+    return span
 
 
 def _min_runtime(field: str, text: str | None, warnings: list[str]) -> Duration | None:

@@ -12,7 +12,7 @@ from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import Expiry, GuardExpiry, SameFor, Traits
-from tenure.terms.durations import parse_duration
+from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "minruntime"
@@ -28,14 +28,16 @@ def method(text: str) -> str:
 
 
 class ResolvedMinRuntime(NamedTuple):
-    """A minimum runtime in nanoseconds, and the queue that sets it (None: the plugin's default).
+    """A minimum runtime in nanoseconds, and the queue that sets it (None: the plugin's arguments).
 
-    `is_missing`: a queue does not exist, so that the default applies.
+    `is_missing`: a queue does not exist, so that the default applies. `own`: source of the pod group's own
+    value, which the queue limits.
     """
 
     minimum: int
     queue: int | None
     is_missing: bool = False
+    own: str = ""
 
 
 class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
@@ -44,19 +46,22 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
 
     The preempt value applies within a leaf queue, the reclaim value between leaf queues, for every action
-    (semantics R12.49 for requeue).
+    (semantics R12.49 for requeue). A longer value of the pod group itself applies in both cases, up to what
+    the queue permits.
     """
 
     ARGUMENTS: ClassVar[Parsers] = {
         "defaultPreemptMinRuntime": parse_duration,
         "defaultReclaimMinRuntime": parse_duration,
         "reclaimResolveMethod": method,
+        "maxMinRuntime": parse_duration,
         "actions": action_names,
     }
     DEFAULTS: ClassVar[Mapping[str, str]] = {
         "defaultPreemptMinRuntime": "0s",
         "defaultReclaimMinRuntime": "0s",
         "reclaimResolveMethod": LCA,
+        "maxMinRuntime": "0s",
     }
     TRAITS: ClassVar = Traits(verdicts=SameFor.QUEUE, expiry=Expiry.CHECK, protections_only_end=True)
 
@@ -76,6 +81,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             parse_duration(chosen["defaultPreemptMinRuntime"]),
             parse_duration(chosen["defaultReclaimMinRuntime"]),
             chosen["reclaimResolveMethod"],
+            parse_duration(chosen["maxMinRuntime"]),
         )
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
@@ -88,7 +94,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             resolved = self._resolver.preempt(theirs)
         else:
             resolved = self._resolver.reclaim(mine, theirs)
-        return self._verdict(self._groups[victim], resolved)
+        return self._verdict(self._groups[victim], self._with_own(self._groups[victim], resolved))
 
     def may_expire(self, victims: Sequence[int]) -> bool:
         """Whether any of them has not reached the longest minimum runtime that applies to it."""
@@ -105,19 +111,41 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def _is_young(self, group: PodGroup) -> bool:
         """Whether a minimum runtime that applies to it has not passed."""
-        end = protection_end(group.facts.last_start, self._longest(group.queue))
+        longest = self._longest(group.queue)
+        if group.facts.requeue.min_runtime.is_set:
+            longest = self._with_own(group, ResolvedMinRuntime(longest, None)).minimum
+        end = protection_end(group.facts.last_start, longest)
         return end is not None and self._now < end
+
+    def _with_own(self, group: PodGroup, resolved: ResolvedMinRuntime) -> ResolvedMinRuntime:
+        """The value of the pod group itself if it is longer. An invalid one is the longest permitted."""
+        wish = group.facts.requeue.min_runtime
+        if not wish.is_set:
+            return resolved
+        most = self._resolver.most(group.queue)
+        minimum = most.minimum if wish.value is None else min(wish.value, most.minimum)
+        if minimum <= resolved.minimum:
+            return resolved
+        is_limited = wish.value is None or wish.value > minimum
+        own = "its own minimum runtime"
+        if is_limited:
+            by = f"argument maxMinRuntime of {NAME}" if most.queue is None else self._place(most)
+            own = f"{own}, limited to {format_duration(minimum)} by {by}"
+        return ResolvedMinRuntime(minimum, most.queue, own=own)
 
     def _protections(self, group: PodGroup) -> Iterator[Protection]:
         beyond = [each for each in self._actions if each.victims_from is not Relation.SAME_QUEUE]
         is_guarded = False
-        for against, resolved in self._found[group.queue]:
+        previous: ResolvedMinRuntime | None = None
+        for against, of_queue in self._found[group.queue]:
+            resolved = self._with_own(group, of_queue)
             verdict = self._verdict(group, resolved)
-            if beyond and (is_guarded or verdict.scope):
+            if beyond and resolved != previous and (is_guarded or verdict.scope):
                 yield self._protection(group, beyond, verdict, against)
             is_guarded = is_guarded or bool(verdict.scope)
+            previous = resolved
         within = [each for each in self._actions if each.victims_from is not Relation.OTHER_QUEUES]
-        verdict = self._verdict(group, self._resolver.preempt(group.queue))
+        verdict = self._verdict(group, self._with_own(group, self._resolver.preempt(group.queue)))
         is_both = any(each.victims_from is Relation.ANY_QUEUE for each in within)
         if within and (verdict.scope or (is_guarded and is_both)):
             yield self._protection(group, within, verdict, group.facts.queue_name)
@@ -179,6 +207,9 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         return Protection(group.index, NAME, names, until, verdict.source, against, scope)
 
     def _source(self, resolved: ResolvedMinRuntime) -> str:
+        return resolved.own or self._place(resolved)
+
+    def _place(self, resolved: ResolvedMinRuntime) -> str:
         if resolved.queue is None:
             return f"default of {NAME}"
         return f"queue {self._queues[resolved.queue].name}"
@@ -187,14 +218,26 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 class Resolver:
     """Walks the queue tree. Stores results per queue and per pair of queues, never per pod group."""
 
-    def __init__(self, queues: Sequence[Queue], preempt: int, reclaim: int, method: str) -> None:
+    def __init__(
+        self, queues: Sequence[Queue], preempt: int, reclaim: int, method: str, most: int = 0
+    ) -> None:
         self._queues = queues
         self._default_preempt = preempt
         self._default_reclaim = reclaim
+        self._default_most = most
         self._method = method
         self._preempt: dict[int, ResolvedMinRuntime] = {}
         self._reclaim: dict[int, dict[int, ResolvedMinRuntime]] = {}
         """By reclaimer's and victim's queue."""
+        self._most: dict[int | None, ResolvedMinRuntime] = {}
+
+    def most(self, victim: int | None) -> ResolvedMinRuntime:
+        """The longest minimum runtime that pod groups of a queue may set for themselves."""
+        found = self._most.get(victim)
+        if found is None:
+            path = () if victim is None else self._queues[victim].path
+            found = self._most[victim] = self._first(path, _most_value, self._default_most)
+        return found
 
     def preempt(self, victim: int | None) -> ResolvedMinRuntime:
         """The first value from the victim's leaf queue up to the root (semantics R7.10, R7.13)."""
@@ -252,6 +295,10 @@ def _preempt_value(queue: Queue) -> int | None:
 
 def _reclaim_value(queue: Queue) -> int | None:
     return queue.reclaim_min_runtime
+
+
+def _most_value(queue: Queue) -> int | None:
+    return queue.max_min_runtime
 
 
 def protection_end(last_start: int | None, minimum: int) -> int | None:
