@@ -21,7 +21,7 @@ def render_overdue(view: ResponseView) -> TableSection:
     late = sorted(filter(is_overdue, view.response.nominations), key=_requeued_then_latest)
     rows = [
         TableRow(
-            (view.name(each.pod_group), overrun_text(each), result_text(view, each)),
+            (view.name(each.pod_group), overrun_text(each), result_text(view, each) + _scope(each)),
             (view.queue(each.pod_group), result_name(each)),
         )
         for each in late
@@ -55,6 +55,10 @@ def result_text(view: ResponseView, nomination: pb.Nomination) -> str:
         return detail
     change = f"; may change at {_until(view, nomination)}" if nomination.reason.HasField("until") else ""
     return f"keeps running{': ' if detail else ''}{detail}{change}"
+
+
+def _scope(nomination: pb.Nomination) -> str:
+    return " (only pods beyond its minimum)" if nomination.surplus_only and nomination.nominated_by else ""
 
 
 def result_name(nomination: pb.Nomination) -> str:

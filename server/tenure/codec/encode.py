@@ -162,6 +162,7 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
         overrun=span(nomination.overrun) if nomination.overrun else None,
         contender="" if nomination.contender is None else groups[nomination.contender].facts.uid,
         not_before=None if nomination.not_before is None else timestamp(nomination.not_before),
+        surplus_only=group.is_semi_preemptible,
     )
 
 

@@ -57,6 +57,8 @@ class NominationSummary(NamedTuple):
     contender: str
     """Empty: none."""
     not_before: int | None
+    surplus_only: bool
+    """Whether it is semi-preemptible."""
 
 
 class WarningSummary(NamedTuple):
@@ -106,6 +108,8 @@ class CycleSummary(NamedTuple):
     queues: tuple[QueueSummary, ...]
     """By name."""
     nominations: tuple[NominationSummary, ...]
+    without_expected_runtime: int
+    """Number of running pod groups that have none, if the cycle nominates for requeue."""
     warnings: tuple[WarningSummary, ...]
 
 
@@ -179,6 +183,7 @@ def summarize(
         counters={name: getattr(result.counters, name) for name in _COUNTERS},
         queues=_summarize_queues(cluster, result),
         nominations=_summarize_nominations(cluster, result),
+        without_expected_runtime=result.without_expected_runtime,
         warnings=_summarize_warnings(cluster, result),
     )
 
@@ -242,6 +247,7 @@ def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[Nomin
                 overrun=each.overrun,
                 contender="" if each.contender is None else pod_groups[each.contender].facts.uid,
                 not_before=each.not_before,
+                surplus_only=pod_groups[each.pod_group].is_semi_preemptible,
             )
             for each in result.nominations
         ]

@@ -128,4 +128,5 @@ def _result(
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,
         stopped_early=stopped_early,
+        without_expected_runtime=session.without_expected_runtime,
     )

@@ -21,7 +21,7 @@ def _reader() -> InMemoryMetricReader:
     return reader
 
 
-REQUEUES_AND_WARNINGS = ("kai_", "tenure_snapshot_warnings")
+REQUEUES_AND_WARNINGS = ("kai_", "tenure_requeue", "tenure_snapshot_warnings")
 
 
 def count_metrics(*prefixes: str) -> Counts:

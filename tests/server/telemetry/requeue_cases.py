@@ -85,6 +85,10 @@ def _make_non_preemptible(snapshot: ClusterSnapshot) -> None:
     _job(snapshot).preemptibility = "PREEMPTIBILITY_NON_PREEMPTIBLE"
 
 
+def _make_semi_preemptible(snapshot: ClusterSnapshot) -> None:
+    _job(snapshot).preemptibility = "PREEMPTIBILITY_SEMI_PREEMPTIBLE"
+
+
 def _protect(snapshot: ClusterSnapshot) -> None:
     snapshot.queues[0].preempt_min_runtime.FromSeconds(3 * HOUR)
     add_contender(snapshot)
@@ -120,6 +124,7 @@ REQUEUE_CASES = {
     ),
     "not_running": RequeueCase(_make_pending, "not_running"),
     "not_preemptible": RequeueCase(_make_non_preemptible, "not_preemptible"),
+    "semi-preemptible without surplus": RequeueCase(_make_semi_preemptible, "not_preemptible"),
     "minruntime_protected": RequeueCase(_protect, "minruntime_protected", result="PROTECTED"),
     "clock_skew": RequeueCase(
         _set_start(NOW + 60),

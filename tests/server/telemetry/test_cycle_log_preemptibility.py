@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tenure.client import Client
-from tenure.server.telemetry.cycle_log import MAX_PER_CYCLE, SeenKeys
+from tenure.server.telemetry.cycle_log import LEGACY_INTERVAL, MAX_NAMED, SeenKeys
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_PREEMPTIBLE, ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -22,7 +22,7 @@ Decide = Callable[[ClusterSnapshot], DecideResponse]
 
 @pytest.fixture
 def decide(caplog: pytest.LogCaptureFixture) -> Iterator[Decide]:
-    caplog.set_level(logging.INFO, "tenure")
+    caplog.set_level(logging.INFO, "tenure.preemptibility")
     with run_server() as (_, address), Client(address) as client:
         yield client.decide
 
@@ -50,33 +50,51 @@ def test_legacy_rule_is_logged_as_a_warning(
     assert {record.name for record in caplog.records} == {"tenure.preemptibility"}
 
 
-def test_each_workload_is_logged_once(decide: Decide, caplog: pytest.LogCaptureFixture) -> None:
-    for count in (1, 1, 3, 3):
-        decide(legacy(count=count))
-    assert [text.split(",")[0] for _, text in log_lines(caplog.records)] == [
-        "Legacy preemptibility: job=training-job/default",
-        "Legacy preemptibility: job=job-1",
-        "Legacy preemptibility: job=job-2",
-    ]
+def later(snapshot: ClusterSnapshot, intervals: float) -> ClusterSnapshot:
+    """The same snapshot so many intervals of messages later."""
+    snapshot.now.FromNanoseconds(snapshot.now.ToNanoseconds() + int(intervals * LEGACY_INTERVAL))
+    return snapshot
 
 
-def test_each_workload_of_a_pushed_state_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "tenure")
+def test_each_workload_is_logged_once_and_those_of_a_while_together(
+    decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, count in enumerate((1, 1, 3, 6, 6, 6)):
+        decide(later(legacy(count=count), number * 0.4))
+    messages = [text for _, text in log_lines(caplog.records)]
+    assert len(messages) == 2
+    assert messages[0].startswith("Legacy preemptibility: job=training-job/default, ")
+    named = "; ".join(
+        f"job=job-{i}, priority=50, preemptibility=Preemptible" for i in range(1, 1 + MAX_NAMED)
+    )
+    assert messages[1] == f"Legacy preemptibility: {named} and 2 more jobs; {SET_PREEMPTIBILITY}"
+
+
+def test_new_workloads_in_every_cycle_are_one_message_in_a_while(
+    decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(30):
+        decide(later(legacy(count=number + 1), number / 10))
+    assert len(log_lines(caplog.records)) == 3
+
+
+def test_workloads_of_a_pushed_state_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tenure.preemptibility")
     snapshot = legacy(count=40)
     snapshot.pod_groups[5].preemptibility = PREEMPTIBILITY_PREEMPTIBLE
     with run_server() as (_, address), Client(address) as client:
         state = client.put_snapshot("an epoch", snapshot)
         client.decide_state(state)
-        record_count = len(caplog.records)
         snapshot.pod_groups[5].ClearField("preemptibility")
-        for number in range(10):
+        for _ in range(3):
+            later(snapshot, 1)
             delta = StateDelta(base=state, version=state.version + 1, now=snapshot.now)
             delta.upserts.pod_groups.add().CopyFrom(snapshot.pod_groups[5])
-            delta.upserts.pod_groups[0].uid = delta.upserts.pod_groups[0].name = f"job-{5 + number * 8}"
             state, _ = client.apply_and_decide(delta)
-    assert record_count == 39
-    named = [text.split(",")[0].rpartition("=")[2] for _, text in log_lines(caplog.records)[record_count:]]
-    assert named == ["job-5", *(f"job-{5 + number * 8}" for number in range(5, 10))]
+    messages = [text for _, text in log_lines(caplog.records)]
+    assert len(messages) == 2
+    assert f"and {39 - MAX_NAMED} more jobs; " in messages[0]
+    assert messages[1].startswith("Legacy preemptibility: job=job-5, ")
 
 
 def test_workloads_of_another_cluster_are_logged_separately(
@@ -87,17 +105,6 @@ def test_workloads_of_another_cluster_are_logged_separately(
         snapshot.cluster_id = cluster
         decide(snapshot)
     assert len(log_lines(caplog.records)) == 2
-
-
-@pytest.mark.parametrize("count", [MAX_PER_CYCLE, MAX_PER_CYCLE + 1, MAX_PER_CYCLE + 50])
-def test_many_workloads_are_listed_up_to_a_limit_and_counted(
-    count: int, decide: Decide, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(2):
-        decide(legacy(count=count))
-    messages = [text for _, text in log_lines(caplog.records)]
-    rest = [f"Legacy preemptibility: {count - MAX_PER_CYCLE} more jobs in this cycle"]
-    assert messages[MAX_PER_CYCLE:] == (rest if count > MAX_PER_CYCLE else [])
 
 
 @pytest.mark.parametrize("value", ["Preemptible", "non-preemptible", "SemiPreemptible", "Non-Preemptible"])

@@ -39,6 +39,7 @@ def nomination_by_both(result: str, skip_reason: str = "UNSPECIFIED") -> Nominat
         overrun=0,
         contender="",
         not_before=None,
+        surplus_only=False,
     )
 
 
@@ -56,8 +57,7 @@ def nominated_by_two_plugins(*names: str) -> Counts:
         (nomination_by_both("PROTECTED"), nominated_by_two_plugins(NOMINATED)),
         (
             nomination_by_both("PROTECTED", "MINRUNTIME_PROTECTED"),
-            nominated_by_two_plugins(NOMINATED)
-            | {(SKIPPED, plugin, "minruntime_protected"): 1 for plugin in BOTH},
+            {(SKIPPED, plugin, "minruntime_protected"): 1 for plugin in BOTH},
         ),
         (nomination_by_both("REQUEUED"), nominated_by_two_plugins(NOMINATED, COMMITTED)),
         (nomination_by_both("BUDGET_EXHAUSTED"), nominated_by_two_plugins(NOMINATED)),

@@ -8,15 +8,17 @@ from prometheus_client import REGISTRY
 from tenure.client import Client
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_SEMI_PREEMPTIBLE, ClusterSnapshot
 from tenure.wire.enum_labels import enum_label
 
+from tests.codec.snapshots.contested_snapshot import evicted_pods
 from tests.server.servers import run_server
 from tests.server.telemetry.captured_telemetry import Counts, count_metrics, log_lines
 from tests.server.telemetry.requeue_cases import NOW, REQUEUE_CASES, RequeueCase, add_contender, one_job
 
 NOMINATED = "kai_scheduler_requeue_nominations_total"
 SKIPPED = "kai_scheduler_requeue_nomination_skipped_total"
+SURPLUS = "tenure_requeue_surplus_nominations_total"
 COMMITTED = "kai_scheduler_requeue_committed_total"
 ROLLED_BACK = "kai_scheduler_requeue_rolled_back_total"
 WARNINGS = "tenure_snapshot_warnings_total"
@@ -57,9 +59,6 @@ def test_every_reason_is_a_label(
         expected[WARNINGS, story.warning] = 1
     skipped = f"Requeue nomination skipped: {JOB}, reason={story.reason}"
     written = [(story.level, f"{skipped}, error={story.error}" if story.error else skipped)]
-    if story.result != "SKIPPED":
-        expected[NOMINATED, PLUGIN] = 1
-        written.insert(0, ("INFO", f"Requeue candidate nominated: {JOB}, plugin={PLUGIN}"))
     assert count_metrics() == expected
     assert above_debug(caplog) == written
 
@@ -118,12 +117,42 @@ def test_metrics_of_a_cycle(
     assert count_metrics() == counts
 
 
-def test_pod_group_without_expected_runtime_is_not_counted_r12_62(
+def test_pod_groups_without_expected_runtime_are_counted_and_logged_together(
     decide: Decide, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert not decide(job_without_expected_runtime()).nominations
-    assert count_metrics() == {}
-    assert log_lines(caplog.records) == []
+    """The proposal calls a missing value an invalid duration; it is opt-in, so nothing warns about it."""
+    for _ in range(3):
+        assert not decide(job_without_expected_runtime()).nominations
+    assert count_metrics() == {(SKIPPED, PLUGIN, "invalid_duration"): 3}
+    line = "Requeue nomination skipped: 1 jobs, reason=invalid_duration, error=no expected runtime is set"
+    assert log_lines(caplog.records) == [("INFO", line)]
+
+
+def semi_preemptible_job() -> ClusterSnapshot:
+    """Two of its pods run, one of them beyond its minimum."""
+    snapshot = late_job_with_contender()
+    snapshot.pod_groups[0].preemptibility = PREEMPTIBILITY_SEMI_PREEMPTIBLE
+    snapshot.pod_groups[0].min_member = 1
+    snapshot.nodes[0].allocatable.gpu_milli = 2000
+    snapshot.pods.add().CopyFrom(snapshot.pods[0])
+    snapshot.pods[-1].uid = "job-1"
+    return snapshot
+
+
+def test_surplus_of_a_semi_preemptible_pod_group_is_nominated_and_counted_apart(
+    decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = decide(semi_preemptible_job())
+    nomination = job_nomination(answer)
+    assert (nomination.result, nomination.surplus_only) == (pb.NOMINATION_RESULT_REQUEUED, True)
+    assert evicted_pods(answer) == {"job-1"}
+    assert count_metrics() == {(SURPLUS, PLUGIN): 1, (COMMITTED, PLUGIN): 1}
+    line = f"Requeue candidate nominated: {JOB}, plugin={PLUGIN}, surplus only"
+    assert ("INFO", line) in log_lines(caplog.records)
+
+
+def test_preemptible_pod_group_is_nominated_as_a_whole(decide: Decide) -> None:
+    assert not job_nomination(decide(late_job())).surplus_only
 
 
 def test_no_counts_without_the_requeue_action(decide: Decide) -> None:

@@ -42,8 +42,11 @@ class SeenKeys:
 
 MAX_SEEN: Final = 100_000
 """Maximum number of remembered warnings; older ones may be logged again."""
-MAX_PER_CYCLE: Final = 100
-"""Maximum number of legacy workloads named per cycle."""
+MAX_NAMED: Final = 3
+"""Maximum number of legacy workloads that one message names."""
+LEGACY_INTERVAL: Final = 300 * 10**9
+"""Nanoseconds, by the times of snapshots, between messages about legacy workloads of a shard."""
+_MAX_SHARDS: Final = 1_000
 
 _REQUEUE: Final = logging.getLogger("tenure.requeue")
 _PREEMPTIBILITY: Final = logging.getLogger("tenure.preemptibility")
@@ -77,24 +80,38 @@ class CycleWorkloads:
 
 
 class CycleLog:
-    """Logs the results of cycles. Its only state is the set of logged warnings."""
+    """Logs the results of cycles. Its only state is which warnings are logged, and which wait to be."""
 
     def __init__(self) -> None:
         self._seen = SeenKeys(MAX_SEEN)
+        self._legacy_waiting: OrderedDict[tuple[str, str], _LegacyWorkloads] = OrderedDict()
+        """By cluster and node pool."""
 
     def write(self, summary: CycleSummary, workloads: CycleWorkloads) -> None:
         """Log one cycle. Not thread-safe."""
         for nomination in summary.nominations:
             self._nomination(workloads, nomination)
+        if summary.without_expected_runtime:
+            self._without_expected_runtime(summary)
         for warning in summary.warnings:
-            self._warning(workloads, warning)
+            self._warning(workloads, warning, summary.now)
+
+    def _without_expected_runtime(self, summary: CycleSummary) -> None:
+        """One message about all of them, when their number is new."""
+        number = summary.without_expected_runtime
+        if self._seen.is_new((summary.cluster_id, summary.node_pool, "without expected runtime", number)):
+            error = "no expected runtime is set"
+            line = "Requeue nomination skipped: %d jobs, reason=invalid_duration, error=%s"
+            _REQUEUE.info(line, number, error)
 
     def _nomination(self, workloads: CycleWorkloads, nomination: NominationSummary) -> None:
         job = _Job(workloads, nomination.pod_group)
-        for plugin in nomination.plugins if nomination.is_candidate else ():
-            _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s", job, plugin)
         if nomination.skip_reason:
             self._skip(workloads, nomination, job)
+        elif nomination.is_candidate:
+            scope = ", surplus only" if nomination.surplus_only else ""
+            for plugin in nomination.plugins:
+                _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s%s", job, plugin, scope)
         if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
             contender, until = _Job(workloads, nomination.contender), _time_text(nomination.not_before)
             _REQUEUE.info("Requeue committed: job=%s, contender=%s, not_before=%s", job, contender, until)
@@ -110,10 +127,10 @@ class CycleLog:
         error = nomination.detail
         _REQUEUE.log(level, "Requeue nomination skipped: job=%s, reason=%s, error=%s", job, reason, error)
 
-    def _warning(self, workloads: CycleWorkloads, warning: WarningSummary) -> None:
+    def _warning(self, workloads: CycleWorkloads, warning: WarningSummary, now: int) -> None:
         match warning.code:
             case service_pb.WARNING_CODE_LEGACY_PREEMPTIBILITY:
-                self._legacy(workloads)
+                self._legacy(workloads, now)
             case service_pb.WARNING_CODE_UNKNOWN_PREEMPTIBILITY:
                 self._value(workloads, warning, _PREEMPTIBILITY, "Preemptibility unknown")
             case service_pb.WARNING_CODE_INVALID_REQUEUE_DELAY:
@@ -129,18 +146,21 @@ class CycleLog:
             if self._is_new(workloads, uid, what):
                 logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), warning.detail)
 
-    def _legacy(self, workloads: CycleWorkloads) -> None:
-        """Warn about pod groups with derived preemptibility; the snapshot warning names only the first."""
+    def _legacy(self, workloads: CycleWorkloads, now: int) -> None:
+        """Warn about new pod groups with derived preemptibility: all of a while in one message."""
+        shard = workloads.snapshot.cluster_id, workloads.snapshot.node_pool
+        waiting = self._legacy_waiting.setdefault(shard, _LegacyWorkloads())
+        self._legacy_waiting.move_to_end(shard)
+        if len(self._legacy_waiting) > _MAX_SHARDS:
+            self._legacy_waiting.popitem(last=False)
         groups = map(workloads.pod_groups.get, self._unseen(workloads))
-        legacy = (group for group in groups if group is not None and _is_legacy(group))
-        new = [group for group in legacy if self._is_new(workloads, group.uid, "legacy preemptibility")]
-        line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; set the annotation %s"
-        for group in new[:MAX_PER_CYCLE]:
-            job, mode = _Job(workloads, group.uid), PREEMPTIBILITY[_legacy_mode(group)]
-            _PREEMPTIBILITY.warning(line, job, group.priority, mode, annotations.PREEMPTIBILITY)
-        if len(new) > MAX_PER_CYCLE:
-            rest = len(new) - MAX_PER_CYCLE
-            _PREEMPTIBILITY.warning("Legacy preemptibility: %d more jobs in this cycle", rest)
+        legacy = [group for group in groups if group is not None and _is_legacy(group)]
+        for group in legacy:
+            if self._is_new(workloads, group.uid, "legacy preemptibility"):
+                waiting.add(_Job(workloads, group.uid), group.priority, _legacy_mode(group))
+        if waiting.number and not waiting.last <= now < waiting.last + LEGACY_INTERVAL:
+            _PREEMPTIBILITY.warning("Legacy preemptibility: %s", waiting)
+            self._legacy_waiting[shard] = _LegacyWorkloads(now)
 
     def _unseen(self, workloads: CycleWorkloads) -> Iterable[str]:
         """Pod groups not seen in an earlier cycle: of a pushed state, those that changed since."""
@@ -164,6 +184,26 @@ class _Job(NamedTuple):
         name, namespace = self.workloads.name(self.pod_group), found.namespace if found else ""
         text = f"{name}/{namespace}" if namespace else name
         return text if text.isprintable() else ascii(text)
+
+
+class _LegacyWorkloads:
+    """Workloads with derived preemptibility that no message has named since `last`, in nanoseconds."""
+
+    def __init__(self, last: int = -LEGACY_INTERVAL) -> None:
+        self.last = last
+        self.number = 0
+        self._named: list[str] = []
+
+    def add(self, job: _Job, priority: int, mode: Preemptibility) -> None:
+        """Count a workload; the first ones are named."""
+        self.number += 1
+        if len(self._named) < MAX_NAMED:
+            self._named.append(f"job={job}, priority={priority}, preemptibility={PREEMPTIBILITY[mode]}")
+
+    def __str__(self) -> str:
+        more = self.number - len(self._named)
+        rest = f" and {more} more jobs" if more else ""
+        return f"{'; '.join(self._named)}{rest}; set the annotation {annotations.PREEMPTIBILITY}"
 
 
 def _eligibility(nomination: NominationSummary) -> str:

@@ -19,6 +19,10 @@ _NOMINATED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nominations_total",
     description="Pod groups nominated for requeue because they exceeded their expected runtime.",
 )
+_SURPLUS_NOMINATED: Final = _METER.create_counter(
+    "tenure_requeue_surplus_nominations_total",
+    description="Semi-preemptible pod groups whose pods beyond the minimum were nominated for requeue.",
+)
 _SKIPPED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nomination_skipped_total",
     description="Pod groups past their expected runtime that were not nominated or requeued, by reason.",
@@ -37,13 +41,17 @@ _WARNING_CODES: Final = _METER.create_counter(
 )
 
 
+_WITHOUT: Final = {"plugin": "expectedruntime", "reason": "invalid_duration"}
+"""Labels of pod groups without an expected runtime."""
+
+
 def initialize_counters() -> None:
     """Create the counters of the proposal at zero, so that their first increase is visible.
 
     With every reason, and the nominating plugin of the default profile.
     """
     labels = {"plugin": "expectedruntime"}
-    for counter in (_NOMINATED, _COMMITTED, _ROLLED_BACK):
+    for counter in (_NOMINATED, _SURPLUS_NOMINATED, _COMMITTED, _ROLLED_BACK):
         counter.add(0, labels)
     for value in pb.NominationSkipReason.values():
         if value:
@@ -53,8 +61,8 @@ def initialize_counters() -> None:
 def count(summary: CycleSummary) -> None:
     """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that evaluated it.
 
-    Pod groups that are not due are not counted. A nominated pod group that its minimum runtime protects
-    counts as nominated and, for the action, as skipped (semantics R12.49).
+    Pod groups that are not due are not counted. One that its minimum runtime protects counts as skipped only
+    (semantics R12.49). Running pod groups without an expected runtime count as skipped with an invalid one.
     """
     counts = Counter(
         (counter, plugin, reason)
@@ -65,16 +73,18 @@ def count(summary: CycleSummary) -> None:
     for (counter, plugin, reason), number in counts.items():
         why = {"reason": enum_label(pb.NominationSkipReason, reason)} if reason else {}
         counter.add(number, {"plugin": plugin, **why})
+    if summary.without_expected_runtime:
+        _SKIPPED.add(summary.without_expected_runtime, _WITHOUT)
     for warning in summary.warnings:
         _WARNING_CODES.add(warning.total, {"code": enum_label(WarningCode, warning.code)})
 
 
 def _count_nomination(nomination: NominationSummary) -> Iterator[tuple[metrics.Counter, int]]:
     """Counters of a nomination, and why it was skipped."""
-    if nomination.is_candidate:
-        yield _NOMINATED, 0
     if nomination.skip_reason:
         yield _SKIPPED, nomination.skip_reason
+    elif nomination.is_candidate:
+        yield _SURPLUS_NOMINATED if nomination.surplus_only else _NOMINATED, 0
     if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
         yield _COMMITTED, 0
     elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:

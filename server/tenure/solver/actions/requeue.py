@@ -44,6 +44,8 @@ def _requeue(context: CycleContext, action: Action) -> None:
             if not candidate.is_decided:
                 candidate.exhaust()
     context.session.nominations = sorted(nominations, key=lambda nomination: nomination.pod_group)
+    evaluated = {nomination.pod_group for nomination in nominations}
+    context.session.without_expected_runtime = len(context.session.phases.running - evaluated)
     context.session.wake_times.extend(each.until for each in nominations if each.until is not None)
 
 

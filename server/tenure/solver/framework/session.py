@@ -54,6 +54,8 @@ class Session:
     """Patches without a move, with the name of their source."""
     nominations: list[Nomination] = field(default_factory=list)
     """Results of requeue nomination, by uid."""
+    without_expected_runtime: int = 0
+    """Number of running pod groups that no nominator evaluated."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
     """The dominant rejection of each pod group that was not placed."""
     changed_pod_groups: set[int] = field(default_factory=set)

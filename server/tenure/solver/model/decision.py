@@ -293,3 +293,5 @@ class CycleResult:
     """One per in-flight group, by ID."""
     stopped_early: bool = False
     """Whether the deadline passed before the cycle was complete."""
+    without_expected_runtime: int = 0
+    """Number of running pod groups that no nominator of requeue evaluated."""

@@ -65,6 +65,9 @@ class ExpectedRuntime(RequeueNominator):
             return _skip(group, NominationSkipReason.NOT_RUNNING, "it has no running pods")
         if not group.is_evictable or action.name in group.facts.opt_out_actions:
             return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_excluded(action, group))
+        if group.is_semi_preemptible and not self._has_surplus(group):
+            detail = "it is semi-preemptible and runs no pods beyond its minimum"
+            return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, detail)
         if not group.facts.last_start:
             return _skip(group, NominationSkipReason.MISSING_START, "its start time is missing")
         if self._now < group.facts.last_start:
@@ -89,6 +92,14 @@ class ExpectedRuntime(RequeueNominator):
     def _is_active(self, group: PodGroup) -> bool:
         """Whether it was allocated when the cycle began; terminating pods do not count (semantics R12.52)."""
         return any(self._tasks[task].placement.status.is_active_allocated for task in group.tasks)
+
+    def _has_surplus(self, group: PodGroup) -> bool:
+        """Whether tasks beyond its minimum were allocated, which a semi-preemptible one can lose."""
+        core = self._context.core(group.index)
+        return any(
+            task not in core and self._tasks[task].placement.status.is_active_allocated
+            for task in group.tasks
+        )
 
 
 def _why_excluded(action: Action, group: PodGroup) -> str:
