@@ -50,21 +50,25 @@ const (
 	// Pods are on a node that is not in the snapshot, or are pending with a resource
 	// claim on such a node. They are ignored.
 	WarningCode_WARNING_CODE_UNKNOWN_NODE WarningCode = 9
+	// The minimum runtime of a pod group cannot be parsed or is negative. It counts as the
+	// longest one that its queue permits.
+	WarningCode_WARNING_CODE_INVALID_MIN_RUNTIME WarningCode = 10
 )
 
 // Enum value maps for WarningCode.
 var (
 	WarningCode_name = map[int32]string{
-		0: "WARNING_CODE_UNSPECIFIED",
-		1: "WARNING_CODE_UNKNOWN_SUB_GROUP",
-		2: "WARNING_CODE_LEGACY_PREEMPTIBILITY",
-		3: "WARNING_CODE_UNKNOWN_PREEMPTIBILITY",
-		4: "WARNING_CODE_INVALID_EXPECTED_RUNTIME",
-		5: "WARNING_CODE_INVALID_REQUEUE_DELAY",
-		6: "WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE",
-		7: "WARNING_CODE_MISSING_START_TIME",
-		8: "WARNING_CODE_CLOCK_SKEW",
-		9: "WARNING_CODE_UNKNOWN_NODE",
+		0:  "WARNING_CODE_UNSPECIFIED",
+		1:  "WARNING_CODE_UNKNOWN_SUB_GROUP",
+		2:  "WARNING_CODE_LEGACY_PREEMPTIBILITY",
+		3:  "WARNING_CODE_UNKNOWN_PREEMPTIBILITY",
+		4:  "WARNING_CODE_INVALID_EXPECTED_RUNTIME",
+		5:  "WARNING_CODE_INVALID_REQUEUE_DELAY",
+		6:  "WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE",
+		7:  "WARNING_CODE_MISSING_START_TIME",
+		8:  "WARNING_CODE_CLOCK_SKEW",
+		9:  "WARNING_CODE_UNKNOWN_NODE",
+		10: "WARNING_CODE_INVALID_MIN_RUNTIME",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -77,6 +81,7 @@ var (
 		"WARNING_CODE_MISSING_START_TIME":         7,
 		"WARNING_CODE_CLOCK_SKEW":                 8,
 		"WARNING_CODE_UNKNOWN_NODE":               9,
+		"WARNING_CODE_INVALID_MIN_RUNTIME":        10,
 	}
 )
 
@@ -799,7 +804,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tduplicate\x18\x03 \x01(\x03R\tduplicate\x12\x16\n" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
-	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts*\x81\x03\n" +
+	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts*\xa7\x03\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -810,7 +815,9 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"'WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE\x10\x06\x12#\n" +
 	"\x1fWARNING_CODE_MISSING_START_TIME\x10\a\x12\x1b\n" +
 	"\x17WARNING_CODE_CLOCK_SKEW\x10\b\x12\x1d\n" +
-	"\x19WARNING_CODE_UNKNOWN_NODE\x10\tB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"\x19WARNING_CODE_UNKNOWN_NODE\x10\t\x12$\n" +
+	" WARNING_CODE_INVALID_MIN_RUNTIME\x10\n" +
+	"B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once

@@ -412,7 +412,8 @@ const (
 	NominationResult_NOMINATION_RESULT_SKIPPED NominationResult = 2
 	// Nominated and continues to run: no pending pod group has higher priority.
 	NominationResult_NOMINATION_RESULT_NO_CONTENDER NominationResult = 3
-	// Nominated and continues to run: no contender fits in its place.
+	// Nominated and continues to run: no contender fits in its place, alone or together
+	// with other nominated pod groups, or none may keep the capacity.
 	NominationResult_NOMINATION_RESULT_NO_BENEFIT NominationResult = 4
 	// Nominated and continues to run: a guard protects it from the contenders.
 	NominationResult_NOMINATION_RESULT_PROTECTED NominationResult = 5
@@ -492,7 +493,7 @@ const (
 	NominationSkipReason_NOMINATION_SKIP_REASON_INVALID_DURATION NominationSkipReason = 3
 	// It has no running pods.
 	NominationSkipReason_NOMINATION_SKIP_REASON_NOT_RUNNING NominationSkipReason = 4
-	// It is not preemptible.
+	// It is not preemptible, or semi-preemptible without pods beyond its minimum.
 	NominationSkipReason_NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE NominationSkipReason = 5
 	// It is protected by its minimum runtime.
 	NominationSkipReason_NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED NominationSkipReason = 6
@@ -635,7 +636,7 @@ type DecisionGroup struct {
 	// Uid of the pod group that the decisions are for. Stale gang eviction: the evicted
 	// one.
 	Beneficiary string `protobuf:"bytes,3,opt,name=beneficiary,proto3" json:"beneficiary,omitempty"`
-	// Decisions, in this order: evictions, requeue, reservations, bindings, patches.
+	// Decisions, in this order: evictions, requeues, reservations, bindings, patches.
 	Decisions []*Decision `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// Whether the decisions depend on each other.
 	Atomicity Atomicity `protobuf:"varint,5,opt,name=atomicity,proto3,enum=tenure.v1.Atomicity" json:"atomicity,omitempty"`
@@ -1071,7 +1072,8 @@ type GuardVerdict struct {
 	// End of the protection, past or future. Unset: it does not depend on time, or has no
 	// start time.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
-	// Origin of the value: "queue NAME" or "default of minruntime".
+	// Origin of the value: "queue NAME", "default of minruntime", or "its own minimum
+	// runtime" with its limit.
 	Source        string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1224,7 +1226,8 @@ func (x *Reserve) GetPodGroup() string {
 
 // Returns a pod group past its expected runtime to its queue. It summarizes the other
 // decisions of the group: evictions of its pods, reservations for the contender, and a
-// patch that stores `not_before`.
+// patch that stores `not_before`. Several pod groups that are requeued together have
+// one each.
 type Requeue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Uid of the pod group.
@@ -1770,7 +1773,8 @@ type Protection struct {
 	Actions []string `protobuf:"bytes,3,rep,name=actions,proto3" json:"actions,omitempty"`
 	// End of the protection, exclusive. Unset: while it runs.
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
-	// Origin of the value: "queue NAME" or "default of minruntime".
+	// Origin of the value: "queue NAME", "default of minruntime", or "its own minimum
+	// runtime" with its limit.
 	Source string `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	// Queue of the preemptors that it is protected from, with descendants. Empty: all. Of
 	// several protections by one guard, the narrowest one that includes the preemptor
@@ -1890,7 +1894,9 @@ type Nomination struct {
 	// REQUEUED: uid of the pod group that receives the capacity.
 	Contender string `protobuf:"bytes,7,opt,name=contender,proto3" json:"contender,omitempty"`
 	// REQUEUED: earliest time of the next nomination.
-	NotBefore     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	NotBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// Whether only pods beyond its minimum may be requeued: it is semi-preemptible.
+	SurplusOnly   bool `protobuf:"varint,9,opt,name=surplus_only,json=surplusOnly,proto3" json:"surplus_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1979,6 +1985,13 @@ func (x *Nomination) GetNotBefore() *timestamppb.Timestamp {
 		return x.NotBefore
 	}
 	return nil
+}
+
+func (x *Nomination) GetSurplusOnly() bool {
+	if x != nil {
+		return x.SurplusOnly
+	}
+	return false
 }
 
 // State of an in-flight group. There is exactly one per in-flight group of the
@@ -2153,7 +2166,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12\x18\n" +
 	"\aagainst\x18\x06 \x01(\tR\aagainst\x120\n" +
 	"\x05scope\x18\a \x01(\x0e2\x1a.tenure.v1.ProtectionScopeR\x05scope\x12*\n" +
-	"\x11against_pod_group\x18\b \x01(\tR\x0fagainstPodGroup\"\xfc\x02\n" +
+	"\x11against_pod_group\x18\b \x01(\tR\x0fagainstPodGroup\"\x9f\x03\n" +
 	"\n" +
 	"Nomination\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x123\n" +
@@ -2165,7 +2178,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\aoverrun\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\aoverrun\x12\x1c\n" +
 	"\tcontender\x18\a \x01(\tR\tcontender\x129\n" +
 	"\n" +
-	"not_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\"\xbd\x01\n" +
+	"not_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12!\n" +
+	"\fsurplus_only\x18\t \x01(\bR\vsurplusOnly\"\xbd\x01\n" +
 	"\x13InFlightGroupStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1d.tenure.v1.InFlightGroupStateR\x05state\x12)\n" +

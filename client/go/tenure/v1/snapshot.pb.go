@@ -1305,9 +1305,14 @@ type Queue struct {
 	// stops inheritance: unknown.
 	ExpectedRuntime *durationpb.Duration `protobuf:"bytes,10,opt,name=expected_runtime,json=expectedRuntime,proto3" json:"expected_runtime,omitempty"`
 	// Requeue delay of pod groups of this queue and its descendants that have none of
-	// their own. Unset: inherit from the parent; at the root, from the profile. An
-	// explicit zero stops inheritance: no delay.
-	RequeueDelay  *durationpb.Duration `protobuf:"bytes,11,opt,name=requeue_delay,json=requeueDelay,proto3" json:"requeue_delay,omitempty"`
+	// their own. Unset: inherit from the parent; at the root, from the profile
+	// (options.defaultRequeueDelay, by default no delay). An explicit zero stops
+	// inheritance: no delay.
+	RequeueDelay *durationpb.Duration `protobuf:"bytes,11,opt,name=requeue_delay,json=requeueDelay,proto3" json:"requeue_delay,omitempty"`
+	// Longest minimum runtime that pod groups of this queue and its descendants may set
+	// for themselves. Unset: inherit from the parent; at the root, from the arguments of
+	// the plugin minruntime. An explicit zero stops inheritance: none.
+	MaxMinRuntime *durationpb.Duration `protobuf:"bytes,12,opt,name=max_min_runtime,json=maxMinRuntime,proto3" json:"max_min_runtime,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1415,6 +1420,13 @@ func (x *Queue) GetExpectedRuntime() *durationpb.Duration {
 func (x *Queue) GetRequeueDelay() *durationpb.Duration {
 	if x != nil {
 		return x.RequeueDelay
+	}
+	return nil
+}
+
+func (x *Queue) GetMaxMinRuntime() *durationpb.Duration {
+	if x != nil {
+		return x.MaxMinRuntime
 	}
 	return nil
 }
@@ -1541,7 +1553,7 @@ type PodGroup struct {
 	// "kai.scheduler/expected-runtime" and "kai.scheduler/requeue-delay" (Go durations
 	// with d and w: "1h30m", "1d"), "kai.scheduler/requeue-not-before" (RFC 3339). Others
 	// may be omitted. A value that cannot be parsed causes a warning and never makes the
-	// pod group easier to evict.
+	// pod group easier to evict. "kai.scheduler/min-runtime" is a duration as well.
 	Annotations map[string]string `protobuf:"bytes,20,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Actions that may not evict its pods: "preempt", "reclaim", "consolidation",
 	// "requeue". Opting out of reclaim restricts it like a non-preemptible pod group: it
@@ -1551,8 +1563,13 @@ type PodGroup struct {
 	EvictionCount int32 `protobuf:"varint,22,opt,name=eviction_count,json=evictionCount,proto3" json:"eviction_count,omitempty"`
 	// Total time it waited after evictions. Set by patches.
 	TotalEvictionWait *durationpb.Duration `protobuf:"bytes,23,opt,name=total_eviction_wait,json=totalEvictionWait,proto3" json:"total_eviction_wait,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Minimum runtime of its own, counted from its last start: until then, guards protect
+	// its minimum from eviction. It counts as far as Queue.max_min_runtime permits, and
+	// never shortens the minimum runtime of the queue. Unset: its annotation. Negative:
+	// the longest one permitted, with a warning.
+	MinRuntime    *durationpb.Duration `protobuf:"bytes,24,opt,name=min_runtime,json=minRuntime,proto3" json:"min_runtime,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
@@ -1742,6 +1759,13 @@ func (x *PodGroup) GetEvictionCount() int32 {
 func (x *PodGroup) GetTotalEvictionWait() *durationpb.Duration {
 	if x != nil {
 		return x.TotalEvictionWait
+	}
+	return nil
+}
+
+func (x *PodGroup) GetMinRuntime() *durationpb.Duration {
+	if x != nil {
+		return x.MinRuntime
 	}
 	return nil
 }
@@ -2744,7 +2768,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xe9\x04\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xac\x05\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -2757,15 +2781,15 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x13reclaim_min_runtime\x18\t \x01(\v2\x19.google.protobuf.DurationR\x11reclaimMinRuntime\x12D\n" +
 	"\x10expected_runtime\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x0fexpectedRuntime\x12>\n" +
-	"\rrequeue_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\frequeueDelayB\v\n" +
+	"\rrequeue_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\frequeueDelay\x12A\n" +
+	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntimeB\v\n" +
 	"\t_priority\"\x91\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xca\n" +
-	"\n" +
+	"\x12_over_quota_weight\"\x86\v\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -2793,7 +2817,9 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\vannotations\x18\x14 \x03(\v2$.tenure.v1.PodGroup.AnnotationsEntryR\vannotations\x12&\n" +
 	"\x0fopt_out_actions\x18\x15 \x03(\tR\roptOutActions\x12%\n" +
 	"\x0eeviction_count\x18\x16 \x01(\x05R\revictionCount\x12I\n" +
-	"\x13total_eviction_wait\x18\x17 \x01(\v2\x19.google.protobuf.DurationR\x11totalEvictionWait\x1a>\n" +
+	"\x13total_eviction_wait\x18\x17 \x01(\v2\x19.google.protobuf.DurationR\x11totalEvictionWait\x12:\n" +
+	"\vmin_runtime\x18\x18 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"minRuntime\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -3017,42 +3043,44 @@ var file_tenure_v1_snapshot_proto_depIdxs = []int32{
 	37, // 34: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
 	37, // 35: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
 	37, // 36: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	3,  // 37: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	17, // 38: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	18, // 39: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	34, // 40: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	34, // 41: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	34, // 42: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	34, // 43: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	37, // 44: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	37, // 45: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	37, // 46: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	37, // 47: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	34, // 48: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	30, // 49: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	37, // 50: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	18, // 51: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	4,  // 52: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	34, // 53: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	31, // 54: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	35, // 55: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	36, // 56: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	38, // 57: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	32, // 58: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	25, // 59: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	27, // 60: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	22, // 61: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	22, // 62: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33, // 63: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	24, // 64: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	26, // 65: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	5,  // 66: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 67: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	37, // 37: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,  // 38: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	17, // 39: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	18, // 40: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	34, // 41: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	34, // 42: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	34, // 43: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	34, // 44: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	37, // 45: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	37, // 46: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	37, // 47: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	37, // 48: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	34, // 49: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	30, // 50: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	37, // 51: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	37, // 52: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	18, // 53: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	4,  // 54: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	34, // 55: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	31, // 56: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	35, // 57: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	36, // 58: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	38, // 59: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	32, // 60: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	25, // 61: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	27, // 62: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	22, // 63: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	22, // 64: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	33, // 65: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	24, // 66: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	26, // 67: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	5,  // 68: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,  // 69: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }

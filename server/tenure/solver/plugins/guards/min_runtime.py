@@ -1,6 +1,7 @@
 """Protects pod groups that have not reached their minimum runtime (semantics section 7)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.model.decision import Protection
@@ -18,6 +19,9 @@ from tenure.terms.reasons import ReasonCode
 NAME: Final = "minruntime"
 LCA: Final = "lca"
 QUEUE: Final = "queue"
+_PREEMPT_VALUE: Final = attrgetter("preempt_min_runtime")
+_RECLAIM_VALUE: Final = attrgetter("reclaim_min_runtime")
+_MOST_VALUE: Final = attrgetter("max_min_runtime")
 
 
 def method(text: str) -> str:
@@ -236,7 +240,7 @@ class Resolver:
         found = self._most.get(victim)
         if found is None:
             path = () if victim is None else self._queues[victim].path
-            found = self._most[victim] = self._first(path, _most_value, self._default_most)
+            found = self._most[victim] = self._first(path, _MOST_VALUE, self._default_most)
         return found
 
     def preempt(self, victim: int | None) -> ResolvedMinRuntime:
@@ -245,7 +249,7 @@ class Resolver:
             return ResolvedMinRuntime(self._default_preempt, None, is_missing=True)
         if victim not in self._preempt:
             path = self._queues[victim].path
-            self._preempt[victim] = self._first(path, _preempt_value, self._default_preempt)
+            self._preempt[victim] = self._first(path, _PREEMPT_VALUE, self._default_preempt)
         return self._preempt[victim]
 
     def reclaim(self, reclaimer: int | None, victim: int | None) -> ResolvedMinRuntime:
@@ -265,7 +269,7 @@ class Resolver:
         path = self._queues[victim].path
         if self._method == LCA:
             path = path[: level + 1]
-        return self._first(path, _reclaim_value, self._default_reclaim)
+        return self._first(path, _RECLAIM_VALUE, self._default_reclaim)
 
     def level(self, reclaimer: int, victim: int) -> int:
         """Depth on the victim's path at which the walk starts: one step below the lowest common ancestor.
@@ -287,18 +291,6 @@ class Resolver:
             if minimum is not None:
                 return ResolvedMinRuntime(minimum, queue)
         return ResolvedMinRuntime(default, None)
-
-
-def _preempt_value(queue: Queue) -> int | None:
-    return queue.preempt_min_runtime
-
-
-def _reclaim_value(queue: Queue) -> int | None:
-    return queue.reclaim_min_runtime
-
-
-def _most_value(queue: Queue) -> int | None:
-    return queue.max_min_runtime
 
 
 def protection_end(last_start: int | None, minimum: int) -> int | None:
