@@ -216,7 +216,7 @@ class _InstrumentedSolver(Solver):
         instrumentation.is_solving = True
         try:
             rejection = super().solve(statement, search, budget)
-            outcome = _outcome(rejection)
+            outcome = "possible" if search.is_trial and rejection is None else _outcome(rejection)
         finally:
             instrumentation.end_pod_group(outcome)
             instrumentation.is_solving = False

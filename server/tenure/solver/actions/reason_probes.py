@@ -137,8 +137,10 @@ class ReasonProbes:
         if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
             return BUDGET_EXHAUSTED
         self._left -= 1
+        search = action.search_at(pod_group, time)
+        search.is_trial = True
         with self._session.statement() as trial:
-            return self._solver.solve(trial, action.search_at(pod_group, time), self._budget)
+            return self._solver.solve(trial, search, self._budget)
 
     def _class_of(self, obstacle: Obstacle) -> Hashable:
         cluster, guards = self._session.cluster, self._session.guards

@@ -110,6 +110,8 @@ class Search:
         self.max_victims = max_victims
         self.validates = validates
         self.rule_key = rule_key
+        self.is_trial = False
+        """Whether what it finds is undone: it checks a reason."""
         self.queues: Sequence[int] = ()
         """Victim queues that the policy allows."""
         self.feasible = 0
