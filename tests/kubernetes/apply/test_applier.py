@@ -19,7 +19,7 @@ from tenure.v1.report_pb2 import ApplyStatus
 from tests.kubernetes.apply import decision_groups
 from tests.kubernetes.apply.decision_groups import NOW, bind, group, now
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
-from tests.kubernetes.observe.cached_cluster import CachedCluster, node, pod, running
+from tests.kubernetes.observe.cached_cluster import CachedCluster, member, node, pod, pod_group, running
 
 Served = tuple[ScriptedApiServer, Transport]
 DELETED = "2027-01-01T00:00:00Z"
@@ -305,3 +305,17 @@ def test_two_hundred_pods_are_bound_each_once(rig: ApplierRig) -> None:
     assert rig.apply(entry) == sorted(sent("binding", *names))
     assert len(results(entry)) == 200
     assert now() == NOW
+
+
+def test_bound_pod_uses_its_node_when_its_pod_group_is_gone_before_the_cache_shows_the_binding(
+    rig: ApplierRig,
+) -> None:
+    gone = rig.world.put("kai_pod_groups", pod_group("g"))
+    rig.pods("p", meta=member("g"), requests={"nvidia.com/gpu": "6"})
+    rig.messages("binding", "p", ScriptedResponse(201))
+    assert rig.apply(JournalEntry(group(bind("p")))) == sent("binding", "p")
+    rig.world.remove("kai_pod_groups", gone)
+    delta = rig.builder.delta(NOW)
+    assert list(delta.removals.pods) == ["uid-p"]
+    (row,) = delta.upserts.nodes
+    assert row.allocatable.gpu_milli == 2000

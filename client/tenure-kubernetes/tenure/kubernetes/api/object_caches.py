@@ -86,6 +86,8 @@ class ObjectCaches:
     namespaces: ObjectCache[Namespace]
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""
+    bound_to: dict[str, str] = field(default_factory=dict)
+    """Nodes of pods, by uid, that the API server bound for this adapter. The cache of pods shows them later."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":

@@ -21,6 +21,7 @@ class PodApplier:
 
     def __init__(self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership) -> None:
         self._writer, self._pods, self._nodes = writer, caches.pods, caches.nodes
+        self._bound_to = caches.bound_to
         self._ownership = ownership
 
     def preconditions(self) -> Callable[[Decision], str]:
@@ -42,6 +43,7 @@ class PodApplier:
             if pod is None:
                 return precondition_failed("the pod is gone")
             known = self._writer.check_binding(_name(pod), decision.bind.node, None)
+            self._note_binding(decision.bind, known)
             return None if known.is_retryable else known
         if pod is None:
             return APPLIED
@@ -59,7 +61,14 @@ class PodApplier:
             return precondition_failed("the pod is gone")
         bind = decision.bind
         labels = gpu_labels(bind.gpu_groups, bind.node, pod.metadata.labels)
-        return self._writer.bind(_name(pod), bind.node, labels)
+        result = self._writer.bind(_name(pod), bind.node, labels)
+        self._note_binding(bind, result)
+        return result
+
+    def _note_binding(self, bind: Bind, result: ApplyResult) -> None:
+        """Remember a binding, because the cache of pods may show it after later changes of other objects."""
+        if result.status == APPLY_STATUS_APPLIED:
+            self._bound_to[bind.pod] = bind.node
 
     def _find(self, decision: Decision) -> Pod | None:
         return self._pods.find(decision.bind.pod or decision.evict.pod)

@@ -73,7 +73,8 @@ class SnapshotBuilder:
         """Objects that are not scheduled, and why."""
         self._nodes = NodeRows(caches.nodes, config, self.warnings, self.set_aside, limits)
         self._workloads = WorkloadRows(
-            self._groups, self._members, self._nodes.offered, self.warnings, self.set_aside, limits
+            *(self._groups, self._members, self._nodes.offered, self.warnings, self.set_aside, limits),
+            caches.bound_to,
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 

@@ -26,7 +26,7 @@ from tenure.kubernetes.observe.nodes import ForeignUsage, OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
 from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
-from tenure.kubernetes.observe.pods import ON_NODE, next_status_time, uses_resources
+from tenure.kubernetes.observe.pods import ENDED, ON_NODE, next_status_time
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.v1 import snapshot_pb2 as pb
@@ -48,8 +48,10 @@ class WorkloadRows:
         warnings: WarningCollector,
         set_aside: SetAsideTable,
         limits: SenderLimits,
+        bound_to: dict[str, str],
     ) -> None:
-        self._groups, self._members = groups, members
+        """`bound_to`: nodes of bound pods that the cache may not show yet."""
+        self._groups, self._members, self._bound_to = groups, members, bound_to
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.context = RowContext(Priorities(), {}, {}, frozenset())
         """After a change, all pod groups are to be read again."""
@@ -154,6 +156,7 @@ class WorkloadRows:
             self.foreign_usage.put(uid, "", None)
             self._warnings.replace(uid, "", [])
             self._set_aside.discard(uid)
+            self._bound_to.pop(uid, None)
             return
         pod, group, warnings = member.pod, member.pod_group, list[str]()
         sent = self.pod_groups.rows.get(group)
@@ -161,7 +164,8 @@ class WorkloadRows:
         refusal = reason.text if reason.code == QUEUE_FORBIDDEN else ""
         row_of_group = sent or self._withheld.rows.get(group)
         built, problem = self._build_pod(member, row_of_group, refusal, now_seconds, warnings)
-        is_on_node = uses_resources(pod)
+        node = self._node_of(pod, has_row=built is not None and sent is not None)
+        is_on_node = bool(node) and pod.status.phase not in ENDED
         text = f"its pod {pod.metadata.name} is on a node and set aside: {problem}"
         self._withheld.put_pod(uid, group, text if problem and is_on_node else "")
         row = self._put(uid, built, sent)
@@ -170,7 +174,7 @@ class WorkloadRows:
             self._changes_at[uid] = moment
         is_other = is_on_node and pod.metadata.namespace != names.RESERVATION_NAMESPACE
         taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
-        self.foreign_usage.put(uid, pod.spec.node_name, taken)
+        self.foreign_usage.put(uid, node, taken)
         if problem:
             warnings.append(f"set aside: {problem}")
             reason = SetAsideReason(problem)
@@ -178,6 +182,13 @@ class WorkloadRows:
             reason = _SCHEDULED  # its pod group is named, or it is not pending
         self._warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", warnings)
         self._set_aside.put(uid, pod_reference(pod.metadata), reason, (uid,))
+
+    def _node_of(self, pod: Pod, *, has_row: bool) -> str:
+        """Node of a pod; "": none. Pods with a row are in flight until the cache shows their node."""
+        uid, node = pod.metadata.uid, pod.spec.node_name
+        if node:
+            self._bound_to.pop(uid, None)
+        return node or ("" if has_row else self._bound_to.get(uid, ""))
 
     def _build_pod(
         self,
