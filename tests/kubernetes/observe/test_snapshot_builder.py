@@ -6,6 +6,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tenure.codec.decode import decode_snapshot
+from tenure.kubernetes.api.object_caches import COLLECTIONS
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.deltas import apply_deltas
@@ -150,9 +151,8 @@ def test_incremental_snapshot_equals_a_fresh_one(
         assert delta.base.version == state.version
         state = apply_deltas(state, delta)
     copy = CachedCluster()
-    for name in world.mirrors.__slots__:
-        if name != "followed_collections":
-            getattr(copy.mirrors, name).on_replace(getattr(world.mirrors, name).all())
+    for collection in COLLECTIONS:
+        getattr(copy.mirrors, collection.name).on_replace(getattr(world.mirrors, collection.name).all())
     fresh = copy.builder(CONFIG).snapshot(now)
     assert ordered(state) == ordered(fresh)
     decode_snapshot(state)

@@ -87,7 +87,7 @@ class ObjectCaches:
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""
     bound_to: dict[str, str] = field(default_factory=dict)
-    """Nodes of pods, by uid, that the API server bound for this adapter. The cache of pods shows them later."""
+    """Nodes of pods, by uid, that the API server bound for this adapter; the cache of pods follows later."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":
