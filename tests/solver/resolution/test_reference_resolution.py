@@ -105,5 +105,6 @@ def test_requeue_settings_of_pod_group_and_queue_are_stored() -> None:
         3_600 * SECOND,
         300 * SECOND,
         NOW + 60 * SECOND,
+        None,
     ]
-    assert [setting.is_set for setting in quiet.facts.requeue] == [False, False, False]
+    assert not any(setting.is_set for setting in quiet.facts.requeue)
