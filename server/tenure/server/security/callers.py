@@ -67,10 +67,6 @@ CURRENT: Final[ContextVar[Caller]] = ContextVar("caller", default=UNKNOWN)
 """Caller of the current call. gRPC runs every call in a context of its own."""
 
 
-_HOST: Final[ContextVar[tuple[grpc.ServicerContext, str] | None]] = ContextVar("host", default=None)
-"""The call that the current thread handles, and its host."""
-
-
 def caller_key(context: grpc.ServicerContext) -> str:
     """Key of the caller of the current call, by which slots, turns and memory are shared.
 
@@ -78,13 +74,7 @@ def caller_key(context: grpc.ServicerContext) -> str:
     callers.
     """
     names = CURRENT.get().identity.names
-    if names and names[0]:
-        return names[0]
-    known = _HOST.get()
-    if known is None or known[0] is not context:
-        known = context, host_of(context.peer())
-        _HOST.set(known)
-    return known[1]
+    return names[0] if names and names[0] else host_of(context.peer())
 
 
 def host_of(peer: str) -> str:
