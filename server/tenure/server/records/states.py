@@ -19,7 +19,9 @@ from tenure.wire.deltas import overlay
 MAX_CACHED_BYTES: Final = 64 * 2**20
 """Maximum size of the snapshots that others are compared with, all shards together."""
 _MOST_BASES: Final = 1_000
-"""Maximum number of full snapshots remembered as written; beyond it all are forgotten."""
+"""Maximum number of full snapshots remembered as written; beyond it the oldest is forgotten."""
+_MOST_VERSIONS: Final = 64
+"""Maximum number of versions of one lineage remembered as written."""
 
 
 class StateFormat(IntEnum):
@@ -106,11 +108,14 @@ class StateRows:
             nearest = wanted
         for number in range(nearest, wanted):
             known[number + 1] = self._save_delta(known[number], lineage.deltas[number])
+        for number in sorted(known)[:-_MOST_VERSIONS]:
+            if number != wanted:
+                del known[number]
         return known[wanted]
 
     def _begin(self, lineage: Lineage, key: StateRowKey) -> dict[int, StateRowKey]:
         if len(self._versions) >= _MOST_BASES:
-            self._versions.clear()
+            del self._versions[next(iter(self._versions))]
         known = self._versions[lineage.base] = {len(lineage.deltas): key}
         return known
 
