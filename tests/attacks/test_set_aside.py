@@ -209,6 +209,31 @@ def test_pods_in_columns_are_named_by_their_position_in_the_columns(client: Clie
     assert "has 254 characters" in told[0].rows[0].violations[0].description
 
 
+@pytest.mark.parametrize(
+    ("damage", "field"),
+    [
+        (lambda columns: columns.sub_group.append(0), "pod_columns.sub_group"),
+        (lambda columns: columns.shape.pop(), "pod_columns.shape"),
+        (lambda columns: columns.pod_group.__setitem__(0, 99), "pod_columns[0].pod_group"),
+    ],
+    ids=["too long", "too short", "index without a text"],
+)
+@pytest.mark.parametrize("text", ["n", "x" * 254], ids=["", "and a long text"])
+def test_columns_that_cannot_be_read_are_refused(
+    damage: Callable[[Any], Any], field: str, text: str, address: str
+) -> None:
+    snapshot = small_snapshot()
+    snapshot.nodes.add(name=text)
+    columns = to_columns(snapshot)
+    damage(columns.pod_columns)
+    request = decide_pb2.DecideRequest(snapshot=columns, faults=state_pb2.FAULTS_SET_ASIDE)
+    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(DECIDE)(request.SerializeToString())
+    refused = error_of(caught.value, address)
+    assert isinstance(refused, InvalidSnapshot)
+    assert field in [violation.field for violation in refused.violations]
+
+
 REFUSED: Final[dict[str, Callable[[Any], Any]]] = {
     "cluster_id": lambda s: s.ClearField("cluster_id"),
     "now": lambda s: s.ClearField("now"),

@@ -16,12 +16,17 @@ from tenure.server.state.set_aside_rows import RowSorter
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import FieldViolation as FieldViolationMessage
 from tenure.v1.state_pb2 import SetAsideRow, SetAsideRows
-from tenure.wire.columns import to_pods
+from tenure.wire.columns import check_structure, to_pods
 from tenure.wire.deltas import KEY_FIELDS, Overlay
 from tenure.wire.limits import RequestLimits
 from tenure.wire.row_limits import ListLimits, SenderLimits
 from tenure.wire.scanner import check_request
-from tenure.wire.violations import FieldViolation, SnapshotValidationError, escape_control_characters
+from tenure.wire.violations import (
+    FieldViolation,
+    SnapshotValidationError,
+    ViolationCollector,
+    escape_control_characters,
+)
 
 _MAX_PASSES: Final = 8
 """How often what is left is decoded. Rows that depend on others go with them, so that two are usual."""
@@ -66,7 +71,7 @@ def accept(
     """Decode a snapshot without its invalid rows. Rows of `overlay` are named as its sender knows them.
 
     `has_long_texts` is False if no text of a row can exceed the limits. Raises SnapshotValidationError for
-    violations outside of rows.
+    violations outside of rows, and for columns that cannot be read.
     """
     violations = long_texts(snapshot, limits) if has_long_texts else ()
     if not violations:
@@ -74,7 +79,9 @@ def accept(
             return Acceptance(snapshot, decode(snapshot), None)
         except SnapshotValidationError as invalid:
             violations = invalid.violations
+            _check_columns(snapshot)
     elif snapshot.pod_columns.uid:  # their texts have no rows
+        _check_columns(snapshot)
         violations = long_texts(to_pods(snapshot), limits)
     sorter = RowSorter(snapshot)
     for _ in range(_MAX_PASSES):
@@ -87,6 +94,13 @@ def accept(
             continue
         return Acceptance(rest, decoded, SetAside(sorter.gone(), _message(sorter, overlay), limits))
     raise SnapshotValidationError(violations)
+
+
+def _check_columns(snapshot: pb.ClusterSnapshot) -> None:
+    """Raise SnapshotValidationError if pods cannot be read from columns: then their rows are unknown."""
+    found = ViolationCollector("pod_columns")
+    if not check_structure(snapshot.pod_columns, found):
+        raise SnapshotValidationError(found.violations())
 
 
 def long_texts(snapshot: pb.ClusterSnapshot, limits: RequestLimits) -> tuple[FieldViolation, ...]:
