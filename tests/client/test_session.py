@@ -127,6 +127,27 @@ def test_session_resyncs_after_the_server_dropped_the_state() -> None:
     assert client.called.count("PutSnapshot") > 1
 
 
+def test_session_out_of_time_raises_why_it_tried_again() -> None:
+    class HastyClient(CountingClient):
+        """Has no time for a second snapshot."""
+
+        def put_snapshot(
+            self,
+            epoch: str,
+            snapshot: ClusterSnapshot,
+            timeout: float | None = None,
+            on_set_aside: OnSetAside | None = None,
+        ) -> StateReference:
+            left = 1e-6 if "PutSnapshot" in self.called else timeout
+            return super().put_snapshot(epoch, snapshot, left, on_set_aside)
+
+    with run_server(state_idle_timeout=1) as (_, address), HastyClient(address) as client:
+        session = StateSession(client)
+        session.push(small_snapshot())
+        with pytest.raises(StateMismatch, match="state"):
+            session.decide()
+
+
 def test_session_recovers_after_its_server_was_replaced(tmp_path: Path) -> None:
     with RestartableServer(tmp_path) as server, Client(server.address) as client:
         session = StateSession(client)

@@ -13,7 +13,13 @@ from uuid import uuid4
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import DEFAULT_TIMEOUT_SECONDS, Client
 from tenure.client.delta_stream import OnSetAside
-from tenure.client.errors import InvalidSnapshot, MessageTooLarge, StateMismatch, Unavailable
+from tenure.client.errors import (
+    DeadlineExceeded,
+    InvalidSnapshot,
+    MessageTooLarge,
+    StateMismatch,
+    Unavailable,
+)
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
@@ -149,8 +155,12 @@ class StateSession:
         return None
 
     def _with_retry(self, ask: Callable[[StateReference, float], _Response]) -> _Response:
-        """Call with a state that the server has, pushed first if necessary, until there is a response."""
+        """Call with a state that the server has, pushed first if necessary, until there is a response.
+
+        Once the time is over, the failure of the last attempt that had enough time is raised.
+        """
         deadline, pause = time.monotonic() + self._timeout, _FIRST_PAUSE_SECONDS
+        last: StateMismatch | Unavailable | None = None
         while True:
             try:
                 if self._server_version is None:
@@ -159,7 +169,12 @@ class StateSession:
                     epoch, left = uuid4().hex, _left(deadline)
                     self._server_version = self._client.put_snapshot(epoch, whole, left, self._on_set_aside)
                 return ask(self._server_version, _left(deadline))
+            except DeadlineExceeded:
+                if last is None:
+                    raise
+                raise last from None
             except (StateMismatch, Unavailable) as failure:
+                last = failure
                 if isinstance(failure, StateMismatch):
                     if not failure.resync_required:
                         raise
