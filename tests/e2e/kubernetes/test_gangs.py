@@ -23,7 +23,7 @@ def test_no_pod_of_a_gang_is_bound_until_all_fit(cluster: UserCluster, adapter: 
     cluster.node("n2", gpus=7)
     cluster.workload("gang", pods=3, gpus=5)  # a third pod would fit if the GPUs of two nodes were on one
     with adapter():
-        assert wait_until(lambda: cluster.reasons_of("gang")) == "NoSolution"
+        assert wait_until(lambda: cluster.reasons_of("gang")) == "Fragmented"
         assert [pod["spec"].get("nodeName") for pod in cluster.pods("gang").values()] == [None] * 3
         cluster.node("n3", gpus=5)
         wait_until(lambda: cluster.running("gang") == 3)

@@ -32,7 +32,7 @@ def test_pod_group_over_fair_share_in_a_full_cluster_starts_after_a_node_is_adde
         wait_until(lambda: cluster.running("runs") == 1)
         cluster.workload("more", pods=1, gpus=4)
         # No other queue has anything to give, so the fair share is not what stands in the way.
-        assert wait_until(lambda: cluster.reasons_of("more")) == "NoSolution"
+        assert wait_until(lambda: cluster.reasons_of("more")) == "NoCapacity"
         assert wait_until(lambda: unscheduled_reasons(cluster, "more-0")) == ["Unschedulable"]
         cluster.node("n2", gpus=4)
         wait_until(lambda: cluster.running("more") == 1)

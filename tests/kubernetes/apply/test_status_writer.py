@@ -44,8 +44,10 @@ CONDITIONS = {
     ("WAITING_FOR_VICTIMS", "VICTIMS_EVICTED"): "WaitingForVictims",
     ("WAITING_FOR_QUOTA", "OVER_LIMIT"): "WaitingForQuota",
     ("DELAYED", "MIN_RUNTIME"): "Delayed",
-    ("INFEASIBLE", "INSUFFICIENT_RESOURCES"): "Unschedulable",
-    ("INFEASIBLE", "OPTED_OUT"): "Unschedulable",
+    ("INFEASIBLE", "NO_NODE_MATCHES"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "QUEUE_ORDER"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "NO_CAPACITY"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "OPTED_OUT"): "Unschedulable",
     ("BUDGET_EXHAUSTED", "BUDGET_EXHAUSTED"): "SearchIncomplete",
     ("INVALID_POD_GROUP", "NOT_READY"): "InvalidPodGroup",
 }

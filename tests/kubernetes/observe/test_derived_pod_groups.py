@@ -22,8 +22,13 @@ class KnownOwners:
     def __init__(self, owners: Mapping[str, Owner]) -> None:
         self.owners = dict(owners)
 
-    def begin(self) -> None:
+    def begin(self) -> set[str]:
         """See OwnerLookup."""
+        return set()
+
+    def wait(self) -> float | None:
+        """See OwnerLookup."""
+        return None
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         return self.owners.get(reference.uid)

@@ -6,7 +6,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.api import owner_lists
+from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 
@@ -69,6 +70,46 @@ def test_a_kind_is_listed_once_and_later_owners_are_read_one_by_one(
     assert found is not None
     assert found.metadata.creation_timestamp is not None
     assert [call.path for call in api.calls] == [f"{_JOBS}/three"]
+
+
+def test_lists_are_read_again_a_page_at_a_time(
+    api: FakeApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_lists, "PAGE", 2)
+    references = [create_owner(transport, _JOBS, "Job", f"job-{number}") for number in range(5)]
+    seconds = 0.0
+    owners = ApiOwnerLookup(transport, stopwatch=lambda: seconds)
+    owners.begin()
+    assert owners.wait() is None
+    for reference in references:
+        owners.top("team", reference)
+    for reference in references[::2]:
+        path = f"{_JOBS}/{reference.name}"
+        transport.patch(path, {"metadata": {"annotations": {"a": "b"}}}, MERGE_PATCH)
+        transport.patch(path, {"status": {"active": 1}}, MERGE_PATCH)
+    seconds += owner_lists.REFRESH_SECONDS
+    api.calls.clear()
+    assert [owners.begin() for _ in range(4)] == [
+        *({references[0].uid}, {references[2].uid}, {references[4].uid}),
+        set(),
+    ]
+    assert len(api.calls) == 3
+    assert owners.wait() == owner_lists.REFRESH_SECONDS
+
+
+def test_failed_reading_of_a_list_changes_nothing_and_is_repeated(
+    api: FakeApiServer, transport: Transport
+) -> None:
+    reference = create_owner(transport, _JOBS, "Job", "one")
+    seconds = 0.0
+    owners = ApiOwnerLookup(transport, stopwatch=lambda: seconds)
+    owners.top("team", reference)
+    transport.patch(f"{_JOBS}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH)
+    seconds += owner_lists.REFRESH_SECONDS
+    api.faults.refuse("GET", "/apis/batch/v1/jobs*", 500)
+    assert owners.begin() == set()
+    seconds += owner_lists.REFRESH_SECONDS
+    assert owners.begin() == {reference.uid}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 import pytest
-from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.api.owner_lists import REFRESH_SECONDS
+from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.v1 import snapshot_pb2 as pb
@@ -124,6 +125,30 @@ def test_top_owner_precedes_owners_below_and_the_pod_comes_last(
     [row] = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW).pod_groups
     expected = ("top", "below", "pod").index(winner) + 1
     assert (mode_of(row), row.queue, row.priority) == (winner, winner, expected)
+
+
+@pytest.mark.parametrize("changed", ["deployments/web", "replicasets/web-1"])
+def test_what_is_written_on_an_owner_later_counts_after_the_next_reading(
+    api: FakeApiServer, transport: Transport, changed: str
+) -> None:
+    world, seconds = CachedCluster(), 0.0
+    world.put("pods", pod("p", meta=pod_owned_by(deployment(transport, {}, {}))))
+    builder = world.builder(CONFIG, ApiOwnerLookup(transport, stopwatch=lambda: seconds))
+    [row] = builder.snapshot(NOW).pod_groups
+    assert mode_of(row) == ""
+    transport.patch(f"{_APPS}/{changed}", {"metadata": labelled(**{KEY: "preemptible"})}, MERGE_PATCH)
+    api.calls.clear()
+    assert not builder.delta(NOW).upserts.pod_groups
+    assert not api.calls
+    assert builder.recheck_seconds == NOW.seconds + REFRESH_SECONDS
+    seconds += REFRESH_SECONDS
+    deltas = [builder.delta(NOW) for _ in range(3)]
+    rows = [row for delta in deltas for row in delta.upserts.pod_groups]
+    assert [mode_of(row) for row in rows] == ["preemptible"]
+    assert sorted(call.path for call in api.calls) == [
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/replicasets",
+    ]
 
 
 def test_pod_groups_of_a_cron_job_are_its_jobs(api: FakeApiServer, transport: Transport) -> None:

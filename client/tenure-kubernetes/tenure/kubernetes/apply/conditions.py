@@ -1,9 +1,9 @@
 """Outcomes of pending pod groups as conditions of pods and pod groups.
 
 `Unschedulable` makes autoscalers add nodes. It is set only for a pod group that cannot run on the cluster as
-it is, and for one whose queue is over its fair share: idle resources are allocated regardless of fair shares,
-so there are none, and another node would help. Waiting for quota, victims or time has reasons of its own. An
-exhausted search budget is not a final result.
+it is or lacks capacity, and for one whose queue is over its fair share: idle resources are allocated
+regardless of fair shares, so there are none, and another node would help. Waiting for quota, victims or time
+has reasons of its own. An exhausted search budget is not a final result.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,8 @@ NOT_READY: Final = "NotReady"
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
+_LACK_CAPACITY: Final = (pb.OUTCOME_KIND_INFEASIBLE, pb.OUTCOME_KIND_WAITING_FOR_CAPACITY)
+"""Another node may help."""
 
 
 class SchedulingCondition(NamedTuple):
@@ -59,10 +61,10 @@ def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:
     if row is None:
         if outcome.kind == pb.OUTCOME_KIND_BUDGET_EXHAUSTED:
             return REASONS[ReasonCode.BUDGET_EXHAUSTED].condition, False
-        is_infeasible = outcome.kind == pb.OUTCOME_KIND_INFEASIBLE
+        lacks_capacity = outcome.kind in _LACK_CAPACITY
         kind = camel(pb.OutcomeKind.Name(outcome.kind).removeprefix("OUTCOME_KIND_"))
-        return (UNSCHEDULABLE if is_infeasible else kind), is_infeasible
-    if row.reason_class is ReasonClass.PROTECTION and outcome.kind == pb.OUTCOME_KIND_INFEASIBLE:
+        return (UNSCHEDULABLE if lacks_capacity else kind), lacks_capacity
+    if row.reason_class is ReasonClass.PROTECTION and outcome.kind in _LACK_CAPACITY:
         return UNSCHEDULABLE, True
     return row.condition, row.stands
 

@@ -1,7 +1,7 @@
 """Pods and their pod groups, updated pod by pod."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple, TypeVar
 
 from tenure.kubernetes.objects.pod import Pod
@@ -80,6 +80,14 @@ class Members:
     def with_extended_requests(self) -> set[str]:
         """Uids of the pods that request extended resources."""
         return {uid for uid, member in self.by_uid.items() if member.interned_shape.row.requests.extended}
+
+    def with_owners(self, uids: Set[str]) -> set[str]:
+        """Uids of the pods whose pod groups are derived from one of these owners."""
+        return {
+            uid
+            for uid, member in self.by_uid.items()
+            if member.origin is not None and any(one.metadata.uid in uids for one in member.origin.chain)
+        }
 
     def pod_groups(self) -> list[str]:
         """Uids of the pod groups that have pods."""

@@ -1,8 +1,8 @@
 """Top owners of pods, looked up when needed and cached.
 
-Kinds of owners are not known in advance and are not watched. The first owner of a kind lists the kind; later
-ones are read one by one. An owner is read once. One that is forbidden or invalid is retried: often for a
-minute, because permissions may come late, then rarely. Meanwhile only its name is known.
+Kinds of owners are not known in advance. The first owner of a kind lists the kind; later ones are read one by
+one (`owner_lists`). One that is forbidden or invalid is retried: often for a minute, because permissions may
+come late, then rarely. Meanwhile only its name is known.
 
 Users of a namespace can make many pods that each name another owner. So an observation reads few owners of a
 namespace one by one, then lists each kind there once. What is still unknown waits for the next observation.
@@ -16,12 +16,11 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
-from tenure.kubernetes.api.reflector import PAGE
+from tenure.kubernetes.api.owner_lists import MAX_CACHED, OwnerLists, read_owner
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
 from tenure.kubernetes.objects.owner import OwnerObject
 
-_MAX_CACHED: Final = 50_000
 _MAX_LEVELS: Final = 8
 _MAX_READS: Final = 16
 """Calls in an observation for single owners of a namespace."""
@@ -64,8 +63,14 @@ class _LaterOwner(ApiError):
 class OwnerLookup(Protocol):
     """Looks up owners."""
 
-    def begin(self) -> None:
-        """An observation begins. All pods that it looks at exist."""
+    def begin(self) -> set[str]:
+        """An observation begins. All pods that it looks at exist.
+
+        Returns the uids of owners that changed since they were looked up.
+        """
+
+    def wait(self) -> float | None:
+        """Seconds until an observation should begin, to find changed owners. None: no matter when."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """The top owner, from the owner of a pod upwards. None: not available for now, retry."""
@@ -74,8 +79,13 @@ class OwnerLookup(Protocol):
 class NoOwnerLookup:
     """Knows only the references in pods, for objects without an API server."""
 
-    def begin(self) -> None:
+    def begin(self) -> set[str]:
         """See OwnerLookup."""
+        return set()
+
+    def wait(self) -> float | None:
+        """See OwnerLookup."""
+        return None
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """See OwnerLookup."""
@@ -92,18 +102,7 @@ class _Resources(msgspec.Struct):
     resources: list[_Resource] = []
 
 
-class _ListMeta(msgspec.Struct):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[msgspec.Raw] = []
-
-
 _RESOURCES: Final = msgspec.json.Decoder(_Resources)
-_PAGES: Final = msgspec.json.Decoder(_Page)
-_OWNERS: Final = msgspec.json.Decoder(OwnerObject)
 
 
 class _Refusal(NamedTuple):
@@ -130,19 +129,22 @@ class ApiOwnerLookup:
         self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
         """By kind if the whole kind is forbidden, else by namespace and uid."""
-        self._known: OrderedDict[tuple[str, str], OwnerObject | None] = OrderedDict()
-        """By namespace and uid. None: there is none. A pod elsewhere that names the uid does not matter."""
+        self._lists = OwnerLists(transport, stopwatch)
         self._kinds: dict[str, dict[str, _Resource]] = {}
-        self._listed: set[tuple[str, str]] = set()
         self._reads: Counter[str] = Counter()
         """Calls in this observation for single owners, by namespace."""
         self._listed_now: dict[tuple[str, str], bool] = {}
         """Whether a list of this observation is complete, by namespace and collection."""
 
-    def begin(self) -> None:
+    def begin(self) -> set[str]:
         """See OwnerLookup."""
         self._reads.clear()
         self._listed_now.clear()
+        return self._lists.refresh()
+
+    def wait(self) -> float | None:
+        """See OwnerLookup."""
+        return self._lists.wait()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """See OwnerLookup.
@@ -173,15 +175,12 @@ class ApiOwnerLookup:
         return Owner(found, gang, chain=chain)
 
     def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
-        if (key := self._key(namespace, reference.uid)) is None:
+        known = self._lists.known
+        if (key := self._lists.key(namespace, reference.uid)) is None:
             self._request(namespace, reference)
-            key = self._key(namespace, reference.uid) or (namespace, reference.uid)
-        self._known.move_to_end(key)
-        return self._known[key]
-
-    def _key(self, namespace: str, uid: str) -> tuple[str, str] | None:
-        """Key of what is known of an owner of this namespace, or of none; None: nothing is known."""
-        return next((key for key in ((namespace, uid), ("", uid)) if key in self._known), None)
+            key = self._lists.key(namespace, reference.uid) or (namespace, reference.uid)
+        known.move_to_end(key)
+        return known[key]
 
     def _request(self, namespace: str, reference: OwnerReference) -> None:
         """Read an owner, unless it was rejected recently. Raises ApiError."""
@@ -191,14 +190,14 @@ class ApiOwnerLookup:
         try:
             self._look_up(namespace, reference)
         except NotFound:
-            self._cache(namespace, reference.uid, None)
+            self._lists.put(namespace, reference.uid, None)
         except (RequestRejected, _InvalidOwner) as failure:
             since = refusal.since if refusal else now
             again = now + (_SOON if now - since < self._patience else _SELDOM)
             is_kind = isinstance(failure, RequestRejected)
             key = _kind(reference) if is_kind else _owner(namespace, reference)
             self._refusals[key] = _Refusal(failure, since, again)
-            if len(self._refusals) > _MAX_CACHED:
+            if len(self._refusals) > MAX_CACHED:
                 self._refusals.popitem(last=False)
             raise
         for key in (_kind(reference), _owner(namespace, reference)):
@@ -217,11 +216,10 @@ class ApiOwnerLookup:
         resource = self._resources(namespace, base).get(reference.kind)
         if resource is None:
             raise NotFound(f"{version} has no {reference.kind}")
-        if (base, resource.name) not in self._listed:
+        if not self._lists.has_listed(kind := f"{base}/{resource.name}"):
             self._count_read(namespace)
-            self._list(f"{base}/{resource.name}")
-            self._listed.add((base, resource.name))
-        if self._key(namespace, reference.uid) is None:
+            self._lists.add_kind(kind)
+        if self._lists.key(namespace, reference.uid) is None:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
             collection = f"{base}{within}/{resource.name}"
             if self._reads[namespace] < _MAX_READS:
@@ -231,17 +229,17 @@ class ApiOwnerLookup:
 
     def _read_one(self, namespace: str, reference: OwnerReference, collection: str) -> None:
         self._count_read(namespace)
-        item = _read(self._transport.get(f"{collection}/{reference.name}"))
+        item = read_owner(self._transport.get(f"{collection}/{reference.name}"))
         if item is None:
             raise _InvalidOwner("the object is not an owner")
-        self._cache(namespace, reference.uid, item if item.metadata.uid == reference.uid else None)
+        self._lists.put(namespace, reference.uid, item if item.metadata.uid == reference.uid else None)
 
     def _look_in_list(self, namespace: str, reference: OwnerReference, collection: str) -> None:
         """List a collection, at most once in an observation. The pod exists, so an absent owner is gone."""
         if (namespace, collection) not in self._listed_now:
             self._listed_now[namespace, collection] = False
-            self._listed_now[namespace, collection] = self._list(collection)
-        if self._key(namespace, reference.uid) is None:
+            self._listed_now[namespace, collection] = self._lists.read_all(collection)
+        if self._lists.key(namespace, reference.uid) is None:
             if not self._listed_now[namespace, collection]:
                 raise _LaterOwner(f"{collection} could not be read as a whole")
             raise NotFound(f"{collection} has no {reference.name} with this uid")
@@ -258,34 +256,6 @@ class ApiOwnerLookup:
             found = _RESOURCES.decode(self._transport.get(base)).resources
             self._kinds[base] = {one.kind: one for one in found if "/" not in one.name}
         return self._kinds[base]
-
-    def _list(self, path: str) -> bool:
-        """List owners. Returns whether all could be read."""
-        query, is_complete = {"limit": str(PAGE)}, True
-        while True:
-            page = _PAGES.decode(self._transport.get(path, query))
-            for item in map(_read, page.items):
-                if item is None:
-                    is_complete = False
-                else:
-                    self._cache(item.metadata.namespace, item.metadata.uid, item)
-            if not page.metadata.continue_:
-                return is_complete
-            query["continue"] = page.metadata.continue_
-
-    def _cache(self, namespace: str, uid: str, item: OwnerObject | None) -> None:
-        self._known[namespace, uid] = item
-        self._known.move_to_end((namespace, uid))
-        while len(self._known) > _MAX_CACHED:
-            self._known.popitem(last=False)
-
-
-def _read(content: bytes | msgspec.Raw) -> OwnerObject | None:
-    """An owner; None: it does not match its kind."""
-    try:
-        return _OWNERS.decode(content)
-    except msgspec.ValidationError:
-        return None
 
 
 def _kind(reference: OwnerReference) -> tuple[str, ...]:

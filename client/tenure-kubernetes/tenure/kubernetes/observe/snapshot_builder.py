@@ -37,6 +37,8 @@ _SECOND = 10**9
 _SOON = 10.0
 _SELDOM = 200.0
 """Seconds until owners are looked up again: if pods wait for them, and if only their names are known."""
+_PAUSE = 1.0
+"""Seconds between two pages of lists of owners, where nothing else happens."""
 
 
 class SnapshotBuilder:
@@ -67,7 +69,9 @@ class SnapshotBuilder:
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
         self.recheck_seconds: float | None = None
-        """When to look up owners again, in seconds since 1970. None: never."""
+        """When owners should be looked up again, in seconds since 1970. None: never."""
+        self._retry_at: float | None = None
+        """When to look up owners that are unknown or only known by name."""
         self.warnings = WarningCollector()
         self.set_aside = SetAsideTable()
         """Objects that are not scheduled, and why."""
@@ -175,10 +179,11 @@ class SnapshotBuilder:
         groups, moved = self._groups.take_changes()
         pods = self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
         is_new, self._has_new_limits = self._has_new_limits, False
-        if self.recheck_seconds is not None and seconds >= self.recheck_seconds:
+        if self._retry_at is not None and seconds >= self._retry_at:
             pods |= self._members.undetermined
-            self.recheck_seconds = None
-        self._owners.begin()
+            self._retry_at = None
+        if changed := self._owners.begin():
+            pods |= self._members.with_owners(changed)
         for uid in pods:
             groups |= self._members.put(uid, self._caches.pods.find(uid))
         self._plan_recheck(seconds)
@@ -202,11 +207,14 @@ class SnapshotBuilder:
     def _plan_recheck(self, seconds: float) -> None:
         """Schedule the next lookup of owners: soon while pods wait for them, else rarely."""
         if self._members.pending:
-            self.recheck_seconds = seconds + _SOON
+            self._retry_at = seconds + _SOON
         elif not self._members.undetermined:
-            self.recheck_seconds = None
-        elif self.recheck_seconds is None:
-            self.recheck_seconds = seconds + _SELDOM
+            self._retry_at = None
+        elif self._retry_at is None:
+            self._retry_at = seconds + _SELDOM
+        wait = self._owners.wait()
+        times = (self._retry_at, None if wait is None else seconds + max(wait, _PAUSE))
+        self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _read_context(self, is_new: bool) -> bool:
         """Read priority classes, topologies and namespaces. Returns whether to update all pod groups.
