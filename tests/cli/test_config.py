@@ -9,7 +9,7 @@ import yaml
 from click.testing import Result
 from tenure.cli.main import app
 from tenure.server.settings import load_settings
-from tenure.solver.registry import DEFAULT_PLUGINS, SAFETY_PLUGINS
+from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, SAFETY_PLUGINS
 from typer.testing import CliRunner
 
 from tests.e2e.command import run_tenure
@@ -132,11 +132,19 @@ def test_show_prints_the_source_of_each_line_as_a_comment(file: Path) -> None:
     ]
 
 
+def test_show_names_the_line_of_a_plugin_with_default_arguments(file: Path) -> None:
+    file.write_text("plugins:\n  evictionlimit: {}\n")
+    lines = [line.split() for line in config("show", "--config", file).stdout.splitlines()]
+    assert ["evictionlimit:", "#", "line", "2"] in lines
+    assert ["evictionbackoff:"] in lines
+
+
 def test_show_rejects_an_invalid_file(file: Path) -> None:
     file.write_text("plugins: {minruntim: {}}")
     ended = run_tenure("config", "show", "--config", str(file))
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"tenure: {file}: plugins.minruntim: unknown plugin 'minruntim'; known: ")
+    problem = "plugins.minruntim: unknown plugin 'minruntim'; did you mean minruntime?"
+    assert ended.stderr == f"tenure: {file}: {problem}\n"
 
 
 @pytest.mark.parametrize(
@@ -217,6 +225,7 @@ def test_check_prints_one_line_per_finding(file: Path) -> None:
     assert ended.exit_code == 1
     assert ended.stdout.splitlines() == [
         f"{file}:2: error: server.maxStates: Input should be greater than or equal to 1",
+        f"{file}:1: error: actions[0]: unknown action 'dance'; known: {', '.join(BUILT_IN.actions)}",
         f"{file}: invalid.",
     ]
 

@@ -5,13 +5,13 @@ section interprets them. Duplicate keys are rejected.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from tenure.terms.formatting import known_names_hint
 from tenure.wire.yaml_limits import limit_events
 
 
@@ -137,5 +137,4 @@ def _path(location: tuple[str | int, ...]) -> str:
 def _unknown_key(location: tuple[str | int, ...], sections: Sections) -> str:
     *keys, unknown = (step for step in location if isinstance(step, str))
     known = sorted(field.alias or name for name, field in sections[tuple(keys)].model_fields.items())
-    close = get_close_matches(unknown, known, n=1)
-    return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known: {', '.join(known)}"
+    return f"unknown key; {known_names_hint(unknown, known)}"

@@ -169,7 +169,8 @@ FAULTS = {
     "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration such as 30s, 1h30m or 2d",
     "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
-    "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; known: allocate, ",
+    "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; did you mean reclaim?",
+    "actions: x": "actions[0]: unknown action 'x'; known: allocate, ",
     "options: {speedups: 'pruning, x'}": "options.speedups[1]: unknown speedup 'x'; known: all, none, ",
     "options: {speedups: [none, pruning]}": "options.speedups[0]: unknown speedup 'none'; known: all, none, ",
     "actions: []": "actions: Value should have at least 1 item",
@@ -201,6 +202,13 @@ def test_all_errors_of_a_file_are_listed(file: Path) -> None:
         "options.y",
         "server.maxQueuedCalls",
         "x",
+    ]
+
+
+def test_profile_is_checked_without_the_keys_that_are_at_fault(file: Path) -> None:
+    text = "actions: allocate, premept\noptons: {}\noptions: {x: 1}\nplugins: {minruntime: {y: 5m}}"
+    assert [fault.partition(":")[0] for fault in faults(file, text)] == [
+        *("options.x", "optons", "actions[1]", "plugins.minruntime.y"),
     ]
 
 

@@ -101,7 +101,8 @@ ERRORS = {
     "plugins: {topology: false}\nallowMissingPlugins: [topology]": (
         "allowMissingPlugins: requires `tiers`: write `plugins: {NAME: false}`"
     ),
-    "plugins: {topolgy: {}}": "plugins.topolgy: unknown plugin 'topolgy'; known: ",
+    "plugins: {topolgy: {}}": "plugins.topolgy: unknown plugin 'topolgy'; did you mean topology?",
+    "plugins: {x: {}}": "plugins.x: unknown plugin 'x'; known: dynamicresources, elastic, ",
     "plugins: {topolgy: false}": "plugins.topolgy: unknown plugin 'topolgy'; did you mean topology?",
     "plugins: {preemptibility: false}": "plugins.preemptibility: is always on: remove it",
     "plugins: {minruntime: {resolve: lca}}": (

@@ -46,13 +46,14 @@ def show(config: Config = None, output: Form = Output.TABLE) -> None:
     """
     from tenure.cli.configuration.in_force import list_settings
     from tenure.cli.configuration.listing import as_yaml
+    from tenure.process.configuration import KeyLines
 
     settings = list_settings(config, os.environ)
     if output is Output.JSON:
         items = [each.as_json() for each in settings]
         typer.echo(json.dumps({"file": str(config) if config else None, "settings": items}, indent=2))
         return
-    for line in as_yaml(settings):
+    for line in as_yaml(settings, KeyLines(config)):
         typer.echo(line)
 
 

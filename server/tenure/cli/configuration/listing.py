@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import yaml
+from tenure.process.configuration import KeyLines
 
 SettingPath = tuple[str | int, ...]
 _COLUMN: Final = 44
@@ -49,31 +50,36 @@ class Setting(NamedTuple):
         }
 
 
-def as_yaml(settings: Sequence[Setting]) -> Iterator[str]:
-    """Lines of a configuration file. Settings that are not set, or not from a file, are comments."""
+def as_yaml(settings: Sequence[Setting], lines: KeyLines) -> Iterator[str]:
+    """Lines of a configuration file. Settings that are not set, or not from a file, are comments.
+
+    `lines` are those of the file: a plugin may be enabled there and keep its default arguments.
+    """
     tree: _Tree = {}
     for setting in settings:
         node = tree
         for step in setting.path[:-1]:
             node = node.setdefault(step, {})
         node[setting.path[-1]] = setting
-    for text, comment in _lines(tree, 0):
+    for text, comment in _lines(tree, (), lines):
         yield f"{text:<{_COLUMN}}  # {comment}" if comment else text
 
 
-def _lines(tree: _Tree, indent: int) -> Iterator[tuple[str, str]]:
+def _lines(tree: _Tree, path: SettingPath, lines: KeyLines, indent: int = 0) -> Iterator[tuple[str, str]]:
     """Lines with their comments."""
     pad = " " * indent
     for key, child in tree.items():
+        below = (*path, key)
         if isinstance(child, Setting):
             yield _leaf(pad, str(key), child)
         elif isinstance(key, int):
-            (first, comment), *rest = _lines(child, indent + 2)
+            (first, comment), *rest = _lines(child, below, lines, indent + 2)
             yield f"{pad}- {first.lstrip()}", comment
             yield from rest
         else:
-            yield f"{pad}{key}:", ""
-            yield from _lines(child, indent if 0 in child else indent + 2)
+            line = lines.line(below) if path == ("plugins",) else None
+            yield f"{pad}{key}:", f"line {line}" if line else ""
+            yield from _lines(child, below, lines, indent if 0 in child else indent + 2)
 
 
 def _leaf(pad: str, key: str, setting: Setting) -> tuple[str, str]:

@@ -13,8 +13,9 @@ keys are optional; defaults are those of the default profile.
       maxQueuedCalls: 16
 """
 
+from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 from tenure.process.configuration import (
@@ -185,7 +186,33 @@ def read_configuration(file: Path) -> Configuration:
     try:
         return Configuration.model_validate(document or {})
     except ValidationError as error:
-        raise ConfigurationError(str(file), find_problems(error, _SECTIONS)) from None
+        found = [*find_problems(error, _SECTIONS), *_problems_of_the_rest(document or {}, error)]
+        raise ConfigurationError(str(file), found) from None
+
+
+def _problems_of_the_rest(document: dict[str, Any], error: ValidationError) -> list[ConfigProblem]:
+    """Errors of the profile without the keys that are at fault; none if it cannot be read without them."""
+    rest = deepcopy(document)
+    for fault in error.errors(include_url=False, include_input=False):
+        if path := fault["loc"]:
+            _remove(rest, path)
+    try:
+        configuration = Configuration.model_validate(rest)
+    except ValidationError:
+        return []
+    plugins = configuration.list_plugins()
+    return _profile_problems(configuration.profile(plugins), plugins)
+
+
+def _remove(document: dict[str, Any], path: tuple[str | int, ...]) -> None:
+    """Remove the key at a path, or the innermost mapping's key that leads there; lists go as a whole."""
+    inner, key = document, path[0]
+    for step in path[1:]:
+        below = inner.get(str(key))
+        if not isinstance(below, dict) or step not in below:
+            break
+        inner, key = below, step
+    inner.pop(str(key), None)
 
 
 def _profile_problems(profile: Profile, plugins: PluginList) -> list[ConfigProblem]:

@@ -4,7 +4,6 @@ A complete list without a plugin that safety needs is an error, unless `allowMis
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
@@ -20,6 +19,7 @@ from tenure.solver.registry import (
     SERVICE_FEATURES,
     default_profile,
 )
+from tenure.terms.formatting import known_names_hint
 
 _BOOLEAN: Final = TypeAdapter(bool)
 _PLACES: Final = {name: place for place, name in enumerate(BUILT_IN.plugins)}
@@ -111,8 +111,7 @@ def _unusable_changes(changes: PluginChanges) -> Iterator[ConfigProblem]:
         if name in ALWAYS_ON:
             yield ConfigProblem(f"plugins.{name}", "is always on: remove it")
         elif name not in known:
-            close = get_close_matches(name, sorted(known), n=1)
-            fix = f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(known))}"
+            fix = known_names_hint(name, sorted(known))
             yield ConfigProblem(f"plugins.{name}", f"unknown plugin {name!r}; {fix}")
 
 
