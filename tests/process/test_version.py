@@ -1,9 +1,17 @@
 """The version that a process reports."""
 
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 
 import pytest
 from tenure.process import version
+
+
+@pytest.fixture(autouse=True)
+def _read_anew() -> Iterator[None]:
+    version.package_version.cache_clear()
+    yield
+    version.package_version.cache_clear()
 
 
 def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
-from tenure.server.garbage_collection import freeze_gc, pause_gc
+from tenure.server.garbage_collection import FREEZES_PER_SCAN, freeze_gc, pause_gc
 
 
 @pytest.fixture(autouse=True)
@@ -63,5 +63,25 @@ def test_garbage_is_collected_before_freezing() -> None:
             gone = weakref.ref(ring)
             del ring
         assert gone() is None
+    finally:
+        gc.unfreeze()
+
+
+def test_objects_of_other_threads_that_were_frozen_are_collected_in_the_end() -> None:
+    """Such an object is alive when a state is pushed, and garbage in a cycle afterwards."""
+    gone = []
+    try:
+        for _ in range(FREEZES_PER_SCAN):
+            ring = Ring()
+            gone.append(weakref.ref(ring))
+            with freeze_gc():
+                pass
+            del ring
+        with freeze_gc():
+            assert not all(each() is not None for each in gone)
+        for _ in range(FREEZES_PER_SCAN):
+            with freeze_gc():
+                pass
+        assert [each() for each in gone if each() is not None] == []
     finally:
         gc.unfreeze()

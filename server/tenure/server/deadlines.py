@@ -68,7 +68,6 @@ class Deadline:
     def __init__(self, seconds: float, is_cut_short: CutShort, turn: Turn | None = None) -> None:
         self._begin = time.monotonic()
         self._turn = turn or Turn(_run_on)
-        self._seconds = seconds
         self._call_end = self._begin + seconds
         self._end: float | None = None
         """When the search must stop; None: it has not begun."""
@@ -79,7 +78,7 @@ class Deadline:
         """Whether to stop: the time is up, the call was cancelled, or the server is stopping."""
         now = time.monotonic()
         if self._end is None:
-            reserve = self._seconds * RESERVE + now - self._begin
+            reserve = (self._call_end - self._begin) * RESERVE + now - self._begin
             self._end = self._call_end - reserve
         if self._turn.is_paused:
             self._wait(self._end)

@@ -7,12 +7,20 @@ the caller waits. Afterwards it collects what the cycle left. If cycles overlap,
 them, so that every pause ends.
 
 A pushed state is long-lived, and a collection that scans it would delay a later call by tens of milliseconds.
-It is therefore excluded from collection (`freeze_gc`).
+It is therefore excluded from collection (`freeze_gc`). Objects of other threads are excluded with it, and
+those that later become garbage in cycles would stay for ever. So excluded objects are scanned as well from
+time to time.
 """
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
+from typing import Final
+
+FREEZES_PER_SCAN: Final = 100
+"""Frozen objects are scanned before one freeze in this many, because a scan reads all kept states."""
+_freezes: Final = count(1)
 
 
 @contextmanager
@@ -30,11 +38,12 @@ def pause_gc() -> Iterator[None]:
 
 @contextmanager
 def freeze_gc() -> Iterator[None]:
-    """Exclude objects created within the block from collection, permanently.
+    """Exclude objects that exist at the end of the block from collection until the next scan.
 
-    Collects garbage first, which would never be collected afterwards. Frozen objects are freed by reference
-    counting unless they are part of a cycle.
+    Collects garbage first. Frozen objects are freed by reference counting unless they are part of a cycle.
     """
+    if next(_freezes) % FREEZES_PER_SCAN == 0:
+        gc.unfreeze()
     gc.collect()
     with pause_gc():
         yield

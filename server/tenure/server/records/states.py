@@ -108,10 +108,10 @@ class StateRows:
             nearest = wanted
         for number in range(nearest, wanted):
             known[number + 1] = self._save_delta(known[number], lineage.deltas[number])
-        for number in sorted(known)[:-_MOST_VERSIONS]:
-            if number != wanted:
-                del known[number]
-        return known[wanted]
+        key = known[wanted]
+        while len(known) > _MOST_VERSIONS:
+            del known[min(known)]
+        return key
 
     def _begin(self, lineage: Lineage, key: StateRowKey) -> dict[int, StateRowKey]:
         if len(self._versions) >= _MOST_BASES:

@@ -62,7 +62,7 @@ class ReportHistory:
 
     def _take(self, shard: Shard, report: pb.GroupReport) -> Iterator[ReportedResult]:
         kinds = {each.id: each.WhichOneof("kind") or "unknown" for each in report.group.decisions}
-        known = self._last_results.setdefault(shard, OrderedDict())
+        known = self._last_results.get(shard, OrderedDict())
         for step in report.results:
             before = known.get(step.decision_id)
             was_final = before is not None and before.is_final
@@ -71,6 +71,8 @@ class ReportHistory:
             self._count += before is None
             if before is None or before.result != step.status:
                 yield ReportedResult(step.decision_id, kinds[step.decision_id], step)
+        if known:
+            self._last_results[shard] = known
         while self._count > self._most:
             self._forget(self._count - self._most)
 

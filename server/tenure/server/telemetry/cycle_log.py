@@ -41,7 +41,7 @@ class SeenKeys:
 
 
 MAX_SEEN: Final = 100_000
-"""Maximum number of remembered warnings; older ones may be logged again."""
+"""Maximum number of remembered warnings; older ones may be logged again. Only their hashes are kept."""
 MAX_NAMED: Final = 3
 """Maximum number of legacy workloads that one message names."""
 LEGACY_INTERVAL: Final = 300 * 10**9
@@ -84,6 +84,8 @@ class CycleLog:
 
     def __init__(self) -> None:
         self._seen = SeenKeys(MAX_SEEN)
+        self._states = SeenKeys(_MAX_SHARDS)
+        """Cluster and origin of pushed states. Origins are compared by identity, so they are kept."""
         self._legacy_waiting: OrderedDict[tuple[str, str], _LegacyWorkloads] = OrderedDict()
         """By cluster and node pool."""
 
@@ -99,7 +101,8 @@ class CycleLog:
     def _without_expected_runtime(self, summary: CycleSummary) -> None:
         """One message about all of them, when their number is new."""
         number = summary.without_expected_runtime
-        if self._seen.is_new((summary.cluster_id, summary.node_pool, "without expected runtime", number)):
+        what = "without expected runtime"
+        if self._seen.is_new(hash((summary.cluster_id, summary.node_pool, what, number))):
             error = "no expected runtime is set"
             line = "Requeue nomination skipped: %d jobs, reason=invalid_duration, error=%s"
             _REQUEUE.info(line, number, error)
@@ -165,12 +168,12 @@ class CycleLog:
     def _unseen(self, workloads: CycleWorkloads) -> Iterable[str]:
         """Pod groups not seen in an earlier cycle: of a pushed state, those that changed since."""
         known = workloads.rows
-        if known is None or self._seen.is_new((workloads.snapshot.cluster_id, known.origin)):
+        if known is None or self._states.is_new((workloads.snapshot.cluster_id, known.origin)):
             return workloads.pod_groups
         return known.changed_uids
 
     def _is_new(self, workloads: CycleWorkloads, pod_group: str, what: str) -> bool:
-        return self._seen.is_new((workloads.snapshot.cluster_id, pod_group, what))
+        return self._seen.is_new(hash((workloads.snapshot.cluster_id, pod_group, what)))
 
 
 class _Job(NamedTuple):
