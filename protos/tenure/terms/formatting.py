@@ -1,6 +1,8 @@
-"""Times, durations and amounts as people write them."""
+"""Times, durations and amounts as people write them, and hints for names that they mistyped."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Final
 
 from tenure.terms.durations import SECOND, format_duration
@@ -38,6 +40,11 @@ def format_gpus(milli: int) -> str:
     return f"{milli / 1000:,.2f}".rstrip("0").rstrip(".")
 
 
+def count_gpus(milli: int) -> str:
+    """An amount of GPUs with its unit: `1 GPU`, `0.5 GPUs`."""
+    return f"{format_gpus(milli)} {'GPU' if milli == 1000 else 'GPUs'}"
+
+
 def format_count(number: int, noun: str) -> str:
     """A number and its noun: `1 pod`, `3 pods`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -46,6 +53,12 @@ def format_count(number: int, noun: str) -> str:
 def join_words(parts: list[str]) -> str:
     """A list in words: `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def known_names_hint(name: str, known: Sequence[str]) -> str:
+    """What an unknown name should be: `did you mean minruntime?`, or all known names in their order."""
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def _calendar(nanoseconds: int) -> datetime:

@@ -27,6 +27,7 @@ from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.plugin import Proportion
 from tenure.terms.durations import format_duration
+from tenure.terms.formatting import known_names_hint
 
 _ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GANG_EVICTION)
 """In the order in which the default profile runs them."""
@@ -126,8 +127,8 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
         if action in registry.failed_actions:
             problems.append((f"actions[{i}]", registry.failed_actions[action]))
         elif action not in registry.actions:
-            known_actions = ", ".join(registry.actions)
-            problems.append((f"actions[{i}]", f"unknown action {action!r}; known: {known_actions}"))
+            hint = known_names_hint(action, tuple(registry.actions))
+            problems.append((f"actions[{i}]", f"unknown action {action!r}; {hint}"))
     known = registry.plugins
     for i, setting in enumerate(profile.plugins):
         path = f"plugins[{i}]"
@@ -137,8 +138,8 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
             problems.append((f"{path}.name", registry.failed_plugins[setting.name]))
             continue
         if setting.name not in known:
-            names = ", ".join(sorted({*known, *SERVICE_FEATURES}))
-            problems.append((f"{path}.name", f"unknown plugin {setting.name!r}; known: {names}"))
+            hint = known_names_hint(setting.name, sorted({*known, *SERVICE_FEATURES}))
+            problems.append((f"{path}.name", f"unknown plugin {setting.name!r}; {hint}"))
             continue
         wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))

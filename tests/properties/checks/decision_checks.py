@@ -80,7 +80,10 @@ def _over(cluster: Cluster, when: str, places: Sequence[Placement]) -> Iterator[
 
 
 def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Beneficiaries run with their minimum. Victims that had their minimum retain it or lose all pods."""
+    """Beneficiaries run with their minimum. Victims that had their minimum retain it or lose all pods.
+
+    A victim that was below its minimum before may be relocated as it is.
+    """
     after = placements(cluster, decision.groups)
     gaining = {
         cluster.tasks[step.task].pod_group for g in decision.groups for step in (*g.bindings, *g.reservations)
@@ -92,7 +95,8 @@ def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]
         active = {t for t in group.tasks if after[t].status.is_active_allocated}
         promised = {t for t in active if after[t].status is TaskStatus.PIPELINED and not after[t].previous}
         before = {t for t in group.tasks if cluster.tasks[t].placement.status.is_active_allocated}
-        if index in gaining and not has_minimum(group.root, active):
+        is_moved = index in losing and active <= before and not has_minimum(group.root, before)
+        if index in gaining and not is_moved and not has_minimum(group.root, active):
             yield f"{group.facts.name} gains, but is not whole: {len(active)} pods"
         if index in binding and not has_minimum(group.root, active - promised):
             yield f"{group.facts.name} starts, but is not whole: {len(active - promised)} pods"

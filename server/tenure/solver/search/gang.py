@@ -81,8 +81,17 @@ class GangPlanner:
         return found
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
-        """Next tasks in a simulation, in which `evicted` tasks may be placed again (semantics R1.43)."""
-        return list(self._next(self._session.cluster.pod_groups[pod_group].root, evicted))
+        """Next tasks in a simulation, in which `evicted` tasks may be placed again (semantics R1.43).
+
+        Of a pod group that cannot have its minimum, no pending task starts.
+        """
+        root = self._session.cluster.pod_groups[pod_group].root
+        tasks = list(self._next(root, evicted))
+        if not evicted or not self.has_pending(pod_group):
+            return tasks
+        if self._can_run(root, self._ledger.active_allocated, evicted):
+            return tasks
+        return [task for task in tasks if task in evicted]
 
     def active_tasks(self, pod_set: PodSet) -> list[int]:
         """Allocated or pipelined tasks, first in task order."""

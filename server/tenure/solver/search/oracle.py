@@ -22,6 +22,9 @@ from tenure.solver.search.victim_order import VictimOrder
 from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.terms.reasons import ReasonCode
 
+WITHIN_FAIR_SHARE: Final = Rejection(
+    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their fair share", source="search"
+)
 NO_SOLUTION: Final = Rejection(
     ReasonCode.NO_SOLUTION, "no permitted set of evictions would free enough resources", source="search"
 )

@@ -55,6 +55,10 @@ class Placer:
             statement.replace_by_pipelined(pod_group, mark)
         return None
 
+    def place_anywhere(self, statement: Statement, tasks: list[int], nodes: int) -> bool:
+        """Place tasks without regard to topology constraints; if it fails, some of them stay placed."""
+        return all(self._place_task(_Run(statement, simulation=True), task, nodes) for task in tasks)
+
     def place_reserved(
         self, statement: Statement, index: int, node: int, gpu_groups: tuple[str, ...], simulation: bool
     ) -> Rejection | None:

@@ -109,7 +109,8 @@ class ScenarioAccumulator:
 
     def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
         """Accumulated batches with a task on one of the nodes, in the order of accumulation."""
-        found = {number for node in nodes for number in self._sequence.on(node)}
+        found = {n for node in nodes for n in self._sequence.on(node) if self._is_accumulated(n)}
+        self._sequence.complete(found, self._session.cluster.pod_groups)
         return [self._sequence.batches[number] for number in sorted(found) if self._is_accumulated(number)]
 
     def demands(self) -> list[int]:

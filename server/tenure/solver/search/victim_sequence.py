@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable
 from itertools import compress
 
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.victim_order import VictimOrder
 
@@ -68,6 +70,25 @@ class VictimSequence:
             if skipped < number:
                 kept[skipped] = 0
         return list(compress(self.batches, kept))
+
+    def complete(self, numbers: set[int], pod_groups: PersistentVector[PodGroup]) -> None:
+        """Add the batches before these of pod groups that would otherwise be cut below their minimum."""
+        for pod_group in {self.batches[number].pod_group for number in numbers}:
+            own = self._of[pod_group]
+            chosen = [number for number in own if number in numbers]
+            if len(chosen) < len(own) and self._is_cut(pod_groups[pod_group], chosen):
+                numbers.update([number for number in own if number < chosen[-1]])
+
+    def _is_cut(self, group: PodGroup, numbers: list[int]) -> bool:
+        """Whether a pod group that has its minimum is left without it, and with other tasks."""
+        before = self._ledger.active_allocated
+        after = {pod_set.index: before[pod_set.index] for pod_set in group.pod_sets}
+        for number in numbers:
+            for task in self.batches[number].tasks:
+                pod_set = self._ledger.tasks[task].pod_set
+                if pod_set is not None:
+                    after[pod_set] -= 1
+        return any(after.values()) and group.root.is_met(before) and not group.root.is_met(after)
 
     def freed_on(self, node: int, number: int, skips: Collection[int]) -> tuple[int, int, int]:
         """Totals on a node of the batches before this number, except `skips`.

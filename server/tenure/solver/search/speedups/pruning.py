@@ -17,17 +17,22 @@ from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.oracle import FitCheck, Oracle, Outlook, Probe, Search, SearchParts, VictimPolicy
+from tenure.solver.search.oracle import (
+    WITHIN_FAIR_SHARE,
+    FitCheck,
+    Oracle,
+    Outlook,
+    Probe,
+    Search,
+    SearchParts,
+    VictimPolicy,
+)
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
 from tenure.solver.search.victim_sequence import VictimSequence
-from tenure.terms.reasons import ReasonCode
 
-WITHIN_FAIR_SHARE: Final = Rejection(
-    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their fair share", source="search"
-)
 RECLAIMABLE: Final = -1
 """In place of a shape: the reclaimable GPUs."""
 LOOK_AHEAD: Final = 1024
@@ -241,7 +246,7 @@ class Pruning(Oracle):
         victims = partial(_all_victims, search.victims, queues, self._session.stop)
         fits = self._fits_of(search.tasks, search.feasible, victims)
         bound = None
-        if self._with_bound:
+        if self._with_bound and not search.is_trial:  # the bound contains the gate that a trial lifts
             free = self._index.free_gpu_bound()
             bound = ReclaimBound(self._session, search.action, search.preemptor, queues, free)
             if not bound.is_possible(search.tasks, queues):
