@@ -2,18 +2,15 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import run
-from typing import NamedTuple
 
 import pytest
 from google.protobuf.json_format import Parse
 from pydantic.alias_generators import to_camel
 from tenure.cli.decide import SnapshotFormat
-from tenure.cli.main import main
 from tenure.client.snapshot_file import Format, write_snapshot
 from tenure.codec.engine import Engine
 from tenure.server.security.access_control import AccessControl
@@ -21,31 +18,15 @@ from tenure.server.settings import Security
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 
+from tests.cli.command import Tenure, in_process
 from tests.server.security.certificate_authority import TOKEN, CertificateAuthority, token_file
 from tests.server.servers import FailingEngine, run_server
 from tests.small_snapshot import child_environment, small_snapshot
 
 
-class CommandResult(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tenure = Callable[..., CommandResult]
-
-
 @pytest.fixture
 def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
-    def command(*arguments: str) -> CommandResult:
-        monkeypatch.setattr(sys, "argv", ["tenure", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
-
-    return command
+    return in_process(monkeypatch, capsys)
 
 
 @pytest.fixture

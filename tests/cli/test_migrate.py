@@ -3,20 +3,18 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from shutil import which
-from typing import NamedTuple
 
 import pytest
 from rich.console import Console
-from tenure.cli.main import main
 from tenure.cli.migration import ManifestError
 from tenure.cli.migration.plan import find_files, replace_text
 from tenure.cli.migration.report import print_differences
 
+from tests.cli.command import CommandResult, in_process
 from tests.cli.migration.manifest_folder import plan_of
 from tests.e2e.command import ROOT
 
@@ -28,27 +26,18 @@ ADDED = "  preemptibility: preemptible\n"
 UNKNOWN = IMPLICIT.replace("train", "gold")
 
 
-class CommandResult(NamedTuple):
-    """Exit code and output of the command."""
-
-    code: int
-    out: str
-    err: str
-
-
 Migrate = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def migrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Migrate:
+    tenure = in_process(monkeypatch, capsys)
+
     def command(*arguments: str, **files: str) -> CommandResult:
         for name, text in files.items():
             (tmp_path / name.replace("_", ".")).write_text(text)
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["tenure", "migrate", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
+        return tenure("migrate", *arguments)
 
     return command
 

@@ -1,16 +1,13 @@
 """The commands `tenure simulate` and `tenure explain`."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToJson
-from tenure.cli.main import main
 
+from tests.cli.command import CommandResult, Tenure, in_process
 from tests.server.servers import run_server
 from tests.server.service.gpu_cluster import GpuCluster
 
@@ -23,29 +20,12 @@ pods:
 """
 
 
-class CommandResult(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tenure = Callable[..., CommandResult]
-
-
 @pytest.fixture
 def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
     """Run a command on the sample."""
     monkeypatch.setenv("COLUMNS", "200")
-
-    def command(name: str, *arguments: str) -> CommandResult:
-        monkeypatch.setattr(sys, "argv", ["tenure", name, SAMPLE, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
-
-    return command
+    command = in_process(monkeypatch, capsys)
+    return lambda name, *arguments: command(name, SAMPLE, *arguments)
 
 
 @pytest.fixture
@@ -68,14 +48,27 @@ def test_simulation_with_a_new_job_shows_changed_outcomes_beside_the_baseline(
     assert "Simulation only" in out
 
 
-def test_simulation_without_change_reports_no_difference(tenure: Tenure) -> None:
-    assert "No outcome changes." in output_text(tenure("simulate"))
+def test_simulation_without_a_change_tells_what_happens(tenure: Tenure) -> None:
+    out = output_text(tenure("simulate", "--cycles", "60"))
+    assert out.startswith(
+        "Cycle 1, 10:35 UTC: 2 pod groups scheduled, 2 waiting for 3 evicted pods and 1 pending."
+    )
+    assert "What happens Pod group Queue Outcome" in out
+    assert "distill language 2 pods scheduled" in out
+    assert "Cycles 4 to 60, 10:38 UTC to 11:34 UTC: 3 pod groups pending. Simulation only" in out
+    assert "No outcome changes" not in out
+
+
+def test_one_cycle_without_a_change_is_a_decision(tenure: Tenure) -> None:
+    out = output_text(tenure("simulate"))
+    assert "What happens" in out
+    assert "sweep vision evicted: 2 pods for distill" in out
 
 
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("node=gpu-4", "notebook analytics unchanged cannot be scheduled now"),
+        ("node=gpu-4", "notebook analytics unchanged has no capacity: "),
         ("pod_group=distill", "distill language 2 pods waiting for capacity does not exist"),
         ("pod=sweep-4", "sweep vision evicted: 2 pods for distill evicted: 1 pod for distill"),
         ("queue=analytics", "month-end analytics 1 pod waiting for capacity has an invalid definition"),
@@ -192,14 +185,12 @@ def test_time_that_is_left_is_stated_once(
     snapshot.write_text(MessageToJson(cluster.job("job", "q", priority=90).snapshot))
     config.write_text("plugins: {nearcompletion: {}}")
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "argv", ["tenure", "decide", str(snapshot), "--config", str(config)])
-    with pytest.raises(SystemExit):
-        main()
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("job ")]
-    assert "is delayed: old is close to its expected end; may change at 10:40 UTC (in 5m). Usual" in row
+    decided = in_process(monkeypatch, capsys)("decide", str(snapshot), "--config", str(config))
+    (row,) = [line for line in decided.out.splitlines() if line.startswith("job ")]
+    assert "is delayed: old is close to its expected end; may change at 10:40 UTC (in 5m). What" in row
 
 
 def test_table_of_pending_pod_groups_states_what_helps(tenure: Tenure) -> None:
     out = output_text(tenure("decide"))
     assert "Reason, and what helps" in out
-    assert "Usual remedy: wait until resources are free, or raise the quota of queue vision" in out
+    assert "What helps: raise its priority from 40 to 41; it starts after 1 pod of other pod groups" in out

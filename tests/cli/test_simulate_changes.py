@@ -1,34 +1,28 @@
 """`tenure simulate` with jobs as people write them, with another configuration, and over many cycles."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tenure.cli.main import main
 
+from tests.cli.command import CommandResult, Tenure, in_process
 from tests.server.servers import run_server
 
 SAMPLE = str(Path(__file__).parents[2] / "server/tenure/cli/samples/two-departments.yaml")
 GENTLE = "actions: allocate\n"
 """A configuration that evicts nobody."""
 
-Simulate = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def simulate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Simulate:
+def simulate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
     """Run `tenure simulate` on the sample; return its exit code, output and errors."""
     monkeypatch.setenv("COLUMNS", "200")
+    tenure = in_process(monkeypatch, capsys)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tenure", "simulate", SAMPLE, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), " ".join(out.split()), err
+    def run(*arguments: str) -> CommandResult:
+        code, out, err = tenure("simulate", SAMPLE, *arguments)
+        return CommandResult(code, " ".join(out.split()), err)
 
     return run
 
@@ -40,7 +34,7 @@ def gentle(tmp_path: Path) -> str:
     return str(file)
 
 
-def printed(result: tuple[int, str, str]) -> str:
+def printed(result: CommandResult) -> str:
     code, out, err = result
     assert (code, err) == (0, "")
     return out
@@ -58,11 +52,11 @@ def printed(result: tuple[int, str, str]) -> str:
         "queue=language gpus=5": "job language does not exist cannot be scheduled",
     }.items(),
 )
-def test_job_is_written_in_one_line(simulate: Simulate, job: str, row: str) -> None:
+def test_job_is_written_in_one_line(simulate: Tenure, job: str, row: str) -> None:
     assert row in printed(simulate("--with", job))
 
 
-def upserts(monkeypatch: pytest.MonkeyPatch, simulate: Simulate, *arguments: str) -> dict[str, Any]:
+def upserts(monkeypatch: pytest.MonkeyPatch, simulate: Tenure, *arguments: str) -> dict[str, Any]:
     """The rows that a command adds, as the server would receive them."""
     from google.protobuf.json_format import MessageToDict
     from tenure.cli import local_or_remote
@@ -80,7 +74,7 @@ def upserts(monkeypatch: pytest.MonkeyPatch, simulate: Simulate, *arguments: str
 
 
 def test_job_is_a_gang_with_defaults_that_starts_at_the_time_of_the_cycle(
-    monkeypatch: pytest.MonkeyPatch, simulate: Simulate
+    monkeypatch: pytest.MonkeyPatch, simulate: Tenure
 ) -> None:
     now = "2025-03-03T10:42:00Z"
     rows = upserts(monkeypatch, simulate, "--with", "queue=vision pods=2", "--now", now)
@@ -101,13 +95,13 @@ def test_job_is_a_gang_with_defaults_that_starts_at_the_time_of_the_cycle(
     ]
 
 
-def test_jobs_without_a_name_get_different_ones(simulate: Simulate) -> None:
+def test_jobs_without_a_name_get_different_ones(simulate: Tenure) -> None:
     out = printed(simulate("--with", "queue=vision gpus=0", "--with", "queue=language gpus=0"))
     assert "job vision does not exist 1 pod scheduled" in out
     assert "job-2 language does not exist 1 pod scheduled" in out
 
 
-def test_job_may_be_in_a_queue_of_a_file(simulate: Simulate, tmp_path: Path) -> None:
+def test_job_may_be_in_a_queue_of_a_file(simulate: Tenure, tmp_path: Path) -> None:
     file = tmp_path / "queue=new.yaml"
     file.write_text("queues: [{name: robotics, parent: research}]")
     out = printed(simulate("--with", "queue=robotics gpus=0", "--with", f"{file}"))
@@ -142,7 +136,7 @@ EXAMPLE = '"queue=vision gpus=2 pods=4 priority=50"'
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_invalid_change_is_reported_with_the_fix(
-    simulate: Simulate, arguments: tuple[str, ...], message: str
+    simulate: Tenure, arguments: tuple[str, ...], message: str
 ) -> None:
     code, out, err = simulate(*arguments)
     assert (code, out) == (2, "")
@@ -150,35 +144,34 @@ def test_invalid_change_is_reported_with_the_fix(
     assert "Traceback" not in err
 
 
-def test_other_configuration_is_compared_with_the_default_profile(simulate: Simulate, gentle: str) -> None:
+def test_other_configuration_is_compared_with_the_default_profile(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle))
     assert "Pod group Queue In force With gentle.yaml" in out
     assert "sweep vision evicted: 2 pods for distill unchanged" in out
     assert "distill language 2 pods waiting for capacity " in out
 
 
-def test_other_configuration_is_compared_with_the_one_in_force(simulate: Simulate, gentle: str) -> None:
+def test_other_configuration_is_compared_with_the_one_in_force(simulate: Tenure, gentle: str) -> None:
     assert "No outcome changes." in printed(simulate("--config", gentle, "--in-force", gentle))
-    assert "No outcome changes." in printed(simulate("--in-force", gentle))
 
 
-def test_other_configuration_is_compared_with_that_of_the_server(simulate: Simulate, gentle: str) -> None:
+def test_other_configuration_is_compared_with_that_of_the_server(simulate: Tenure, gentle: str) -> None:
     with run_server() as (_, address):
         assert simulate("--config", gentle, "--server", address) == simulate("--config", gentle)
 
 
-def test_changes_apply_to_the_other_configuration_only(simulate: Simulate, gentle: str) -> None:
+def test_changes_apply_to_the_other_configuration_only(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--with", "queue=language gpus=0"))
     assert "Pod group Queue In force With gentle.yaml and the changes" in out
     assert "job language does not exist 1 pod scheduled" in out
 
 
-def test_both_configurations_decide_at_the_given_time(simulate: Simulate, gentle: str) -> None:
+def test_both_configurations_decide_at_the_given_time(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--now", "2025-03-03T10:42:00Z"))
     assert "finetune vision evicted: 1 pod for distill unchanged" in out
 
 
-def test_json_has_the_cycles_with_the_other_configuration(simulate: Simulate, gentle: str) -> None:
+def test_json_has_the_cycles_with_the_other_configuration(simulate: Tenure, gentle: str) -> None:
     answer = json.loads(printed(simulate("--config", gentle, "--cycles", "2", "--output", "json")))
     assert len(answer["cycles"]) == 2
     assert {group["action"] for cycle in answer["cycles"] for group in cycle.get("groups", [])} == {
@@ -186,7 +179,7 @@ def test_json_has_the_cycles_with_the_other_configuration(simulate: Simulate, ge
     }
 
 
-def test_equal_cycles_are_printed_once_and_others_say_what_happens(simulate: Simulate) -> None:
+def test_equal_cycles_are_printed_once_and_others_say_what_happens(simulate: Tenure) -> None:
     out = printed(simulate("--with", "queue=language gpus=0", "--cycles", "60"))
     first, _, rest = out.partition("Cycle 2, 10:36 UTC: ")
     assert first.startswith("Cycle 1, 10:35 UTC: 3 pod groups scheduled, ")
@@ -198,7 +191,7 @@ def test_equal_cycles_are_printed_once_and_others_say_what_happens(simulate: Sim
     assert "to 60, 10:38 UTC to 11:34 UTC: 3 pod groups pending. No outcome changes. Simulation only" in rest
 
 
-def test_changed_outcome_that_lasts_is_printed_when_it_begins(simulate: Simulate, gentle: str) -> None:
+def test_changed_outcome_that_lasts_is_printed_when_it_begins(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--cycles", "30"))
     begun = "month-end analytics unchanged "
     assert (out.count(begun), out.count("as in the cycle before.")) == (1, 3)

@@ -160,7 +160,7 @@ LATE = expecting("5m")
         (expecting("5"), "10m; not requeued: invalid duration", "skipped", None),
         (
             default_snapshot(expecting("5m"), FIELD),
-            "10m of 5m; not requeued: not preemptible",
+            "10m of 5m; not requeued: it is not preemptible",
             "skipped",
             300,
         ),

@@ -2,28 +2,17 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from tenure.cli.main import main
 from tenure.client import Client
 from tenure.client.snapshot_file import write_snapshot
 from tenure.v1.state_pb2 import StateDelta
 
+from tests.cli.command import CommandResult, in_process
 from tests.server.servers import run_server
 from tests.small_snapshot import small_snapshot
-
-
-class CommandResult(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
 
 Workloads = Callable[..., CommandResult]
 
@@ -36,12 +25,10 @@ def workloads(
     file = str(tmp_path / "small.txtpb")
     write_snapshot(small_snapshot(), file)
 
+    tenure = in_process(monkeypatch, capsys)
+
     def command(*arguments: str) -> CommandResult:
-        given = [file if argument == "FILE" else argument for argument in arguments]
-        monkeypatch.setattr(sys, "argv", ["tenure", "workloads", *given])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
+        return tenure("workloads", *(file if argument == "FILE" else argument for argument in arguments))
 
     return command
 

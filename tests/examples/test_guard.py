@@ -135,7 +135,7 @@ def test_protection_from_one_preemptor_does_not_stop_similar_ones() -> None:
     registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "rival": RivalGuard})
     decided = decide(preemptors(), profile("rival"), registry=registry)
     assert [(outcome.kind, outcome.reason.code) for outcome in decided.outcomes] == [
-        (OutcomeKind.INFEASIBLE, ReasonCode.NO_SOLUTION),
+        (OutcomeKind.WAITING_FOR_CAPACITY, ReasonCode.NO_CAPACITY),
         (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
         (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
     ]

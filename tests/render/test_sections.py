@@ -110,7 +110,7 @@ ANSWER = DecideResponse(
         "urgent leaf n1 1 pod of old",
         "stuck leaf is delayed: not yet; may change at 10:36 UTC (in 1m30s)",
         "old 1 urgent the preemptor has higher priority in the same queue",
-        "young other queues 10:42 UTC (in 7m) queue leaf",
+        "young other queues 10:42 UTC (in 7m) minruntime, queue leaf",
         "root 8 6 1.5 4 ████████········│",
         "leaf no limit 6 1.5 4 ████████········",
     ],

@@ -1,16 +1,14 @@
 """Fixtures: servers that all proofs through gRPC share, and the command for those through the CLI."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from google.protobuf.json_format import MessageToJson, Parse
-from tenure.cli.main import main
 from tenure.v1.decide_pb2 import DecideResponse
 
+from tests.cli.command import Tenure, in_process
 from tests.requirements.cluster import ClusterText
 from tests.requirements.profiles import Servers
 
@@ -33,30 +31,12 @@ def decide(servers: Servers) -> Decide:
     return call
 
 
-class CommandResult(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tenure = Callable[..., CommandResult]
-
-
 @pytest.fixture
 def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Tenure:
     """Run the command `tenure` in an empty folder, in this process."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> CommandResult:
-        monkeypatch.setattr(sys, "argv", ["tenure", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
-
-    return command
+    return in_process(monkeypatch, capsys)
 
 
 DecideFile = Callable[..., DecideResponse]

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
+from tests.cli.command import Tenure
 from tests.kubernetes.adapter.adapter_stage import AdapterStage, open_stage
 from tests.kubernetes.cluster import UserCluster, build_object, wait_until
 from tests.kubernetes.environment.resource_definitions import KAI_POD_GROUP, VOLCANO_POD_GROUP
-from tests.requirements.conftest import Tenure
 from tests.server.servers import run_server
 
 KEY: Final = "kai.scheduler/preemptibility"

@@ -9,9 +9,10 @@ from google.protobuf.json_format import MessageToJson
 from tenure.client import InvalidSnapshot
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, PREEMPTIBILITY_PREEMPTIBLE
 
+from tests.cli.command import Tenure
 from tests.requirements.answers import evicted, evicting_actions, result, verdict
 from tests.requirements.cluster import NOW, ClusterText
-from tests.requirements.conftest import Decide, DecideFile, Tenure
+from tests.requirements.conftest import Decide, DecideFile
 from tests.requirements.profiles import FULL, configuration
 
 EXAMPLE: Final = """

@@ -1,4 +1,4 @@
-"""Requeue, decided by a server: who is nominated, who is requeued for whom, and what is left as it was."""
+"""Which pod groups a server nominates for requeue, and which it requeues for which contender."""
 
 from collections.abc import Callable
 from typing import Final

@@ -48,7 +48,7 @@ def test_start_time_is_set_by_a_start_and_by_nothing_else(
 
 @pytest.mark.parametrize(("minimum", "expected"), [("0s", [0, 1, 1, 1]), ("3m", [3, 3])])
 def test_every_start_runs_for_at_least_the_minimum(minimum: str, expected: list[int], decide: Decide) -> None:
-    """Every minute a pod group of higher priority arrives: nobody is stopped before it made progress."""
+    """Every minute a pod group of higher priority arrives. With a minimum, each runs that long first."""
     cluster = ClusterText().node().queue("q", preempt_min_runtime=minimum)
     cluster.runs("job-0", "q", ran="0s", priority=10)
     ran = []

@@ -5,12 +5,12 @@ rejects that, and `value_problem` says why.
 """
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from tenure.terms.durations import SECOND, parse_signed_duration
+from tenure.terms.formatting import known_names_hint
 
 _DURATION: Final = "google.protobuf.Duration"
 
@@ -116,10 +116,7 @@ def _enum_problem(value: object, enum: EnumDescriptor) -> str:
     if not isinstance(value, str) or value.lstrip("-").isdecimal() or _plain(value) in _enum_names(enum):
         return ""
     known = [each.name.removeprefix(_prefix(enum)) for each in enum.values[1:]]
-    close = get_close_matches(value.upper(), known, n=1)
-    return f"{value!r} is not a {enum.name}; " + (
-        f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-    )
+    return f"{value!r} is not a {enum.name}; {known_names_hint(value.upper(), known)}"
 
 
 def _prefix(enum: EnumDescriptor) -> str:

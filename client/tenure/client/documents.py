@@ -11,7 +11,6 @@ parser has rejected a document.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 import yaml
@@ -19,6 +18,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message_factory import GetMessageClass
 from tenure.client.document_values import own_message, value_problem
+from tenure.terms.formatting import known_names_hint
 from tenure.wire.yaml_limits import limit_events
 
 _SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
@@ -136,6 +136,4 @@ def _strip_position(text: str) -> str:
 
 
 def _hint(name: str, message: Descriptor) -> str:
-    known = [field.name for field in message.fields]
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}"
+    return f"; {known_names_hint(name, [field.name for field in message.fields])}"

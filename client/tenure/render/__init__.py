@@ -1,5 +1,10 @@
 """Text of a response: a headline, then outcomes, evictions, protections, queues and warnings."""
 
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
 from rich.console import Console
 from rich.text import Text
 from tenure.render.overdue import render_overdue
@@ -20,16 +25,22 @@ from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 __all__ = ["print_report"]
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def print_report(console: Console, snapshot: ClusterSnapshot, response: DecideResponse) -> None:
-    """Print the report of a response to a snapshot. Equal input and width give equal text."""
+def print_report(
+    console: Console, snapshot: ClusterSnapshot, response: DecideResponse, remedies: Mapping[str, str] = NONE
+) -> None:
+    """Print the report of a response to a snapshot. Equal input and width give equal text.
+
+    `remedies` are sentences about what was tested for pending pod groups, by uid.
+    """
     view = ResponseView(snapshot, response)
     console.print(Text(render_headline(view), style="bold"), "\n", sep="")
     for section in (
         render_scheduled,
         render_waiting_for_capacity,
-        render_pending,
+        partial(render_pending, remedies=remedies),
         render_evicted,
         render_in_flight,
         render_overdue,

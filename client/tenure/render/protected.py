@@ -22,7 +22,8 @@ def render_protected(view: ResponseView) -> TableSection:
             preemptors[key].append(preemptor_text(view, protection))
     rows = [
         TableRow(
-            (view.name(uid), _all_of(others), end, source or guard), (view.queue(uid), guard, _all_of(others))
+            (view.name(uid), _all_of(others), end, _guard_text(guard, source)),
+            (view.queue(uid), guard, _all_of(others)),
         )
         for (uid, guard, end, source), others in preemptors.items()
     ]
@@ -33,6 +34,13 @@ def render_protected(view: ResponseView) -> TableSection:
         TableColumn("Guard", wraps=True),
     )
     return TableSection("Protected", columns, ("Queue", "Guard", "From"), rows)
+
+
+def _guard_text(guard: str, source: str) -> str:
+    """The guard and the origin of its value, if that does not name the guard."""
+    if not source or guard in source:
+        return source or guard
+    return f"{guard}, {source}"
 
 
 def until_text(view: ResponseView, protection: pb.Protection) -> str:

@@ -1,16 +1,16 @@
 """Sections of the report: headline, outcomes, evictions, in-flight groups, warnings and next wake time."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rich.console import Console
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.formatting import format_clock, format_count, format_remaining, join_words
-from tenure.terms.reasons import OUTCOMES, REASONS
+from tenure.terms.reasons import OUTCOMES, REASONS, ReasonClass
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import SnapshotWarning, WarningCode
+from tenure.v1.decide_pb2 import DecideResponse, SnapshotWarning, WarningCode
 from tenure.wire.enum_labels import enum_label
 
 WAITING_KINDS: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
@@ -42,8 +42,8 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     """Pod groups with reserved capacity, and the evicted pods that still use it."""
     nodes: defaultdict[str, list[str]] = defaultdict(list)
     owners: defaultdict[str, list[str]] = defaultdict(list)
-    for group, decision in view.decisions("reserve"):
-        nodes[group.beneficiary].append(decision.reserve.node)
+    for _, decision in view.decisions("reserve"):
+        nodes[view.owner(decision.reserve.pod)].append(decision.reserve.node)
     for _, decision in view.decisions("evict"):
         owners[decision.evict.preemptor].append(view.name(view.owner(decision.evict.pod)))
     for reserve in view.reservations:
@@ -66,22 +66,32 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     return TableSection("Waiting for capacity", columns, ("Queue",), rows)
 
 
-def render_pending(view: ResponseView) -> TableSection:
-    """Pod groups that are neither scheduled nor have reserved capacity, and why."""
+def pending_outcomes(response: DecideResponse) -> list[pb.PodGroupOutcome]:
+    """Outcomes of pod groups that are neither scheduled nor have reserved capacity."""
+    return [each for each in response.outcomes if each.kind not in (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)]
+
+
+def render_pending(view: ResponseView, remedies: Mapping[str, str]) -> TableSection:
+    """Pending pod groups, why, and what was tested to help, by uid."""
     rows = [
         TableRow(
-            (view.name(outcome.pod_group), view.queue(outcome.pod_group), _reason_text(view, outcome)),
+            (
+                view.name(outcome.pod_group),
+                view.queue(outcome.pod_group),
+                _reason_text(view, outcome, remedies.get(outcome.pod_group, "")),
+            ),
             (view.queue(outcome.pod_group), _reason_name(outcome.reason.code)),
         )
-        for outcome in view.response.outcomes
-        if outcome.kind not in (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)
+        for outcome in pending_outcomes(view.response)
     ]
     columns = (
         TableColumn("Pod group"),
         TableColumn("Queue"),
         TableColumn("Reason, and what helps", wraps=True),
     )
-    return TableSection("Pending", columns, ("Queue", "Reason"), rows)
+    command = "tenure explain SNAPSHOT why-pending NAME tests what would help."
+    hint = command if len(rows) > len(remedies) else ""
+    return TableSection("Pending", columns, ("Queue", "Reason"), rows, hint)
 
 
 def render_evicted(view: ResponseView) -> TableSection:
@@ -112,14 +122,18 @@ def outcome_text(outcome: pb.PodGroupOutcome) -> str:
     return f"{text}: {detail}" if detail else text
 
 
-def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
+_DEFINITE: Final = (ReasonClass.INVALID, ReasonClass.IMPOSSIBLE, ReasonClass.EFFORT)
+"""Reasons whose remedy follows from the reason itself. That of another one must be tested."""
+
+
+def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome, remedy: str) -> str:
     text = outcome_text(outcome)
     if outcome.reason.HasField("until"):
         text += f"; may change at {format_remaining(outcome.reason.until.ToNanoseconds(), view.now)}"
     row = REASONS.get(outcome.reason.code)
-    if row is None or not row.remedy:
-        return text
-    return f"{text}. Usual remedy: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
+    if remedy or row is None or row.reason_class not in _DEFINITE:
+        return f"{text}. {remedy}" if remedy else text
+    return f"{text}. What helps: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
 
 
 def _evicted_text(pod_groups: Iterable[str]) -> str:

@@ -43,6 +43,7 @@ def _only(text: Explanation, audience: str) -> Explanation:
 
 
 NO_CHANGE = "unchanged"
+_NO_SIDE_EFFECT = "Simulation only; the cluster was not changed."
 
 
 class Comparison(NamedTuple):
@@ -59,6 +60,15 @@ class CycleRun(NamedTuple):
     numbers: range
     first: Comparison
     last: Comparison
+
+
+def print_cycles(console: Console, cycles: Sequence[ResponseView]) -> None:
+    """Print what happens in simulated cycles without a change; consecutive equal cycles once."""
+    for run in cycle_runs([Comparison(view, view, ("", "")) for view in cycles]):
+        title = _title(run) if len(cycles) > 1 else render_headline(cycles[0])
+        console.print(Text(title, style="bold"), "\n", sep="")
+        replace(same_events(run.first), title="What happens").print(console)
+    console.print(_NO_SIDE_EFFECT, highlight=False)
 
 
 def print_simulation(
@@ -80,7 +90,7 @@ def print_simulation(
         _print_cycle(console, _title(run), found, earlier)
         same_events(run.first).print(console)
         earlier = found.rows
-    console.print("Simulation only; the cluster was not changed.", highlight=False)
+    console.print(_NO_SIDE_EFFECT, highlight=False)
 
 
 def _print_cycle(console: Console, title: str, found: TableSection, earlier: list[TableRow]) -> None:

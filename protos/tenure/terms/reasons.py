@@ -44,6 +44,11 @@ class ReasonCode(IntEnum):
     EVICTION_COOLDOWN = 40
     EVICTION_BACKOFF = 41
     PROTECTED = 42
+    RESERVED = 43
+    QUEUE_ORDER = 44
+    TOPOLOGY = 45
+    FRAGMENTED = 46
+    NO_CAPACITY = 47
     IN_PROGRESS = 50
     COMPLETED = 51
     EXPIRED = 52
@@ -63,8 +68,10 @@ class ReasonClass(StrEnum):
     """The pod group has to wait for a time."""
     PROTECTION = "protection"
     """A guard protects the candidates; with an end, the pod group is delayed until then."""
+    IMPOSSIBLE = "impossible"
+    """The pod group cannot run on the cluster as it is."""
     CAPACITY = "capacity"
-    """The cluster has no capacity that the pod group can use or obtain."""
+    """Others have the capacity that the pod group could use."""
     EFFORT = "effort"
     """The search stopped before it was complete."""
     IN_FLIGHT = "in_flight"
@@ -156,11 +163,11 @@ _ROWS: Final = (
            victim_clause=NONE, eviction=NONE, remedy="make it preemptible, or raise the quota of {queue}",
            public="The quota for non-preemptible workloads is used up."),
     Reason(ReasonCode.OVER_FAIR_SHARE, ReasonClass.QUOTA, 130, condition="Unschedulable", stands=True,
-           clause="{queue} would exceed its fair share, so it cannot reclaim from other queues",
+           clause="{queue} would exceed its fair share, so no pods of other queues are evicted for it",
            victim_clause="its queue would be worse off than the preemptor's", eviction=NONE,
            remedy="wait until resources are free, or raise the quota of {queue}",
            public="Its queue would exceed its fair share."),
-    Reason(ReasonCode.NO_NODE_MATCHES, ReasonClass.CAPACITY, 40, condition="Unschedulable", stands=True,
+    Reason(ReasonCode.NO_NODE_MATCHES, ReasonClass.IMPOSSIBLE, 40, condition="Unschedulable", stands=True,
            clause="no node meets its requirements, even when empty", victim_clause=NONE, eviction=NONE,
            remedy="reduce the requests of its pods, relax their constraints, or add a matching node",
            public="No node meets its requirements."),
@@ -182,8 +189,8 @@ _ROWS: Final = (
            remedy="wait until the delay has elapsed, or shorten it",
            public="It cannot preempt other workloads yet."),
     Reason(ReasonCode.SIMILAR_FAILED, ReasonClass.CAPACITY, 150, condition="Unschedulable", stands=True,
-           clause="a pod group with no larger request was just found unschedulable",
-           victim_clause=NONE, eviction=NONE, remedy="wait until resources are free, or add a node",
+           clause="a pod group with no larger request was just found unschedulable", victim_clause=NONE,
+           eviction=NONE, remedy="wait until resources are free, or add a node",
            public="A similar workload of its queue could not be scheduled."),
     Reason(ReasonCode.MIN_RUNTIME, ReasonClass.PROTECTION, 90, condition="Delayed", stands=False,
            clause="the candidates have not reached their minimum runtime",
@@ -201,7 +208,7 @@ _ROWS: Final = (
            victim_clause="its queue is within its fair share", eviction=NONE,
            remedy="wait until resources are free, or raise the quota of {queue}",
            public="Its queue is within its fair share."),
-    Reason(ReasonCode.BLOCKED, ReasonClass.CAPACITY, 20, condition="Unschedulable", stands=True,
+    Reason(ReasonCode.BLOCKED, ReasonClass.IMPOSSIBLE, 20, condition="Unschedulable", stands=True,
            clause="a resource required by one of its pods is missing", victim_clause=NONE, eviction=NONE,
            remedy="create the missing resource", public="A resource required by one of its pods is missing."),
     Reason(ReasonCode.OPTED_OUT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed", stands=False,
@@ -232,8 +239,28 @@ _ROWS: Final = (
            public="It is protected: an earlier eviction was ineffective."),
     Reason(ReasonCode.PROTECTED, ReasonClass.PROTECTION, 115, condition="Delayed", stands=False,
            clause="a guard protects the candidates", victim_clause="a guard protects it", eviction=NONE,
-           remedy="wait until the protection ends",
-           public="It is protected."),
+           remedy="wait until the protection ends", public="It is protected."),
+    Reason(ReasonCode.RESERVED, ReasonClass.CAPACITY, 122, condition="Unschedulable", stands=False,
+           clause="capacity is reserved for other pod groups", victim_clause=NONE, eviction=NONE,
+           remedy="wait until the reservation is used or ends, or add a node",
+           public="Capacity is reserved for other workloads."),
+    Reason(ReasonCode.QUEUE_ORDER, ReasonClass.CAPACITY, 124, condition="Unschedulable", stands=True,
+           clause="free capacity went first to pod groups that precede it", victim_clause=NONE, eviction=NONE,
+           remedy="wait until resources are free, or add a node",
+           public="Free capacity went first to workloads that precede it."),
+    Reason(ReasonCode.TOPOLOGY, ReasonClass.CAPACITY, 126, condition="Unschedulable", stands=True,
+           clause="it fits on the free nodes, but not within its topology constraint", victim_clause=NONE,
+           eviction=NONE,
+           remedy="relax its topology constraint, or wait until nodes near each other are free",
+           public="The free nodes are not within its topology constraint."),
+    Reason(ReasonCode.FRAGMENTED, ReasonClass.CAPACITY, 128, condition="Unschedulable", stands=True,
+           clause="enough GPUs are free, but too few on one node", victim_clause=NONE, eviction=NONE,
+           remedy="request fewer GPUs for each pod, or wait until a node is free",
+           public="Enough GPUs are free, but too few on one node."),
+    Reason(ReasonCode.NO_CAPACITY, ReasonClass.CAPACITY, 145, condition="Unschedulable", stands=True,
+           clause="the nodes that it may use have no capacity left", victim_clause=NONE, eviction=NONE,
+           remedy="wait until resources are free, or add a node",
+           public="The nodes that it may use have no capacity left."),
     Reason(ReasonCode.IN_PROGRESS, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
            public="Its decisions are being applied."),
@@ -244,23 +271,16 @@ _ROWS: Final = (
     Reason(ReasonCode.GONE, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False, clause=NONE,
            victim_clause=NONE, eviction=NONE, remedy=NONE, public="Its target no longer exists."),
 )
-# fmt: on
 
 REASONS: Final[Mapping[int, Reason]] = MappingProxyType({int(row.code): row for row in _ROWS})
 """Rows by number; a number of a newer version is missing."""
-OUTCOMES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        1: "is scheduled",
-        2: "is waiting for terminating pods",
-        3: "is waiting for evicted pods to terminate",
-        4: "is waiting for quota",
-        5: "is delayed",
-        6: "cannot be scheduled now",
-        7: "was not evaluated within the search budget",
-        8: "has an invalid definition",
-    }
-)
+OUTCOMES: Final[Mapping[int, str]] = MappingProxyType({
+    1: "is scheduled", 2: "is waiting for terminating pods", 3: "is waiting for evicted pods to terminate",
+    4: "is waiting for quota", 5: "is delayed", 6: "cannot be scheduled now",
+    7: "was not evaluated within the search budget", 8: "has an invalid definition", 9: "has no capacity",
+})
 """Predicates of pod groups by number of their `OutcomeKind`."""
+# fmt: on
 GUARDED_ACTIONS: Final = frozenset({"consolidation", "preempt", "reclaim", "requeue"})
 """Built-in actions that guards protect from; a protection from all of them is one from all pod groups."""
 UNKNOWN_CLAUSE: Final = "a scheduling rule rejects it"

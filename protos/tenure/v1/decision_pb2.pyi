@@ -60,6 +60,11 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_EVICTION_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_BACKOFF: _ClassVar[ReasonCode]
     REASON_CODE_PROTECTED: _ClassVar[ReasonCode]
+    REASON_CODE_RESERVED: _ClassVar[ReasonCode]
+    REASON_CODE_QUEUE_ORDER: _ClassVar[ReasonCode]
+    REASON_CODE_TOPOLOGY: _ClassVar[ReasonCode]
+    REASON_CODE_FRAGMENTED: _ClassVar[ReasonCode]
+    REASON_CODE_NO_CAPACITY: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -76,6 +81,7 @@ class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTCOME_KIND_INFEASIBLE: _ClassVar[OutcomeKind]
     OUTCOME_KIND_BUDGET_EXHAUSTED: _ClassVar[OutcomeKind]
     OUTCOME_KIND_INVALID_POD_GROUP: _ClassVar[OutcomeKind]
+    OUTCOME_KIND_WAITING_FOR_CAPACITY: _ClassVar[OutcomeKind]
 
 class NominationResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -148,6 +154,11 @@ REASON_CODE_WAIT_LIMIT: ReasonCode
 REASON_CODE_EVICTION_COOLDOWN: ReasonCode
 REASON_CODE_EVICTION_BACKOFF: ReasonCode
 REASON_CODE_PROTECTED: ReasonCode
+REASON_CODE_RESERVED: ReasonCode
+REASON_CODE_QUEUE_ORDER: ReasonCode
+REASON_CODE_TOPOLOGY: ReasonCode
+REASON_CODE_FRAGMENTED: ReasonCode
+REASON_CODE_NO_CAPACITY: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
@@ -161,6 +172,7 @@ OUTCOME_KIND_DELAYED: OutcomeKind
 OUTCOME_KIND_INFEASIBLE: OutcomeKind
 OUTCOME_KIND_BUDGET_EXHAUSTED: OutcomeKind
 OUTCOME_KIND_INVALID_POD_GROUP: OutcomeKind
+OUTCOME_KIND_WAITING_FOR_CAPACITY: OutcomeKind
 NOMINATION_RESULT_UNSPECIFIED: NominationResult
 NOMINATION_RESULT_NOT_DUE: NominationResult
 NOMINATION_RESULT_SKIPPED: NominationResult

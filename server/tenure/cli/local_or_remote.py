@@ -1,16 +1,22 @@
 """Simulate and explain on a server, or in this process."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tenure.cli.decide import SnapshotFormat
 from tenure.cli.options import Connection, refuse_config
 
 if TYPE_CHECKING:
     from tenure.solver.plugin_api.profile import Profile
+    from tenure.v1.decide_pb2 import DecideResponse
     from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
     from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+MAX_EXPLAINED: Final = 3
+"""Pending pod groups for which remedies are tested: each takes as long as several decisions."""
+MAX_PODS: Final = 2_000
+"""On larger clusters, nothing is tested."""
 
 
 def read_for_local(file: str, form: SnapshotFormat | None) -> "ClusterSnapshot":
@@ -48,6 +54,33 @@ def request_explanation(
     from tenure.server.installed import installed_registry
 
     return Explainer(_profile(config), installed_registry()).explain(request)
+
+
+def find_tested_remedies(
+    snapshot: "ClusterSnapshot", response: "DecideResponse", connection: Connection, config: Path | None
+) -> dict[str, str]:
+    """A sentence about what helps, by uid of the first pending pod groups.
+
+    A server may permit decisions and no explanations, or lack the time: then nothing more is tested.
+    """
+    from tenure.client import TenureError
+    from tenure.render.sections import pending_outcomes
+    from tenure.v1.explain_pb2 import ExplainRequest, WhyPending
+
+    if len(snapshot.pods) + len(snapshot.pod_columns.uid) > MAX_PODS:
+        return {}
+    found = {}
+    for outcome in pending_outcomes(response)[:MAX_EXPLAINED]:
+        question = ExplainRequest(snapshot=snapshot, why_pending=WhyPending(pod_group=outcome.pod_group))
+        try:
+            remedies = request_explanation(question, connection, config).remedies
+        except TenureError:
+            break
+        if remedies:
+            found[outcome.pod_group] = f"What helps: {remedies[0].explanation.operator.rstrip('.')}"
+        else:
+            found[outcome.pod_group] = "None of the tested changes helps"
+    return found
 
 
 def _profile(config: Path | None) -> "Profile":

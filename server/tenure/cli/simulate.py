@@ -59,7 +59,7 @@ def simulate(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Compare decisions with and without changes.
+    """Compare decisions with and without changes, or play cycles without a change.
 
     \b
       tenure simulate cluster.yaml --with "queue=vision gpus=2 pods=4 priority=60"
@@ -100,9 +100,13 @@ def simulate(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
         return
-    from tenure.render.simulation import print_simulation
+    from tenure.render.simulation import print_cycles, print_simulation
     from tenure.render.terminal import TerminalConsole
 
+    views = _views(changed, answer)
+    if not (config or added or without or now):
+        print_cycles(TerminalConsole(), views)
+        return
     if config:
         is_more = bool(added or without)
         headings = ("In force", f"With {config.name}{' and the changes' if is_more else ''}")
@@ -110,7 +114,7 @@ def simulate(
         plain.ClearField("now")
         headings = ("Baseline", "With the changes")
     before = request_simulation(plain, connection, in_force)
-    print_simulation(TerminalConsole(), _views(plain, before), _views(changed, answer), headings)
+    print_simulation(TerminalConsole(), _views(plain, before), views, headings)
 
 
 def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval: str) -> "SimulateRequest":

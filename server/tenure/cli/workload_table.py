@@ -216,4 +216,5 @@ def _result(view: ResponseView, nomination: pb.Nomination) -> str:
     if nomination.reason.HasField("until"):
         until = nomination.reason.until.ToNanoseconds()
         return f"{result_name(nomination)} until {format_clock(until, view.now)}"
-    return result_name(nomination)
+    is_excluded = nomination.skip_reason == pb.NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE
+    return (is_excluded and nomination.reason.detail.rstrip(".")) or result_name(nomination)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.capacity_reasons import check_capacity
 from tenure.solver.eviction_history import update_eviction_history
 from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
@@ -78,6 +79,7 @@ def run_cycle(
         stopped_early = session.stop.is_set
         while session.reason_checks:  # a stop leaves the rest as not checked: all is decided
             session.reason_checks.pop(0)()
+        check_capacity(context, profile, waiting)
         return context, _result(session, waiting, check_of(stop), stopped_early)
 
 

@@ -19,8 +19,10 @@ _KINDS: Final = {
     ReasonClass.QUOTA: OutcomeKind.WAITING_FOR_QUOTA,
     ReasonClass.DELAY: OutcomeKind.DELAYED,
     ReasonClass.EFFORT: OutcomeKind.BUDGET_EXHAUSTED,
+    ReasonClass.IMPOSSIBLE: OutcomeKind.INFEASIBLE,
+    ReasonClass.CAPACITY: OutcomeKind.WAITING_FOR_CAPACITY,
 }
-"""Outcome kinds of rejected pod groups by the class of the reason; INFEASIBLE for the others."""
+"""Outcome kinds of rejected pod groups by the class of the reason. The others depend on the end."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
 INSUFFICIENT_RESOURCES: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "no eligible node has enough free resources"
@@ -58,11 +60,11 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
 
 
 def outcome_kind(rejection: Rejection) -> OutcomeKind:
-    """Outcome of a rejected pod group: that of the reason's class, else DELAYED if it has an end."""
+    """Outcome of a rejected pod group: that of the reason's class; protections delay it until their end."""
     kind = _KINDS.get(REASONS[rejection.code].reason_class)
     if kind is not None:
         return kind
-    return OutcomeKind.INFEASIBLE if rejection.until is None else OutcomeKind.DELAYED
+    return OutcomeKind.WAITING_FOR_CAPACITY if rejection.until is None else OutcomeKind.DELAYED
 
 
 def _rejection(session: Session, group: PodGroup) -> Rejection:

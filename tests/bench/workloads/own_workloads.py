@@ -49,7 +49,7 @@ def own_workloads() -> Iterator[Case]:
         done = DecisionCounts(jobs, 0, 0, {"BOUND": jobs})
         ways = (CallMode.DECIDE, CallMode.COLD) if queues == 4 else (CallMode.DECIDE,)
         yield Case(name, nodes, with_arguments(_many_jobs, nodes, queues), ("allocate",), done, ways)
-    full = DecisionCounts(30_000, 0, 0, {"BOUND": 30_000, "INFEASIBLE": 10_000})
+    full = DecisionCounts(30_000, 0, 0, {"BOUND": 30_000, "WAITING_FOR_CAPACITY": 10_000})
     yield Case(
         "U3m", 5_000, with_arguments(_partly_full, 5_000), ("allocate",), full, (CallMode.DECIDE, *THREE[1:])
     )

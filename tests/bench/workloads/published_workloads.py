@@ -32,14 +32,14 @@ def published_workloads() -> Iterator[Case]:
     yield Case("W7", "M", _gangs, ("allocate",), DecisionCounts(400, 0, 0, {"BOUND": 100}), THREE)
     for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000):
         yield from _large(nodes)
-    rejected = no_decisions(INFEASIBLE=1)
+    rejected = no_decisions(WAITING_FOR_CAPACITY=1)
     unpruned = {"speedups": PLAIN_SEARCH}
     for nodes in (10, 50, 100, 200):
         yield Case(
             "W10u", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), rejected, options=unpruned
         )
-    yield Case("W10aa", 100, _anti_affine, ("reclaim",), no_decisions(INFEASIBLE=1))
-    yield Case("W10t", 100, _racked, ("reclaim",), no_decisions(INFEASIBLE=1))
+    yield Case("W10aa", 100, _anti_affine, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
+    yield Case("W10t", 100, _racked, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
     yield Case("W11", 1_500, _missing_volumes, ("reclaim",), no_decisions(INFEASIBLE=3), THREE)
     everybody = DecisionCounts(0, VICTIMS // GPUS, VICTIMS, {"WAITING_FOR_VICTIMS": 1})
     yield Case("W12", VICTIMS, with_arguments(_many_victim_queues, 10), ("reclaim",), everybody)
@@ -55,7 +55,7 @@ def _small(size: str) -> Iterator[Case]:
     if size != "L":
         idle = (CallMode.DECIDE, CallMode.COLD, CallMode.AGAIN)
         yield Case("W2", size, with_arguments(_running, nodes, jobs), ("reclaim",), no_decisions(), idle)
-        waits = no_decisions(INFEASIBLE=half)
+        waits = no_decisions(WAITING_FOR_CAPACITY=half)
         yield Case("W3", size, mixed, ("preempt",), waits, THREE)
         moved = CONSOLIDATED[size]
         yield Case("W4", size, mixed, ("consolidation",), moved, THREE)
@@ -74,7 +74,7 @@ def _large(nodes: int) -> Iterator[Case]:
     if nodes == 500:
         yield Case("W9m", nodes, with_arguments(_many_singles, nodes, 30), FULL, many)
     if nodes <= 1_000:
-        rejected = no_decisions(INFEASIBLE=1)
+        rejected = no_decisions(WAITING_FOR_CAPACITY=1)
         yield Case("W10", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), rejected, THREE)
 
 

@@ -40,6 +40,16 @@ def preempting(**options: object) -> ClusterBuilder:
     return full_node().pending("job", queue="q", gpus=1, priority=60, **options)
 
 
+def fixed_halves() -> ClusterBuilder:
+    """Build two nodes with one free GPU each, and one used by a non-preemptible pod group."""
+    builder = ClusterBuilder().queue("q", quota=4)
+    for name in ("n1", "n2"):
+        builder.node(name, gpus=2).running(
+            f"on-{name}", queue="q", gpus=1, node=name, preemptibility=NON_PREEMPTIBLE
+        )
+    return builder
+
+
 def two_queues(mine: float, theirs: float) -> ClusterBuilder:
     """Build two queues; `old` of the other queue uses both GPUs."""
     builder = ClusterBuilder().node("n1", gpus=2).queue("q", quota=mine).queue("other", quota=theirs)
@@ -110,24 +120,33 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "OVER_FAIR_SHARE": PendingCase(
         lambda: over_fair_share().pending("job", queue="q", gpus=1, count=3).build(),
-        "its fair share, so it cannot reclaim from other queues",
+        "its fair share, so no pods of other queues are evicted for it",
         ("REDUCE_MINIMUM", "RAISE_QUOTA", "ADD_NODES"),
     ),
     "NO_NODE_MATCHES": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, node_selector={"zone": "a"}).build(),
         "no node meets its requirements, even when empty",
     ),
-    "INSUFFICIENT_RESOURCES": PendingCase(
-        lambda: preempting().build(),
-        "no eligible node has enough free resources",
-        ("ADD_NODES",),
-        replace(DEFAULT, actions=("allocate",)),
-    ),
-    "NO_SOLUTION": PendingCase(
+    "NO_CAPACITY": PendingCase(
         lambda: full_node().pending("job", queue="q", gpus=1, priority=50).build(),
-        "no permitted set of evictions would free enough resources",
+        "the nodes that it may use have no capacity left",
         ("RAISE_PRIORITY", "ADD_NODES"),
         WITHIN_QUEUE,
+    ),
+    "QUEUE_ORDER": PendingCase(
+        lambda: (
+            single_queue(1)
+            .pending("first", queue="q", gpus=1, priority=60)
+            .pending("job", queue="q", gpus=1, priority=50)
+            .build()
+        ),
+        "free capacity went first to pod groups that precede it",
+        ("RAISE_PRIORITY", "ADD_NODES"),
+    ),
+    "FRAGMENTED": PendingCase(
+        lambda: fixed_halves().pending("job", queue="q", gpus=2).build(),
+        "enough GPUs are free, but too few on one node",
+        ("ADD_NODES",),
     ),
     "BUDGET_EXHAUSTED": PendingCase(
         lambda: preempting().build(), "the search stopped before it was complete", ("ADD_NODES",), NO_SEARCH
@@ -136,17 +155,6 @@ CASES: Mapping[str, PendingCase] = {
         lambda: preempting(preemption_delay="25h").build(),
         "its preemption delay has not elapsed",
         ("WAIT", "ADD_NODES"),
-    ),
-    "SIMILAR_FAILED": PendingCase(
-        lambda: (
-            full_node()
-            .pending("first", queue="q", gpus=1, priority=50)
-            .pending("job", queue="q", gpus=1, priority=50)
-            .build()
-        ),
-        "a pod group with no larger request was just found unschedulable",
-        ("RAISE_PRIORITY", "ADD_NODES"),
-        WITHIN_QUEUE,
     ),
     "MIN_RUNTIME": PendingCase(
         lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),

@@ -1,4 +1,7 @@
-"""Reasons over a real connection: what would have to change for a pod group that waits for capacity."""
+"""Reasons over a real connection: what would have to change for a pod group that waits for capacity.
+
+Rules R13.40 to R13.45.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +12,7 @@ from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
 
 from tests.server.servers import run_server
-from tests.server.service.gpu_cluster import GpuCluster
+from tests.server.service.gpu_cluster import GpuCluster, time_at
 
 FIXED = PREEMPTIBILITY_NON_PREEMPTIBLE
 
@@ -76,9 +79,8 @@ def test_fair_share_is_the_reason_where_reclaim_would_help_without_it(client: Cl
 
 def test_who_came_first_is_named_to_operators_only(client: Client) -> None:
     text = why_pending(client, second_in_line().snapshot).explanation
-    sentence = "It would have fitted at the beginning of the cycle, but capacity went first to {}."
-    assert sentence.format("pod group first (queue q)") in text.operator
-    assert sentence.format("1 other pod group") in text.tenant
+    assert "because free capacity went first to pod groups that precede it." in text.tenant
+    assert "Those are pod group first (queue q)." in text.operator
     assert "first (queue" not in text.public + text.tenant
 
 
@@ -90,11 +92,99 @@ def test_position_is_that_among_the_pending_pod_groups_of_the_queue(client: Clie
     assert "It is number" not in why_pending(client, cluster.snapshot, "ahead").explanation.tenant
 
 
-def test_pod_group_of_the_queue_that_failed_before_is_named(client: Client) -> None:
+def racks() -> GpuCluster:
+    """Build two racks with a node of two free GPUs each; `job` needs two nodes of a rack."""
+    cluster = GpuCluster().queue("q")
+    cluster.snapshot.topologies.add(name="t", levels=["rack"])
+    for rack in ("a", "b"):
+        cluster.node(f"n-{rack}", 2)
+        cluster.snapshot.nodes[-1].labels["rack"] = rack
+    cluster.job("job", "q", gpus=2, pods=2)
+    cluster.snapshot.pod_groups[-1].topology_constraint.topology = "t"
+    cluster.snapshot.pod_groups[-1].topology_constraint.required_level = "rack"
+    return cluster
+
+
+def similar() -> GpuCluster:
+    """Build a full node; `first` and `job` want the same."""
     cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("fixed", "q", on="n1", preemptibility=FIXED)
-    found = outcome(client, cluster.job("first", "q", priority=60).job("job", "q", priority=60).snapshot)
-    assert found.reason.code == pb.REASON_CODE_SIMILAR_FAILED
-    assert "pod group first with no larger request was just found unschedulable" in found.reason.message
+    return cluster.job("first", "q", priority=60).job("job", "q", priority=60)
+
+
+def hoarder() -> GpuCluster:
+    """Build a queue without a quota that uses 4 non-preemptible GPUs; `job` of another queue wants 2."""
+    cluster = GpuCluster().node("n1", 4).queue("a", quota=0).queue("b", quota=4)
+    return cluster.job("fixed", "a", on="n1", pods=4, preemptibility=FIXED).job("job", "b", gpus=2)
+
+
+def few_cpus() -> GpuCluster:
+    """Build a node whose GPUs are free and whose CPUs are not."""
+    cluster = GpuCluster().node("n1", 4).queue("q").job("cpus", "q", gpus=0, on="n1", preemptibility=FIXED)
+    cluster.snapshot.shapes[-1].requests.cpu_milli = cluster.snapshot.nodes[0].allocatable.cpu_milli
+    return cluster.job("job", "q", gpus=2)
+
+
+CAPACITY = {
+    second_in_line: ("QUEUE_ORDER", "it would have fitted, but free capacity went first to first"),
+    scattered: (
+        "FRAGMENTED",
+        "6 GPUs are free on nodes that it may use, at most 2 on one node; each of its pods needs 4",
+    ),
+    racks: ("TOPOLOGY", "it would fit on the free nodes, but not within its topology constraint"),
+    similar: (
+        "NO_CAPACITY",
+        "it needs 1 GPU; 0 of 1 on nodes that it may use are free, and no permitted evictions would",
+    ),
+    hoarder: ("NO_CAPACITY", "it needs 2 GPUs; 0 of 4 on nodes that it may use are free"),
+    few_cpus: ("NO_CAPACITY", "the nodes with enough free GPUs do not meet its other requirements"),
+}
+
+
+@pytest.mark.parametrize("cluster", CAPACITY, ids=[build.__name__ for build in CAPACITY])
+def test_outcome_says_which_capacity_is_missing_or_who_has_it(
+    client: Client, cluster: Callable[[], GpuCluster]
+) -> None:
+    """Rules R13.40, R13.41, R13.42 and R13.43."""
+    code, detail = CAPACITY[cluster]
+    found = outcome(client, cluster().snapshot)
+    assert pb.ReasonCode.Name(found.reason.code) == f"REASON_CODE_{code}"
+    assert found.kind == pb.OUTCOME_KIND_WAITING_FOR_CAPACITY
+    assert found.reason.detail.startswith(detail)
+
+
+def test_reserved_capacity_is_the_reason_until_the_reservation_expires(client: Client) -> None:
+    """Rule R13.41. Another queue's pod group is not named (R13.45)."""
+    cluster = GpuCluster().node("n1", 4).queue("a", quota=4).queue("b", quota=0)
+    cluster.job("old", "b", gpus=4, on="n1").job("holder", "a", gpus=4).job("job", "b", gpus=2)
+    group = cluster.snapshot.in_flight_groups.add(id="g", action="reclaim", beneficiary="holder")
+    group.evictions.add(pod="old-0", node="n1")
+    group.reservations.add(pod="holder-0", node="n1")
+    group.expire_time.CopyFrom(time_at("10:39"))
+    found = outcome(client, cluster.snapshot)
+    assert found.reason.code == pb.REASON_CODE_RESERVED
+    assert found.reason.detail == "it would fit, but capacity is reserved for 1 pod group of other queues"
+    assert found.reason.until == group.expire_time
+
+
+def test_reason_does_not_depend_on_an_unrelated_pod_group(client: Client) -> None:
+    for cluster in CAPACITY:
+        alone, more = cluster(), cluster()
+        more.queue("other").job("elsewhere", "other", gpus=0)
+        first, second = (outcome(client, each.snapshot) for each in (alone, more))
+        assert (first.reason.code, first.reason.detail) == (second.reason.code, second.reason.detail)
+
+
+def test_number_of_checks_is_limited(client: Client) -> None:
+    """Rule R13.44: the 65th kind of pod group is not placed on another state."""
+    cluster = GpuCluster().node("n1", 80).queue("q").job("first", "q", gpus=80, priority=90)
+    for number in range(65):
+        cluster.job(f"job-{number:02}", "q", gpus=1, priority=80 - number)
+    codes = [
+        outcome.reason.code
+        for outcome in client.decide(cluster.snapshot).outcomes
+        if outcome.pod_group.startswith("job-")
+    ]
+    assert codes == [pb.REASON_CODE_QUEUE_ORDER] * 64 + [pb.REASON_CODE_NO_CAPACITY]
 
 
 def test_fragments_are_stated_in_numbers(client: Client) -> None:
@@ -103,7 +193,7 @@ def test_fragments_are_stated_in_numbers(client: Client) -> None:
         "6 GPUs are free on nodes that it may use, at most 2 on one node; each of its pods needs 4."
         in text.tenant
     )
-    assert "Enough GPUs are free, but too few on one node." in text.public
+    assert "enough GPUs are free, but too few on one node." in text.public
     assert "fair share" not in text.operator.split("consolidation:")[0]
 
 

@@ -73,3 +73,32 @@ def test_explanation_says_whether_smaller_sets_were_tried(client: Client, wanted
     snapshot = cluster.snapshot
     evicted = [d.evict.pod for g in client.decide(snapshot).groups for d in g.decisions if d.evict.pod]
     assert size in why_victim(client, snapshot, evicted[0].removesuffix("-0")).operator
+
+
+def moved_gang() -> GpuCluster:
+    """Build a node with a gang of five and a single pod, and an empty one on which the gang fits.
+
+    `job` must run on the first node: consolidation relocates the gang, and evicting the single pod would do.
+    """
+    cluster = GpuCluster().node("n1", 6).node("n2", 5).queue("q", quota=11)
+    cluster.job("gang", "q", on="n1", pods=5, priority=40).job("single", "q", on="n1")
+    cluster.snapshot.nodes[0].labels["first"] = "yes"
+    cluster.job("job", "q", priority=90)
+    cluster.snapshot.shapes.add().CopyFrom(cluster.snapshot.shapes[0])
+    cluster.snapshot.shapes[-1].id, cluster.snapshot.pods[-1].shape = "first", "first"
+    cluster.snapshot.shapes[-1].node_selector["first"] = "yes"
+    return cluster
+
+
+def test_relocated_pods_count_as_disrupted_and_a_smaller_set_is_named(client: Client) -> None:
+    text = why_victim(client, moved_gang().snapshot, "gang").operator
+    assert "5 pods" in text
+    assert "5 of them moved" in text
+    assert "1 pod of pod group single (queue q) would have been enough." in text
+
+
+def test_later_action_does_not_blame_a_pod_group_that_was_not_needed(client: Client) -> None:
+    question = {"pod_group": "single", "preemptor": "job"}
+    text = client.explain(ExplainRequest(snapshot=moved_gang().snapshot, why_not_victim=question)).explanation
+    assert "not evicted by preempt, which ran after consolidation had found capacity for" in text.operator
+    assert "would not free enough" not in text.operator

@@ -105,6 +105,16 @@ def test_protection_is_not_the_reason_where_its_end_gives_too_little(
     assert "minimum runtime" not in explained.explanation.tenant
 
 
+def test_who_waits_for_the_same_protection_and_comes_first_is_named(client: Client) -> None:
+    cluster = one_protected_gpu(1).job("behind", "q", priority=60)
+    cluster.snapshot.pod_groups[-2].priority = 90
+    ahead, response = cluster.snapshot.pod_groups[-2].uid, client.decide(cluster.snapshot)
+    for uid, is_behind in ((ahead, False), ("behind", True)):
+        reason = outcome(response, uid).reason
+        assert reason.until == time_at("10:50")
+        assert (f"pod group {ahead} waits for the same and comes first" in reason.message) == is_behind
+
+
 def test_checks_of_protections_are_limited_and_the_rest_is_reported_as_not_checked(client: Client) -> None:
     cluster = GpuCluster()
     for number in range(300):

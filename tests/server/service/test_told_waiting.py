@@ -61,7 +61,7 @@ def test_waiting_is_no_remedy_if_another_pod_group_is_faster(client: Client) -> 
     assert "At 2025-03-03 10:50:00 UTC it is still pending" in text.operator
     assert "capacity goes to pod group first (queue q)." in text.operator
     assert "capacity goes to 1 other pod group." in text.tenant
-    assert "It does not start by waiting." in text.public
+    assert "It does not start by waiting, unless other work ends." in text.public
 
 
 def test_waiting_is_a_remedy_from_the_end_at_which_its_turn_comes(client: Client) -> None:

@@ -81,12 +81,12 @@ NOT_REQUEUED: Final = {
     "R12.42 the contender's queue is beyond its fair share": (
         [{"gpus": 1, "priority": 50, "queue": "poor"}],
         NominationResult.NO_BENEFIT,
-        "queue poor would exceed its fair share, so it cannot reclaim from other queues",
+        "queue poor would exceed its fair share, so no pods of other queues are evicted for it",
     ),
     "R12.42 a limit of the contender's queue": (
         [{"gpus": 1, "priority": 50, "queue": "limited"}],
         NominationResult.NO_BENEFIT,
-        "queue limited would exceed its fair share, so it cannot reclaim from other queues",
+        "queue limited would exceed its fair share, so no pods of other queues are evicted for it",
     ),
 }
 

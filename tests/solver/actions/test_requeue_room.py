@@ -97,7 +97,7 @@ def test_usage_within_the_shares_does_not_protect_from_a_requeue() -> None:
 
 
 def test_queues_of_equal_claim_do_not_requeue_each_other_for_ever() -> None:
-    """Contenders have strictly higher priority, so nobody is requeued for whom it was requeued."""
+    """A contender has a higher priority, so the requeued pod group does not requeue it in turn."""
     story = ClusterBuilder().node("n", gpus=1).queue("a", quota=1).queue("b", quota=1)
     story.running("old", node="n", **OVERDUE)
     story.pending("new", queue="b", gpus=1, priority=50, expected_runtime="5m")

@@ -165,7 +165,7 @@ const (
 	ReasonCode_REASON_CODE_OVER_LIMIT ReasonCode = 22
 	// Its non-preemptible pods would exceed the quota of its queue or of an ancestor.
 	ReasonCode_REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA ReasonCode = 23
-	// Its queue would exceed its fair share, so it cannot reclaim from other queues.
+	// Its queue would exceed its fair share, so no pods of other queues are evicted for it.
 	ReasonCode_REASON_CODE_OVER_FAIR_SHARE ReasonCode = 24
 	// No node meets its requirements, even when empty.
 	ReasonCode_REASON_CODE_NO_NODE_MATCHES ReasonCode = 25
@@ -203,6 +203,18 @@ const (
 	ReasonCode_REASON_CODE_EVICTION_BACKOFF ReasonCode = 41
 	// Protected by a guard that has no code of its own; the message has its detail.
 	ReasonCode_REASON_CODE_PROTECTED ReasonCode = 42
+	// It would fit, but capacity is reserved by an in-flight group.
+	ReasonCode_REASON_CODE_RESERVED ReasonCode = 43
+	// It would have fitted at the beginning of the cycle, but free capacity went first to
+	// pod groups that precede it.
+	ReasonCode_REASON_CODE_QUEUE_ORDER ReasonCode = 44
+	// It would fit without its topology constraints.
+	ReasonCode_REASON_CODE_TOPOLOGY ReasonCode = 45
+	// Enough GPUs are free on nodes that it may use, but too few on one node.
+	ReasonCode_REASON_CODE_FRAGMENTED ReasonCode = 46
+	// The nodes that it may use have too little free capacity, and no permitted evictions
+	// would free enough.
+	ReasonCode_REASON_CODE_NO_CAPACITY ReasonCode = 47
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -249,6 +261,11 @@ var (
 		40: "REASON_CODE_EVICTION_COOLDOWN",
 		41: "REASON_CODE_EVICTION_BACKOFF",
 		42: "REASON_CODE_PROTECTED",
+		43: "REASON_CODE_RESERVED",
+		44: "REASON_CODE_QUEUE_ORDER",
+		45: "REASON_CODE_TOPOLOGY",
+		46: "REASON_CODE_FRAGMENTED",
+		47: "REASON_CODE_NO_CAPACITY",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
@@ -288,6 +305,11 @@ var (
 		"REASON_CODE_EVICTION_COOLDOWN":          40,
 		"REASON_CODE_EVICTION_BACKOFF":           41,
 		"REASON_CODE_PROTECTED":                  42,
+		"REASON_CODE_RESERVED":                   43,
+		"REASON_CODE_QUEUE_ORDER":                44,
+		"REASON_CODE_TOPOLOGY":                   45,
+		"REASON_CODE_FRAGMENTED":                 46,
+		"REASON_CODE_NO_CAPACITY":                47,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
@@ -345,6 +367,8 @@ const (
 	OutcomeKind_OUTCOME_KIND_BUDGET_EXHAUSTED OutcomeKind = 7
 	// Its definition is invalid: it cannot be scheduled as described.
 	OutcomeKind_OUTCOME_KIND_INVALID_POD_GROUP OutcomeKind = 8
+	// Others have the capacity that it needs. Another node would help.
+	OutcomeKind_OUTCOME_KIND_WAITING_FOR_CAPACITY OutcomeKind = 9
 )
 
 // Enum value maps for OutcomeKind.
@@ -359,17 +383,19 @@ var (
 		6: "OUTCOME_KIND_INFEASIBLE",
 		7: "OUTCOME_KIND_BUDGET_EXHAUSTED",
 		8: "OUTCOME_KIND_INVALID_POD_GROUP",
+		9: "OUTCOME_KIND_WAITING_FOR_CAPACITY",
 	}
 	OutcomeKind_value = map[string]int32{
-		"OUTCOME_KIND_UNSPECIFIED":         0,
-		"OUTCOME_KIND_BOUND":               1,
-		"OUTCOME_KIND_WAITING_FOR_RELEASE": 2,
-		"OUTCOME_KIND_WAITING_FOR_VICTIMS": 3,
-		"OUTCOME_KIND_WAITING_FOR_QUOTA":   4,
-		"OUTCOME_KIND_DELAYED":             5,
-		"OUTCOME_KIND_INFEASIBLE":          6,
-		"OUTCOME_KIND_BUDGET_EXHAUSTED":    7,
-		"OUTCOME_KIND_INVALID_POD_GROUP":   8,
+		"OUTCOME_KIND_UNSPECIFIED":          0,
+		"OUTCOME_KIND_BOUND":                1,
+		"OUTCOME_KIND_WAITING_FOR_RELEASE":  2,
+		"OUTCOME_KIND_WAITING_FOR_VICTIMS":  3,
+		"OUTCOME_KIND_WAITING_FOR_QUOTA":    4,
+		"OUTCOME_KIND_DELAYED":              5,
+		"OUTCOME_KIND_INFEASIBLE":           6,
+		"OUTCOME_KIND_BUDGET_EXHAUSTED":     7,
+		"OUTCOME_KIND_INVALID_POD_GROUP":    8,
+		"OUTCOME_KIND_WAITING_FOR_CAPACITY": 9,
 	}
 )
 
@@ -2192,7 +2218,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xf3\b\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xfd\t\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -2227,11 +2253,16 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x16REASON_CODE_WAIT_LIMIT\x10'\x12!\n" +
 	"\x1dREASON_CODE_EVICTION_COOLDOWN\x10(\x12 \n" +
 	"\x1cREASON_CODE_EVICTION_BACKOFF\x10)\x12\x19\n" +
-	"\x15REASON_CODE_PROTECTED\x10*\x12\x1b\n" +
+	"\x15REASON_CODE_PROTECTED\x10*\x12\x18\n" +
+	"\x14REASON_CODE_RESERVED\x10+\x12\x1b\n" +
+	"\x17REASON_CODE_QUEUE_ORDER\x10,\x12\x18\n" +
+	"\x14REASON_CODE_TOPOLOGY\x10-\x12\x1a\n" +
+	"\x16REASON_CODE_FRAGMENTED\x10.\x12\x1b\n" +
+	"\x17REASON_CODE_NO_CAPACITY\x10/\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +
-	"\x10REASON_CODE_GONE\x105*\xb1\x02\n" +
+	"\x10REASON_CODE_GONE\x105*\xd8\x02\n" +
 	"\vOutcomeKind\x12\x1c\n" +
 	"\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n" +
@@ -2241,7 +2272,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x14OUTCOME_KIND_DELAYED\x10\x05\x12\x1b\n" +
 	"\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n" +
 	"\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\a\x12\"\n" +
-	"\x1eOUTCOME_KIND_INVALID_POD_GROUP\x10\b*\xc7\x02\n" +
+	"\x1eOUTCOME_KIND_INVALID_POD_GROUP\x10\b\x12%\n" +
+	"!OUTCOME_KIND_WAITING_FOR_CAPACITY\x10\t*\xc7\x02\n" +
 	"\x10NominationResult\x12!\n" +
 	"\x1dNOMINATION_RESULT_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19NOMINATION_RESULT_NOT_DUE\x10\x01\x12\x1d\n" +

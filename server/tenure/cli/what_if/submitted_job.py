@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import typer
 from tenure.cli.options import unknown_name_message
+from tenure.terms.formatting import known_names_hint
 
 if TYPE_CHECKING:
     from tenure.v1.simulate_pb2 import SimulateRequest
@@ -45,9 +45,7 @@ def parse_job(text: str) -> Job:
         if not value:
             raise _invalid(f"{pair!r} is not KEY=VALUE; write a job like {EXAMPLE}")
         if key not in _PARSERS:
-            close = get_close_matches(key, _PARSERS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(_PARSERS)}"
-            raise _invalid(f"{key!r} is not a key of a job; {hint}")
+            raise _invalid(f"{key!r} is not a key of a job; {known_names_hint(key, tuple(_PARSERS))}")
         if key in values:
             raise _invalid(f"{key} is given twice")
         try:

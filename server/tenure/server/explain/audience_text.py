@@ -126,6 +126,10 @@ _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUO
 """Details by `proportion` with these codes name ancestors of the pod group's queue and nothing else."""
 
 
+_DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED, ReasonCode.NO_CAPACITY)
+"""Sentences about capacity follow, which say more than the detail (`capacity_text`)."""
+
+
 def explain_pending(
     cluster: Cluster, names: AudienceNames, pod_group: int, rejection: Rejection
 ) -> AudienceText:
@@ -138,7 +142,7 @@ def explain_pending(
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
     if pod_group == names.own and (is_known or is_given):
         text = AudienceText(text.public, detail, detail)
-    elif detail and detail not in text.operator:
+    elif detail and detail not in text.operator and rejection.code not in _DESCRIBED:
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     return join([text, _until(rejection)])
 

@@ -7,13 +7,14 @@ from tenure.server.explain.audience_text import (
     AudienceNames,
     AudienceText,
     for_all,
+    for_operators,
     format_text,
     join,
     moment,
 )
 from tenure.solver.explain.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
 from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.terms.formatting import format_count, format_gpus, join_words
+from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 
 MAX_NAMED: Final = 3
@@ -40,37 +41,41 @@ def describe_capacity(replay: CycleReplay, names: AudienceNames, code: ReasonCod
     account = account_gpus(replay, names.own)
     return join(
         [
-            *_order(replay, names),
-            *([] if account is None else [*_fragments(account), _account(account)]),
+            *_order(replay, names, code),
+            *([] if account is None else [*_fragments(account, code), _account(account)]),
         ]
     )
 
 
-def _order(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+def _order(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> Iterator[AudienceText]:
     earlier = earlier_in_order(replay, names.own)
     if earlier:
         number = format_count(len(earlier), "other pod group")
         listed = [names.pod_group(index).operator for index in earlier[:MAX_NAMED]]
         more = len(earlier) - len(listed)
         named = join_words([*listed, f"{more:,} more"] if more else listed)
-        yield format_text(
-            "It would have fitted at the beginning of the cycle, but capacity went first to {others}.",
-            others=AudienceText(number, number, named),
-        )
+        if code is ReasonCode.QUEUE_ORDER:
+            yield for_operators(f"Those are {named}.")
+        else:
+            yield format_text(
+                "It would have fitted at the beginning of the cycle, but capacity went first to {others}.",
+                others=AudienceText(number, number, named),
+            )
     position, number_pending = line(replay, names.own)
     if position > 1:
         yield for_all(f"It is number {position:,} of {number_pending:,} pending pod groups of its queue.")
 
 
-def _fragments(account: GpuAccount) -> Iterator[AudienceText]:
+def _fragments(account: GpuAccount, code: ReasonCode) -> Iterator[AudienceText]:
     if not account.is_fragmented:
         return
     amounts = (
-        f"{_gpus(account.free)} are free on nodes that it may use, "
+        f"{count_gpus(account.free)} are free on nodes that it may use, "
         f"at most {format_gpus(account.largest_free)} on one node; "
         f"each of its pods needs {format_gpus(account.per_pod)}."
     )
-    yield AudienceText("Enough GPUs are free, but too few on one node.", amounts, amounts)
+    is_said = code is ReasonCode.FRAGMENTED
+    yield AudienceText("" if is_said else "Enough GPUs are free, but too few on one node.", amounts, amounts)
 
 
 def _account(account: GpuAccount) -> AudienceText:
@@ -79,9 +84,5 @@ def _account(account: GpuAccount) -> AudienceText:
         end = account.protected_until
         until = f" until {moment(end)} or later" if use is GpuUse.PROTECTED and end is not None else ""
         parts.append(f"{format_gpus(amount)} {_USES[use]}{until}")
-    text = f"Of {_gpus(account.total)} on nodes that it may use: {', '.join(parts)}." if parts else ""
+    text = f"Of {count_gpus(account.total)} on nodes that it may use: {', '.join(parts)}." if parts else ""
     return AudienceText("", text, text)
-
-
-def _gpus(milli: int) -> str:
-    return f"{format_gpus(milli)} GPU" if milli == 1000 else f"{format_gpus(milli)} GPUs"

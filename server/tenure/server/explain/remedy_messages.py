@@ -115,7 +115,7 @@ def describe_waiting(names: AudienceNames, reason: Rejection, waiting: Waiting) 
     last_seen = waiting.pending[-1]
     if not at_end or last_seen.rejection.code is not at_end[0].rejection.code:
         parts.append(_still_pending(names, last_seen))
-    return join([*parts, for_all("It does not start by waiting.")])
+    return join([*parts, for_all("It does not start by waiting, unless other work ends.")])
 
 
 def _still_pending(names: AudienceNames, at: PendingAt) -> AudienceText:

@@ -30,7 +30,12 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
     if (text := _not_applicable(replay, names, victim)) is not None:
         return ExplainResult(text)
     actions = _actions(replay, victim, preemptor)
-    objections = {action: _ineligibility(replay, action, victim, preemptor) for action in actions}
+    objections = {
+        action: None
+        if _served_before(replay, preemptor, action)
+        else _ineligibility(replay, action, victim, preemptor)
+        for action in actions
+    }
     texts = {
         action: _describe_rejection(replay, names, victim, action, found)
         for action, found in objections.items()
@@ -45,15 +50,17 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
         for action, found in objections.items()
         if found is not None
     ]
+    requeue = _requeue(replay, victim)
     if not actions:
-        return ExplainResult(
-            format_text(
-                "{who} is not evicted: no action of the profile can evict it for this preemptor.",
-                who=capital(names.pod_group(victim)),
-            )
+        which = "no other action" if requeue.operator else "no action"
+        text = format_text(
+            "{who} is not evicted: {which} of the profile can evict it for this preemptor.",
+            who=capital(names.pod_group(victim)),
+            which=which,
         )
+        return ExplainResult(join([requeue, text]))
     first, *others = actions
-    details = [*(for_operators(texts[action].operator) for action in others), _requeue(replay, victim)]
+    details = [*(for_operators(texts[action].operator) for action in others), requeue]
     found = objections[first]
     end = None if found is None else found.rejection.until
     protections = [each for each in replay.result.protections if each.pod_group == victim]
@@ -112,6 +119,14 @@ def _describe_rejection(
     replay: CycleReplay, names: AudienceNames, victim: int, action: Action, found: Ineligibility | None
 ) -> AudienceText:
     who, other = names.pod_group(names.own), capital(names.pod_group(victim))
+    if (earlier := _served_before(replay, names.own, action)) is not None:
+        return format_text(
+            "{other} is not evicted by {action}, which ran after {earlier} had found capacity for {who}.",
+            other=other,
+            action=action.name,
+            earlier=earlier,
+            who=who,
+        )
     if found is None:
         return join(
             [
@@ -133,6 +148,14 @@ def _describe_rejection(
     return format_text(
         "{other} is not evicted by {action} because {why}.", other=other, action=action.name, why=why
     )
+
+
+def _served_before(replay: CycleReplay, preemptor: int, action: Action) -> str | None:
+    """The action that found capacity for the preemptor before this one searched."""
+    names = [each.name for each in replay.searches()]
+    found = [group.action for group in replay.result.groups if group.beneficiary == preemptor]
+    earlier = names[: names.index(action.name)]
+    return next((name for name in found if name in earlier), None)
 
 
 def _verdict(

@@ -112,7 +112,8 @@ def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[Explai
     for action in replay.searches():
         query = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
         rejection = query.entry()
-        if rejection is not None:
+        is_share = rejection is not None and rejection.code is ReasonCode.OVER_FAIR_SHARE
+        if rejection is not None and not (is_share and not any(query.candidates())):
             text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
             text, rejection = _describe_unevictable(action, query)

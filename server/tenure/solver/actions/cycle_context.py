@@ -88,9 +88,10 @@ class SharedTurns:
     """Pod groups of a queue tree, each once. Failed searches of one queue do not use up the time of all."""
 
     def __init__(self, session: Session, tree: QueueTree) -> None:
+        self._session = session
         self._groups = session.cluster.pod_groups
         self._tree = tree
-        self._later = QueueTree(session)
+        self._later: QueueTree | None = None
         """Pod groups of queues with many failures."""
         self._failures: dict[int | None, int] = {}
 
@@ -100,8 +101,10 @@ class SharedTurns:
             queue = self._groups[entry.pod_group].queue
             if queue is None or self._failures.get(queue, 0) < _MAX_FAILURES:
                 return entry.pod_group
+            if self._later is None:
+                self._later = QueueTree(self._session)
             self._later.push(queue, entry)
-        last = self._later.pop()
+        last = None if self._later is None else self._later.pop()
         return None if last is None else last.pod_group
 
     def add_failure(self, pod_group: int) -> None:

@@ -26,7 +26,9 @@ MAX_SIMULATIONS: Final = 64
 EVER: Final = 2**63 - 1
 """A time by which every protection with an end has ended."""
 UNCHECKED: Final = "whether protections that end are the only obstacle was not checked"
+UNCHECKED_SHARE: Final = "whether its fair share is the only obstacle was not checked"
 NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED}")
+SHARE_NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED_SHARE}")
 _LEAST_UNCHECKED: Final = dominance(ReasonCode.OVER_FAIR_SHARE)
 """Rejections that dominate this one hold whether protections end or not."""
 
@@ -66,8 +68,13 @@ class ReasonProbes:
             self._session.reject(pod_group, NO_SOLUTION)
 
     def reject(self, pod_group: int, rejection: Rejection) -> None:
-        """Report why a search failed; a protection only after it was checked."""
-        if rejection.until is None:
+        """Report why a search failed; a protection only after it was checked.
+
+        That a scenario was unfair depends on which scenarios were simulated: it is no reason.
+        """
+        if rejection.code is ReasonCode.OVER_FAIR_SHARE:
+            self._session.reject(pod_group, NO_SOLUTION)
+        elif rejection.until is None:
             self._session.reject(pod_group, rejection)
         else:
             self._obstacles.append((pod_group, None))
@@ -75,6 +82,7 @@ class ReasonProbes:
     def run(self, action: ProbedAction) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
         placed = {commit.beneficiary for commit in self._session.commits}
+        first: dict[Rejection, int] = {}
         for obstacle in self._obstacles:
             pod_group, _ = obstacle
             if pod_group in placed:
@@ -83,7 +91,18 @@ class ReasonProbes:
             if reason is NOT_CHECKED:
                 self._note_unchecked(pod_group)
             else:
-                self._session.reject(pod_group, reason)
+                ahead = first.setdefault(reason, pod_group)
+                self._session.reject(pod_group, self._behind(reason, pod_group, ahead))
+
+    def _behind(self, reason: Rejection, pod_group: int, ahead: int) -> Rejection:
+        """A protection that an earlier pod group waits for too, with that pod group, which comes first."""
+        if reason.until is None or ahead == pod_group:
+            return reason
+        groups = self._session.cluster.pod_groups
+        is_known = groups[ahead].queue == groups[pod_group].queue
+        who = f"pod group {groups[ahead].facts.name}" if is_known else "another pod group"
+        detail = f"{reason.detail.rstrip('.')}; {who} waits for the same and comes first"
+        return reason._replace(detail=detail)
 
     def _note_unchecked(self, pod_group: int) -> None:
         """Keep a dominant rejection, and add that protections were not checked."""
@@ -100,16 +119,17 @@ class ReasonProbes:
             try:
                 self._known[key] = self._check(action, obstacle)
             except CycleStopped:
-                self._known[key] = obstacle[1] or NOT_CHECKED
+                self._known[key] = NOT_CHECKED if obstacle[1] is None else SHARE_NOT_CHECKED
         return self._known[key]
 
     def _check(self, action: ProbedAction, obstacle: Obstacle) -> Rejection:
         pod_group, gate = obstacle
         found = self._probe(action, pod_group, EVER if gate is None else None)
         if found is BUDGET_EXHAUSTED:
-            return gate or NOT_CHECKED
+            return NOT_CHECKED if gate is None else SHARE_NOT_CHECKED
         if found is not None:
-            return found if found.until is None else NO_SOLUTION
+            is_reason = found.until is None and found.code is not ReasonCode.OVER_FAIR_SHARE
+            return found if is_reason else NO_SOLUTION
         return gate or self._first_sufficient(action, pod_group)
 
     def _first_sufficient(self, action: ProbedAction, pod_group: int) -> Rejection:

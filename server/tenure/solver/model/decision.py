@@ -213,6 +213,7 @@ class OutcomeKind(IntEnum):
     INFEASIBLE = 6
     BUDGET_EXHAUSTED = 7
     INVALID_POD_GROUP = 8
+    WAITING_FOR_CAPACITY = 9
 
 
 @fast_dataclass(slots=True, init=False)

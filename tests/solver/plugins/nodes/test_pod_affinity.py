@@ -114,7 +114,7 @@ def test_eviction_does_not_satisfy_anti_affinity() -> None:
     decision = decide(built, default_profile())
     assert not list(evictions(decision))
     (outcome,) = decision.outcomes
-    assert (outcome.kind, outcome.pending) == (OutcomeKind.INFEASIBLE, 1)
+    assert (outcome.kind, outcome.pending) == (OutcomeKind.WAITING_FOR_CAPACITY, 1)
 
 
 def test_restored_pod_does_not_conflict_with_itself() -> None:

@@ -40,7 +40,7 @@ def test_equal_requests_of_a_queue_are_searched_for_once(
     decision = reclaim(*asking)
     assert alone > 0
     assert decision.counters.simulated == searches * alone
-    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.INFEASIBLE] * len(asking)
+    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.WAITING_FOR_CAPACITY] * len(asking)
     assert len({outcome.reason for outcome in decision.outcomes}) == 1
 
 
@@ -67,7 +67,7 @@ def test_failed_search_with_protected_candidates_is_not_repeated(protected: bool
     again = consolidate(6, 6, 6, protected=protected)
     assert alone.counters.simulated == again.counters.simulated > 0
     first, *others = again.outcomes
-    assert first.reason.code is ReasonCode.NO_SOLUTION
+    assert first.reason.code is ReasonCode.FRAGMENTED
     if protected:
         assert {outcome.reason for outcome in others} == {first.reason}
 

@@ -260,7 +260,7 @@ class Proportion(
         ):
             return None
         name = self._queues[queue].name
-        detail = f"queue {name} would exceed its fair share, so it cannot reclaim from other queues"
+        detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted for it"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
     def _is_reclaimable(self, my_level: int, their_level: int) -> Rejection | None:

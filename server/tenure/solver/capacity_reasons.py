@@ -1,0 +1,278 @@
+"""Who or what has the capacity that a waiting pod group could use (semantics R13.40-R13.45).
+
+After all actions, every pod group that no bound and no time keeps waiting is checked, in this order:
+
+    RESERVED           it fits if reservations of in-flight groups are lifted
+    QUEUE_ORDER        it would have fitted at the beginning of the cycle; capacity went to others first
+    TOPOLOGY           it fits without its topology constraints
+    FRAGMENTED         enough GPUs are free, but on too many nodes
+    OVER_FAIR_SHARE    if the search has verified that it is the one obstacle
+    WITHIN_FAIR_SHARE  the nodes have the GPUs, and the other queues use them within their fair shares
+    NO_CAPACITY        the nodes that it may use have too little
+
+A check places the pod group on a changed state and undoes everything, so no decision depends on it. Pod
+groups of a queue with equal priority and pods share the result. The number of checks is limited.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.reason_probes import UNCHECKED, UNCHECKED_SHARE
+from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.framework.statement import Move
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import Member, SubGroupSet
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.search.node_order import bits
+from tenure.solver.search.oracle import WITHIN_FAIR_SHARE
+from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
+from tenure.terms.reasons import ReasonCode
+
+MAX_CHECKS: Final = 64
+"""Kinds of pod groups that are placed on changed states; for the others, free capacity is reported."""
+MAX_MOVES: Final = 2_000
+"""Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
+_MAX_NAMED: Final = 3
+_SEARCHED: Final = frozenset(
+    {
+        ReasonCode.OVER_FAIR_SHARE,
+        ReasonCode.WITHIN_FAIR_SHARE,
+        ReasonCode.SIMILAR_FAILED,
+        ReasonCode.NO_SOLUTION,
+        ReasonCode.INSUFFICIENT_RESOURCES,
+    }
+)
+"""Rejections of searches for capacity. Those that dominate them are bounds and times, which stand."""
+
+
+def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[int]) -> None:
+    """Replace what searches said of pod groups without capacity. A stop leaves the rest as it is."""
+    session = context.session
+    placed = {commit.beneficiary for commit in session.commits}
+    checks: _CapacityChecks | None = None
+    for pod_group in waiting:
+        rejection = session.rejections.get(pod_group)
+        is_open = rejection is not None and rejection.code in _SEARCHED and pod_group not in placed
+        if rejection is None or not is_open or session.stop.is_set:
+            continue
+        checks = checks or _CapacityChecks(context, RECLAIM.name in profile.actions)
+        try:
+            session.rejections[pod_group] = checks.reason(pod_group, rejection)
+        except CycleStopped:
+            return
+
+
+class _FreeGpus(NamedTuple):
+    """GPUs of the nodes that pods of a shape may use, in thousandths."""
+
+    total: int
+    free: int
+    largest: int
+    """Free on one node."""
+    fitting: int
+    """Pods for which a node has enough free GPUs."""
+
+
+@final
+class _CapacityChecks:
+    """The checks of one cycle."""
+
+    def __init__(self, context: CycleContext, reclaims: bool) -> None:
+        self._context = context
+        self._reclaims = reclaims
+        self._session = context.session
+        self._cluster = context.session.cluster
+        self._known: dict[Hashable, Rejection] = {}
+        self._free: dict[int, _FreeGpus] = {}
+        self._left = MAX_CHECKS
+        start = len([commit for commit in self._session.commits if commit.in_flight])
+        later = self._session.commits[start:]
+        self._moves = [move for commit in later for move in commit.moves]
+        """Of this cycle, without fulfilled reservations."""
+        first = [commit.beneficiary for commit in later if not commit.action.is_guarded]
+        self._first = list(dict.fromkeys(first))
+        """Pod groups that took free capacity."""
+        self._held = [move for commit in self._session.commits[:start] for move in commit.moves]
+
+    def reason(self, pod_group: int, rejection: Rejection) -> Rejection:
+        """The reason of a pod group that was rejected."""
+        tasks = self._context.gangs.tasks_to_allocate(pod_group)
+        if not tasks:
+            return rejection
+        key = self._class_of(pod_group, tasks, rejection)
+        if key not in self._known:
+            self._known[key] = self._check(pod_group, tasks, rejection)
+        return self._known[key]
+
+    def _check(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
+        if self._left > 0:
+            self._left -= 1
+            found = self._held_by_others(pod_group, tasks)
+            if found is not None:
+                return found
+        gpus = self._free_gpus(tasks)
+        if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
+            return _fragmented(gpus, self._per_pod(tasks))
+        if rejection.code is ReasonCode.OVER_FAIR_SHARE:
+            return rejection
+        unchecked = [text for text in (UNCHECKED, UNCHECKED_SHARE) if rejection.detail.endswith(text)]
+        if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
+            return WITHIN_FAIR_SHARE
+        return self._no_capacity(tasks, gpus, unchecked)
+
+    def _held_by_others(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """RESERVED, QUEUE_ORDER or TOPOLOGY, if the pod group fits on that state."""
+        if held := self._reservations():
+            reserved = self._reserved(pod_group, held)
+            with self._undone(held):
+                if self._fits(pod_group, tasks):
+                    return reserved
+        if self._first and len(self._moves) <= MAX_MOVES:
+            with self._undone(self._moves):
+                if self._fits(pod_group, tasks):
+                    return self._order(pod_group, tasks)
+        return self._topology(pod_group, tasks)
+
+    def _fits(self, pod_group: int, tasks: list[int]) -> bool:
+        """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
+        nodes = self._context.parts.node_order.all_nodes
+        with self._session.statement() as trial:
+            return self._context.placer.place(trial, pod_group, tasks, nodes) is None
+
+    def _fits_anywhere(self, tasks: list[int]) -> bool:
+        """The same without topology constraints."""
+        nodes = self._context.parts.node_order.all_nodes
+        with self._session.statement() as trial:
+            return self._context.placer.place_anywhere(trial, tasks, nodes)
+
+    @contextmanager
+    def _undone(self, moves: Sequence[Move]) -> Iterator[None]:
+        """Undo committed moves for the block."""
+        ledger, undone = self._session.ledger, list[Move]()
+        try:
+            for move in reversed(moves):
+                ledger.apply(move.task, move.after, move.before)
+                undone.append(move)
+            yield
+        finally:
+            for move in reversed(undone):
+                ledger.apply(move.task, move.before, move.after)
+
+    def _reservations(self) -> list[Move]:
+        """Reservations of in-flight groups that this cycle did not change."""
+        placements = self._session.ledger.placements
+        return [
+            move
+            for move in self._held
+            if move.after.status is TaskStatus.PIPELINED and placements[move.task] is move.after
+        ]
+
+    def _reserved(self, pod_group: int, held: Sequence[Move]) -> Rejection:
+        holders = {self._cluster.tasks[move.task].pod_group for move in held}
+        groups = {status.group for status in self._session.in_flight if status.reservations}
+        until = min((self._cluster.in_flight[group].expire_time for group in groups), default=None)
+        detail = f"it would fit, but capacity is reserved for {self._named(pod_group, sorted(holders))}"
+        return Rejection(ReasonCode.RESERVED, detail, until, "search")
+
+    def _order(self, pod_group: int, tasks: list[int]) -> Rejection:
+        first = [other for other in self._first if self._uses_gpus(other)] if self._per_pod(tasks) else []
+        who = self._named(pod_group, first or self._first)
+        detail = f"it would have fitted, but free capacity went first to {who}"
+        return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
+
+    def _topology(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        is_free = _has_topology(self._cluster.pod_groups[pod_group].root) and self._fits_anywhere(tasks)
+        if not is_free or self._context.placer.capacity(pod_group, tasks) is not None:
+            return None
+        detail = "it would fit on the free nodes, but not within its topology constraint"
+        return Rejection(ReasonCode.TOPOLOGY, detail, source="search")
+
+    def _named(self, pod_group: int, others: Sequence[int]) -> str:
+        """Pod groups of the same queue by name, others by number."""
+        groups, queue = self._cluster.pod_groups, self._cluster.pod_groups[pod_group].queue
+        own = [groups[other].facts.name for other in others if groups[other].queue == queue][:_MAX_NAMED]
+        rest = len(others) - len(own)
+        more = f"{rest:,} more" if own else f"{format_count(rest, 'pod group')} of other queues"
+        return join_words([*own, more] if rest else own)
+
+    def _are_others_within_share(self, pod_group: int, gpus: _FreeGpus | None, tasks: list[int]) -> bool:
+        """Whether other queues have the GPUs, and none exceeds its fair share: reclaim finds no victim."""
+        if not self._reclaims or gpus is None or gpus.total < self._demand(tasks):
+            return False
+        own = self._cluster.pod_groups[pod_group].queue
+        path = () if own is None else self._cluster.queues[own].path
+        others = [status for status in self._session.chains.queue_status() if status.queue not in path]
+        return any(status.allocated_after[GPU] for status in others) and not any(
+            status.allocated_after[GPU] > status.fair_share[GPU] >= 0 for status in others
+        )
+
+    def _no_capacity(self, tasks: list[int], gpus: _FreeGpus | None, unchecked: list[str]) -> Rejection:
+        if gpus is None:
+            detail = "no node that it may use has enough free resources"
+        elif gpus.fitting >= len(tasks):
+            detail = "the nodes with enough free GPUs do not meet its other requirements"
+        else:
+            free = f"{format_gpus(gpus.free)} of {format_gpus(gpus.total)}"
+            detail = f"it needs {count_gpus(self._demand(tasks))}; {free} on nodes that it may use are free"
+        if self._session.searches:
+            detail += ", and no permitted evictions would free enough"
+        return Rejection(ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source="search")
+
+    def _free_gpus(self, tasks: list[int]) -> _FreeGpus | None:
+        """Free GPUs for tasks of one shape; None: they have several, or request none."""
+        shapes = {self._cluster.tasks[task].shape.index for task in tasks}
+        per_pod = self._per_pod(tasks)
+        if len(shapes) > 1 or not per_pod:
+            return None
+        shape = self._cluster.tasks[tasks[0]].shape
+        if shape.index not in self._free:
+            self._free[shape.index] = self._sum_free(shape, per_pod)
+        return self._free[shape.index]
+
+    def _sum_free(self, shape: TaskShape, per_pod: int) -> _FreeGpus:
+        total = free = largest = fitting = 0
+        infos, nodes = self._session.ledger.node_infos, self._cluster.nodes
+        for node in bits(self._context.parts.allowed_nodes.of(shape)):
+            info = infos[node]
+            idle = info.idle_gpu_milli() if info.mig or info.gpus else info.idle.gpu
+            total += nodes[node].allocatable[GPU]
+            free += idle
+            largest = max(largest, idle)
+            fitting += idle // per_pod
+        return _FreeGpus(total, free, largest, fitting)
+
+    def _uses_gpus(self, pod_group: int) -> bool:
+        tasks = self._cluster.pod_groups[pod_group].tasks
+        return any(self._per_pod([task]) for task in tasks)
+
+    def _per_pod(self, tasks: list[int]) -> int:
+        return self._session.ledger.request_share(self._cluster.tasks[tasks[0]].shape)[GPU]
+
+    def _demand(self, tasks: list[int]) -> int:
+        return len(tasks) * self._per_pod(tasks)
+
+    def _class_of(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Hashable:
+        group = self._cluster.pod_groups[pod_group]
+        shapes = tuple([self._cluster.tasks[task].shape.index for task in tasks])
+        single = pod_group if self._cluster.topologies and _has_topology(group.root) else -1
+        return (group.queue, group.facts.priority, group.is_preemptible, rejection.detail, shapes, single)
+
+
+def _has_topology(member: Member) -> bool:
+    inner = member.members if isinstance(member, SubGroupSet) else ()
+    return member.topology is not None or any(map(_has_topology, inner))
+
+
+def _fragmented(gpus: _FreeGpus, per_pod: int) -> Rejection:
+    free, largest = count_gpus(gpus.free), format_gpus(gpus.largest)
+    detail = (
+        f"{free} are free on nodes that it may use, at most {largest} on one node; "
+        f"each of its pods needs {format_gpus(per_pod)}"
+    )
+    return Rejection(ReasonCode.FRAGMENTED, detail, source="search")
