@@ -140,7 +140,7 @@ CASES: Mapping[str, PendingCase] = {
             .pending("job", queue="q", gpus=1, priority=50)
             .build()
         ),
-        "free capacity went first to pod groups that precede it",
+        "capacity goes first to pod groups that precede it",
         ("RAISE_PRIORITY", "ADD_NODES"),
     ),
     "FRAGMENTED": PendingCase(

@@ -79,7 +79,7 @@ def test_fair_share_is_the_reason_where_reclaim_would_help_without_it(client: Cl
 
 def test_who_came_first_is_named_to_operators_only(client: Client) -> None:
     text = why_pending(client, second_in_line().snapshot).explanation
-    assert "because free capacity went first to pod groups that precede it." in text.tenant
+    assert "because capacity goes first to pod groups that precede it." in text.tenant
     assert "Those are pod group first (queue q)." in text.operator
     assert "first (queue" not in text.public + text.tenant
 

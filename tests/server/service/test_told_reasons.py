@@ -105,14 +105,38 @@ def test_protection_is_not_the_reason_where_its_end_gives_too_little(
     assert "minimum runtime" not in explained.explanation.tenant
 
 
-def test_who_waits_for_the_same_protection_and_comes_first_is_named(client: Client) -> None:
-    cluster = one_protected_gpu(1).job("behind", "q", priority=60)
-    cluster.snapshot.pod_groups[-2].priority = 90
-    ahead, response = cluster.snapshot.pod_groups[-2].uid, client.decide(cluster.snapshot)
-    for uid, is_behind in ((ahead, False), ("behind", True)):
-        reason = outcome(response, uid).reason
-        assert reason.until == time_at("10:50")
-        assert (f"pod group {ahead} waits for the same and comes first" in reason.message) == is_behind
+def test_who_gets_nothing_beside_an_earlier_one_waits_for_that_one(client: Client) -> None:
+    snapshot = one_protected_gpu(1).job("behind", "q", priority=60).snapshot
+    ahead = outcome(client.decide(snapshot), "job")
+    assert (ahead.reason.code, ahead.reason.until) == (pb.REASON_CODE_MIN_RUNTIME, time_at("10:50"))
+    behind = outcome(client.decide(snapshot), "behind")
+    assert (behind.kind, behind.reason.code) == (
+        pb.OUTCOME_KIND_WAITING_FOR_CAPACITY,
+        pb.REASON_CODE_QUEUE_ORDER,
+    )
+    assert "pod group job waits for the same capacity and comes first" in behind.reason.message
+    assert not behind.reason.HasField("until")
+
+
+def test_who_finds_victims_beside_an_earlier_one_waits_for_their_protection(client: Client) -> None:
+    snapshot = two_ends(1).job("behind", "q", priority=60).snapshot
+    found = {each.pod_group: each.reason for each in client.decide(snapshot).outcomes}
+    assert {name: found[name].until for name in ("job", "behind")} == {
+        "job": time_at("10:40"),
+        "behind": time_at("10:50"),
+    }
+    later = {each.pod_group: each.kind for each in at(client, snapshot, "10:50").outcomes}
+    assert later["job"] == later["behind"] == pb.OUTCOME_KIND_WAITING_FOR_VICTIMS
+
+
+def test_another_queue_is_not_named_as_earlier(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("rich", reclaim_min_runtime="1h")
+    cluster.queue("a", quota=1).queue("b", quota=1)
+    cluster.job("young", "rich", on="n1", ran="45m").job("first", "a").job("second", "b")
+    reasons = {each.pod_group: each.reason for each in client.decide(cluster.snapshot).outcomes}
+    assert reasons["first"].until == time_at("10:50")
+    assert reasons["second"].code == pb.REASON_CODE_QUEUE_ORDER
+    assert "another pod group waits for the same capacity and comes first" in reasons["second"].message
 
 
 def test_checks_of_protections_are_limited_and_the_rest_is_reported_as_not_checked(client: Client) -> None:

@@ -58,9 +58,9 @@ def test_waiting_is_no_remedy_if_another_pod_group_is_faster(client: Client) -> 
     assert waits(response) == []
     assert start_minute(client, snapshot) is None
     text = response.explanation
-    assert "At 2025-03-03 10:50:00 UTC it is still pending" in text.operator
-    assert "capacity goes to pod group first (queue q)." in text.operator
-    assert "capacity goes to 1 other pod group." in text.tenant
+    assert "(preempt: pod group first waits for the same capacity and comes first)" in text.operator
+    assert "because capacity goes first to pod groups that precede it." in text.tenant
+    assert "it is still pending because the nodes that it may use have no capacity left." in text.public
     assert "It does not start by waiting, unless other work ends." in text.public
 
 
@@ -70,7 +70,7 @@ def test_waiting_is_a_remedy_from_the_end_at_which_its_turn_comes(client: Client
     (remedy,) = waits(response)
     assert remedy.until == time_at("11:05")
     assert start_minute(client, snapshot) == 31
-    assert "capacity goes to pod group first (queue q)." in response.explanation.operator
+    assert "(until 2025-03-03 11:05:00 UTC)" in response.explanation.public
 
 
 def test_cycles_are_limited_and_the_rest_is_reported_as_not_checked(client: Client) -> None:

@@ -127,7 +127,7 @@ _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUO
 
 
 _DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED, ReasonCode.NO_CAPACITY)
-"""Sentences about capacity follow, which say more than the detail (`capacity_text`)."""
+"""Of the search: sentences about capacity follow, which say more than the detail (`capacity_text`)."""
 
 
 def explain_pending(
@@ -140,9 +140,10 @@ def explain_pending(
     detail = rejection.detail.rstrip(".")
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
+    is_described = rejection.code in _DESCRIBED and rejection.source == "search"
     if pod_group == names.own and (is_known or is_given):
         text = AudienceText(text.public, detail, detail)
-    elif detail and detail not in text.operator and rejection.code not in _DESCRIBED:
+    elif detail and detail not in text.operator and not is_described:
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     return join([text, _until(rejection)])
 

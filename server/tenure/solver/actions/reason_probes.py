@@ -2,12 +2,15 @@
 
 A protection or a gate is reported as the reason only if it is the one thing in the way. After all actions,
 the search for a pod group that met protections with an end is repeated without them; if that succeeds, the
-earliest end is found that suffices. A search that a gate prevented is made. What a probe finds is rolled
-back, so probes change no decision. Number and simulations of the probes of an action are limited by exact
-counters.
+earliest end is found that suffices. A search that a gate prevented is made. Where several pod groups wait
+for protections, they are probed again in the order of these ends, each beside the earlier ones: who gets
+nothing then waits for those, not for a protection. What a probe finds is rolled back, so probes change no
+decision. Number and simulations of the probes of an action are limited by exact counters.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from operator import itemgetter
 from typing import Final, Protocol, final
 
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
@@ -82,7 +85,7 @@ class ReasonProbes:
     def run(self, action: ProbedAction) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
         placed = {commit.beneficiary for commit in self._session.commits}
-        first: dict[Rejection, int] = {}
+        ends: list[tuple[int, Obstacle, Rejection]] = []
         for obstacle in self._obstacles:
             pod_group, _ = obstacle
             if pod_group in placed:
@@ -90,19 +93,68 @@ class ReasonProbes:
             reason = self._reason(action, obstacle)
             if reason is NOT_CHECKED:
                 self._note_unchecked(pod_group)
+            elif reason.until is None:
+                self._session.reject(pod_group, reason)
             else:
-                ahead = first.setdefault(reason, pod_group)
-                self._session.reject(pod_group, self._behind(reason, pod_group, ahead))
+                ends.append((reason.until, obstacle, reason))
+        with _undone_commits(self._session):
+            self._take_turns(action, sorted(ends, key=itemgetter(0)))
 
-    def _behind(self, reason: Rejection, pod_group: int, ahead: int) -> Rejection:
-        """A protection that an earlier pod group waits for too, with that pod group, which comes first."""
-        if reason.until is None or ahead == pod_group:
-            return reason
-        groups = self._session.cluster.pod_groups
-        is_known = groups[ahead].queue == groups[pod_group].queue
-        who = f"pod group {groups[ahead].facts.name}" if is_known else "another pod group"
-        detail = f"{reason.detail.rstrip('.')}; {who} waits for the same and comes first"
-        return reason._replace(detail=detail)
+    def _take_turns(self, action: ProbedAction, ends: list[tuple[int, Obstacle, Rejection]]) -> None:
+        """Reject who waits for protections, by their ends: each beside those that were placed before it."""
+        placed: dict[int, Rejection] = {}
+        late: dict[Hashable, int] = {}
+        """Kinds of pod groups that got nothing, with the number of those that were placed then."""
+        for _, obstacle, alone in ends:
+            pod_group, reason = obstacle[0], alone
+            key = self._class_of(obstacle)
+            if late.get(key) == len(placed) > 0:
+                reason = NO_SOLUTION
+            elif placed:
+                reason = self._or_unchecked(action, obstacle)
+            if reason.until is not None:
+                self._session.reject(pod_group, reason)
+                if obstacle is not ends[-1][1] and self._place(action, pod_group, reason.until):
+                    placed[pod_group] = reason
+                continue
+            if reason is not NOT_CHECKED:
+                late[key] = len(placed)
+            self._session.reject(pod_group, self._behind(action, pod_group, alone, reason, placed))
+
+    def _or_unchecked(self, action: ProbedAction, obstacle: Obstacle) -> Rejection:
+        try:
+            return self._check(action, obstacle)
+        except CycleStopped:
+            return NOT_CHECKED
+
+    def _place(self, action: ProbedAction, pod_group: int, time: int) -> bool:
+        """Commit what the search finds once the protections that end by a time have ended."""
+        search = action.search_at(pod_group, time)
+        search.is_trial = True
+        with suppress(CycleStopped), self._session.statement() as statement:
+            if not self._is_over() and self._solver.solve(statement, search, self._budget) is None:
+                self._session.commit(statement, action.rules.action, pod_group, action.rules.action.reason)
+                return True
+        return False
+
+    def _behind(
+        self,
+        action: ProbedAction,
+        pod_group: int,
+        alone: Rejection,
+        reason: Rejection,
+        placed: Mapping[int, Rejection],
+    ) -> Rejection:
+        """Who comes before a pod group that would be placed alone; with its protection if not checked."""
+        groups, own = self._session.cluster.pod_groups, self._session.cluster.pod_groups[pod_group].queue
+        same = [other for other, theirs in placed.items() if theirs == alone]
+        ahead = min(same or placed, key=lambda other: groups[other].queue != own)
+        who = f"pod group {groups[ahead].facts.name}" if groups[ahead].queue == own else "another pod group"
+        if reason is NOT_CHECKED:
+            detail = f"{alone.detail.rstrip('.')}; {who} waits for the same and comes first"
+            return alone._replace(detail=detail) if same else alone
+        detail = f"{who} waits for the same capacity and comes first"
+        return Rejection(ReasonCode.QUEUE_ORDER, detail, source=action.rules.action.name)
 
     def _note_unchecked(self, pod_group: int) -> None:
         """Keep a dominant rejection, and add that protections were not checked."""
@@ -154,13 +206,19 @@ class ReasonProbes:
 
     def _probe(self, action: ProbedAction, pod_group: int, time: int | None) -> Rejection | None:
         """Result of the search without the protections that end by a time; leaves no trace."""
-        if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
+        if self._is_over():
             return BUDGET_EXHAUSTED
-        self._left -= 1
         search = action.search_at(pod_group, time)
         search.is_trial = True
         with self._session.statement() as trial:
             return self._solver.solve(trial, search, self._budget)
+
+    def _is_over(self) -> bool:
+        """Whether another probe is not permitted; it is counted if it is."""
+        if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
+            return True
+        self._left -= 1
+        return False
 
     def _class_of(self, obstacle: Obstacle) -> Hashable:
         cluster, guards = self._session.cluster, self._session.guards
@@ -171,3 +229,18 @@ class ReasonProbes:
         shapes = tuple([cluster.tasks[task].shape.index for task in group.tasks])
         kind = (group.queue, group.facts.priority, group.is_preemptible, gate is None)
         return kind, shapes, guard_key, pair
+
+
+@contextmanager
+def _undone_commits(session: Session) -> Iterator[None]:
+    """Undo the evictions and reservations that are committed in the block."""
+    start = len(session.commits)
+    try:
+        yield
+    finally:
+        undone = session.commits[start:]
+        del session.commits[start:]
+        session.commit_count += len(undone)
+        for move in [move for commit in reversed(undone) for move in reversed(commit.moves)]:
+            session.ledger.apply(move.task, move.after, move.before)
+            session.changed_pod_groups.add(session.ledger.tasks[move.task].pod_group)

@@ -58,6 +58,8 @@ class Session:
     """Number of running pod groups that no nominator evaluated."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
     """The dominant rejection of each pod group that was not placed."""
+    commit_count: int = 0
+    """Increases with every commit, and when one is undone: what was found before may not hold any more."""
     changed_pod_groups: set[int] = field(default_factory=set)
     """Pod groups with commits since the pod group index was last updated."""
     allocated_this_cycle: set[int] = field(default_factory=set)
@@ -187,17 +189,14 @@ class Session:
     ) -> None:
         """Keep the moves of the statement as one decision group."""
         statement.commit()
-        tasks, verdicts = self.ledger.tasks, {}
-        for task in statement.evicted:
-            loser = tasks[task].pod_group
-            if loser not in verdicts:
-                verdicts[loser] = self.guards.verdicts(action, beneficiary, loser)
-        moves = tuple(statement.moves)
+        tasks, moves = self.ledger.tasks, tuple(statement.moves)
+        losers = dict.fromkeys([tasks[task].pod_group for task in statement.evicted])
+        verdicts = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
+        self.commit_count += 1
         self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        for move in statement.moves:
-            self.changed_pod_groups.add(tasks[move.task].pod_group)
+        self.changed_pod_groups.update([tasks[move.task].pod_group for move in moves])
 
     def add_patch(self, patch: Patch) -> None:
         """Add a patch of a pod group to the latest commit."""

@@ -48,9 +48,9 @@ class FailedSearchCache(Oracle):
             self._failed[key] = rejection
 
     def _discard_stale(self) -> None:
-        if self._commits != len(self._session.commits):
+        if self._commits != self._session.commit_count:
             self._failed.clear()
-            self._commits = len(self._session.commits)
+            self._commits = self._session.commit_count
 
     def _key(self, search: Search) -> Hashable | None:
         """Equal searches have equal keys; None: no other search is equal."""

@@ -257,9 +257,9 @@ class Pruning(Oracle):
         """The same fits for all candidates of a preemptor, until something is committed."""
         if not self._with_fits:
             return None
-        if self._commits != len(self._session.commits):
+        if self._commits != self._session.commit_count:
             self._checked.clear()
-            self._commits = len(self._session.commits)
+            self._commits = self._session.commit_count
         if preemptor not in self._checked:
             self._checked[preemptor] = self._fits_of(tasks, feasible, lambda: ())
         return FitTally(self._checked[preemptor], tasks)

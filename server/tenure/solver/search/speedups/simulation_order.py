@@ -163,8 +163,8 @@ class FewPending(SimulationOrder):
 
     def _steps_of(self, queue: int) -> Iterator[QueueTreeEntry]:
         """Steps from the first pending pod group on; cached per queue and commit."""
-        if self._commits != len(self._session.commits):
-            self._commits = len(self._session.commits)
+        if self._commits != self._session.commit_count:
+            self._commits = self._session.commit_count
             self._known.clear()
         if queue not in self._known:
             self._known[queue] = ([], self._steps(self._pod_group_index.pending(queue), self._most(queue)))
