@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import pytest
 from tenure.client import Client
 from tenure.v1.decide_pb2 import WarningCode
+from tenure.v1.explain_pb2 import ExplainRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.checker import verify
@@ -110,6 +111,15 @@ def test_invalid_minimum_runtime_is_a_warning(client: Client, case: str) -> None
     (warning,) = answer.warnings
     assert WarningCode.Name(warning.code) == "WARNING_CODE_INVALID_MIN_RUNTIME"
     assert warning.message.endswith("treated as the longest one permitted")
+
+
+@pytest.mark.parametrize("case", ["nothing is permitted by default", "an explicit zero permits none"])
+def test_victim_is_told_that_its_own_minimum_runtime_is_not_permitted(client: Client, case: str) -> None:
+    snapshot = snapshot_of(CASES[case])
+    add_contender(snapshot)
+    found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "job"}))
+    for text in (found.explanation.public, found.explanation.tenant, found.explanation.operator):
+        assert f"minruntime (no protection, {OWN}, which is not permitted)" in text
 
 
 def test_pending_pod_group_is_told_until_when_it_waits(client: Client) -> None:

@@ -128,11 +128,11 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             return resolved
         most = self._resolver.most(group.queue)
         minimum = most.minimum if wish.value is None else min(wish.value, most.minimum)
-        if minimum <= resolved.minimum:
-            return resolved
-        is_limited = wish.value is None or wish.value > minimum
         own = "its own minimum runtime"
-        if is_limited:
+        if minimum <= resolved.minimum:
+            is_void = not most.minimum and not resolved.minimum
+            return resolved._replace(own=f"{own}, which is not permitted") if is_void else resolved
+        if wish.value is None or wish.value > minimum:
             by = f"argument maxMinRuntime of {NAME}" if most.queue is None else self._place(most)
             own = f"{own}, limited to {format_duration(minimum)} by {by}"
         return ResolvedMinRuntime(minimum, most.queue, own=own)
