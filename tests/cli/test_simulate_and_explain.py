@@ -68,7 +68,7 @@ def test_one_cycle_without_a_change_is_a_decision(tenure: Tenure) -> None:
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("node=gpu-4", "notebook analytics unchanged has no capacity: "),
+        ("node=gpu-4", "notebook analytics keeps running has no capacity: "),
         ("pod_group=distill", "distill language 2 pods waiting for capacity does not exist"),
         ("pod=sweep-4", "sweep vision evicted: 2 pods for distill evicted: 1 pod for distill"),
         ("queue=analytics", "month-end analytics 1 pod waiting for capacity has an invalid definition"),
@@ -87,7 +87,7 @@ def test_every_cycle_is_shown(tenure: Tenure) -> None:
 
 def test_simulation_time_can_be_in_the_future(tenure: Tenure) -> None:
     out = output_text(tenure("simulate", "--now", "2025-03-03T10:42:00Z"))
-    assert "finetune vision unchanged evicted: 1 pod for distill" in out
+    assert "finetune vision keeps running evicted: 1 pod for distill" in out
 
 
 def test_json_contains_the_responses_of_all_cycles(tenure: Tenure, probe: str) -> None:

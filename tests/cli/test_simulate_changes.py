@@ -147,7 +147,7 @@ def test_invalid_change_is_reported_with_the_fix(
 def test_other_configuration_is_compared_with_the_default_profile(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle))
     assert "Pod group Queue In force With gentle.yaml" in out
-    assert "sweep vision evicted: 2 pods for distill unchanged" in out
+    assert "sweep vision evicted: 2 pods for distill keeps running" in out
     assert "distill language 2 pods waiting for capacity " in out
 
 
@@ -168,7 +168,7 @@ def test_changes_apply_to_the_other_configuration_only(simulate: Tenure, gentle:
 
 def test_both_configurations_decide_at_the_given_time(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--now", "2025-03-03T10:42:00Z"))
-    assert "finetune vision evicted: 1 pod for distill unchanged" in out
+    assert "finetune vision evicted: 1 pod for distill keeps running" in out
 
 
 def test_json_has_the_cycles_with_the_other_configuration(simulate: Tenure, gentle: str) -> None:
@@ -193,5 +193,5 @@ def test_equal_cycles_are_printed_once_and_others_say_what_happens(simulate: Ten
 
 def test_changed_outcome_that_lasts_is_printed_when_it_begins(simulate: Tenure, gentle: str) -> None:
     out = printed(simulate("--config", gentle, "--cycles", "30"))
-    begun = "month-end analytics unchanged "
+    begun = "month-end analytics keeps running "
     assert (out.count(begun), out.count("as in the cycle before.")) == (1, 3)

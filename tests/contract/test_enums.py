@@ -11,7 +11,7 @@ from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
 from tenure.solver.model.snapshot_warning import WarningCode
-from tenure.solver.model.verdict import ProtectionScope
+from tenure.solver.model.verdict import Minimality, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2, decision_pb2, explain_pb2, resources_pb2, snapshot_pb2
@@ -36,6 +36,7 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (InFlightGroupState, decision_pb2.InFlightGroupState.DESCRIPTOR, "IN_FLIGHT_GROUP_STATE_"),
     (OutcomeKind, decision_pb2.OutcomeKind.DESCRIPTOR, "OUTCOME_KIND_"),
     (ProtectionScope, decision_pb2.ProtectionScope.DESCRIPTOR, "PROTECTION_SCOPE_"),
+    (Minimality, decision_pb2.Minimality.DESCRIPTOR, "MINIMALITY_"),
     (NominationResult, decision_pb2.NominationResult.DESCRIPTOR, "NOMINATION_RESULT_"),
     (NominationSkipReason, decision_pb2.NominationSkipReason.DESCRIPTOR, "NOMINATION_SKIP_REASON_"),
     (RemedyKind, explain_pb2.RemedyKind.DESCRIPTOR, "REMEDY_KIND_"),

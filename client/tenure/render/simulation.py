@@ -42,7 +42,7 @@ def _only(text: Explanation, audience: str) -> Explanation:
     return Explanation(**{audience: getattr(text, audience)})
 
 
-NO_CHANGE = "unchanged"
+NO_CHANGE = "keeps running"
 _NO_SIDE_EFFECT = "Simulation only; the cluster was not changed."
 
 

@@ -13,6 +13,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Minimality(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MINIMALITY_UNSPECIFIED: _ClassVar[Minimality]
+    MINIMALITY_PROVEN: _ClassVar[Minimality]
+    MINIMALITY_HEURISTIC: _ClassVar[Minimality]
+    MINIMALITY_NOT_TRIED: _ClassVar[Minimality]
+
 class Atomicity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ATOMICITY_UNSPECIFIED: _ClassVar[Atomicity]
@@ -115,6 +122,10 @@ class InFlightGroupState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     IN_FLIGHT_GROUP_STATE_COMPLETED: _ClassVar[InFlightGroupState]
     IN_FLIGHT_GROUP_STATE_EXPIRED: _ClassVar[InFlightGroupState]
     IN_FLIGHT_GROUP_STATE_CANCELLED: _ClassVar[InFlightGroupState]
+MINIMALITY_UNSPECIFIED: Minimality
+MINIMALITY_PROVEN: Minimality
+MINIMALITY_HEURISTIC: Minimality
+MINIMALITY_NOT_TRIED: Minimality
 ATOMICITY_UNSPECIFIED: Atomicity
 ATOMICITY_ALL: Atomicity
 ATOMICITY_BEST_EFFORT: Atomicity
@@ -199,7 +210,7 @@ IN_FLIGHT_GROUP_STATE_EXPIRED: InFlightGroupState
 IN_FLIGHT_GROUP_STATE_CANCELLED: InFlightGroupState
 
 class DecisionGroup(_message.Message):
-    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "fulfills_group_id")
+    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "fulfills_group_id", "victim_set")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +218,7 @@ class DecisionGroup(_message.Message):
     ATOMICITY_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     FULFILLS_GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    VICTIM_SET_FIELD_NUMBER: _ClassVar[int]
     id: str
     action: str
     beneficiary: str
@@ -214,7 +226,20 @@ class DecisionGroup(_message.Message):
     atomicity: Atomicity
     expire_time: _timestamp_pb2.Timestamp
     fulfills_group_id: str
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ...) -> None: ...
+    victim_set: VictimSet
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ...) -> None: ...
+
+class VictimSet(_message.Message):
+    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods")
+    MINIMALITY_FIELD_NUMBER: _ClassVar[int]
+    DISRUPTED_PODS_FIELD_NUMBER: _ClassVar[int]
+    TRIED_FIELD_NUMBER: _ClassVar[int]
+    SUFFICIENT_PODS_FIELD_NUMBER: _ClassVar[int]
+    minimality: Minimality
+    disrupted_pods: int
+    tried: int
+    sufficient_pods: int
+    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ...) -> None: ...
 
 class Decision(_message.Message):
     __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "reason", "preconditions")

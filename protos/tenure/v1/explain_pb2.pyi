@@ -77,18 +77,20 @@ class ProtectedUntil(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("explanation", "reasons", "protections", "until", "remedies")
+    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets")
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     REMEDIES_FIELD_NUMBER: _ClassVar[int]
+    VICTIM_SETS_FIELD_NUMBER: _ClassVar[int]
     explanation: Explanation
     reasons: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]
     protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
     until: _timestamp_pb2.Timestamp
     remedies: _containers.RepeatedCompositeFieldContainer[Remedy]
-    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ...) -> None: ...
+    victim_sets: _containers.RepeatedCompositeFieldContainer[_decision_pb2.VictimSet]
+    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("public", "tenant", "operator")

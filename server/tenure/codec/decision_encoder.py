@@ -3,11 +3,12 @@
 from typing import Final
 
 from tenure.codec.encoding_cache import NO_SUBJECT, EncodingCache, Identifiers, compute_id_seed, quoted
-from tenure.codec.messages import ReasonMessages, encode_guard_verdict, encode_reason
+from tenure.codec.messages import ReasonMessages, encode_guard_verdict, encode_reason, encode_victim_set
 from tenure.codec.nodes import encode_placement
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
+from tenure.solver.model.verdict import Minimality
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
@@ -100,6 +101,7 @@ _DECISIONS: Final = tag(pb.DecisionGroup, "decisions")
 _ATOMICITY: Final = tag(pb.DecisionGroup, "atomicity")
 _EXPIRE_TIME: Final = tag(pb.DecisionGroup, "expire_time")
 _FULFILLS_GROUP_ID: Final = tag(pb.DecisionGroup, "fulfills_group_id")
+_VICTIM_SET: Final = tag(pb.DecisionGroup, "victim_set")
 
 _ID: Final = tag(pb.Decision, "id")
 _BIND: Final = tag(pb.Decision, "bind")
@@ -151,6 +153,8 @@ class DecisionEncoder:
         self._id_seed = compute_id_seed(header)
         self._recurring = cache
         self._messages = say
+        self._has_evicted = False
+        """Whether an earlier group evicts pods: what they release may be enough for the next one."""
         self.group_ids: list[str] = []
         """IDs of the groups that were encoded, in order."""
 
@@ -160,14 +164,8 @@ class DecisionEncoder:
         beneficiary = recurring.pod_group(group.beneficiary)
         id = ids.group(quoted(group.action), beneficiary.quoted)
         self.group_ids.append(id)
-        fields = [
-            _GROUP_ID,
-            text(id),
-            _ACTION,
-            recurring.encoded_text(group.action),
-            _BENEFICIARY,
-            beneficiary.encoded,
-        ]
+        fields = [_GROUP_ID, text(id), _ACTION, recurring.encoded_text(group.action)]
+        fields += [_BENEFICIARY, beneficiary.encoded]
         for eviction in group.evictions:
             fields += [_DECISIONS, self._evict(ids, group, eviction)]
         for requeue in group.requeues:
@@ -180,6 +178,11 @@ class DecisionEncoder:
             fields += [_DECISIONS, self._patch(ids, group, patch)]
         fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
         fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
+        if group.evictions and group.reason is not ReasonCode.STALE_GANG:
+            is_least = len(group.evictions) == 1 and not self._has_evicted
+            minimality = Minimality.PROVEN if is_least else Minimality.NOT_TRIED
+            fields += [_VICTIM_SET, encode_victim_set(minimality, len(group.evictions))]
+            self._has_evicted = True
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:

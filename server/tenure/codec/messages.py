@@ -18,7 +18,7 @@ from tenure.solver.model.decision import (
     Requeue,
 )
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Minimality, ProtectionScope
 from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
@@ -159,4 +159,21 @@ def encode_guard_verdict(cache: EncodingCache, verdict: GuardVerdict) -> bytes:
     if verdict.until is not None:
         fields += [_VERDICT_UNTIL, cache.moment(verdict.until)]
     fields.append(scalar(_VERDICT_SOURCE, cache.encoded_text(verdict.source)))
+    return message(fields)
+
+
+_MINIMALITY: Final = tag(pb.VictimSet, "minimality")
+_DISRUPTED_PODS: Final = tag(pb.VictimSet, "disrupted_pods")
+_TRIED: Final = tag(pb.VictimSet, "tried")
+_SUFFICIENT_PODS: Final = tag(pb.VictimSet, "sufficient_pods")
+
+
+def encode_victim_set(
+    minimality: Minimality, disrupted: int, tried: int = 0, sufficient: int | None = None
+) -> bytes:
+    """How many pods are disrupted, and how many would have been enough in the sets that were tried."""
+    fields = [_MINIMALITY, number(minimality), _DISRUPTED_PODS, number(disrupted)]
+    fields.append(scalar(_TRIED, number(tried)))
+    if sufficient is not None:
+        fields += [_SUFFICIENT_PODS, number(sufficient)]
     return message(fields)

@@ -1,17 +1,19 @@
 """Who or what has the capacity that a waiting pod group could use (semantics R13.40-R13.45).
 
-After all actions, every pod group that no bound and no time keeps waiting is checked, in this order:
+After all actions, every pod group that no bound and no time keeps waiting is checked, in this order; for the
+first reason, also who waits for a protection:
 
+    NO_CAPACITY        it fits beside those before it on what pods of this cycle's evictions release
     RESERVED           it fits if reservations of in-flight groups are lifted
     QUEUE_ORDER        it would have fitted at the beginning of the cycle; capacity went to others first
     TOPOLOGY           it fits without its topology constraints
     FRAGMENTED         enough GPUs are free, but on too many nodes
     OVER_FAIR_SHARE    if the search has verified that it is the one obstacle
     WITHIN_FAIR_SHARE  the nodes have the GPUs, and the other queues use them within their fair shares
-    NO_CAPACITY        the nodes that it may use have too little
+    NO_CAPACITY        else: the nodes that it may use have too little
 
 A check places the pod group on a changed state and undoes everything, so no decision depends on it. Pod
-groups of a queue with equal priority and pods share the result. The number of checks is limited.
+groups of a queue with equal priority and pods share the result; the number of checks is limited.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -29,6 +31,7 @@ from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Member, SubGroupSet
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.oracle import WITHIN_FAIR_SHARE
 from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
@@ -39,16 +42,6 @@ MAX_CHECKS: Final = 64
 MAX_MOVES: Final = 2_000
 """Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
 _MAX_NAMED: Final = 3
-_SEARCHED: Final = frozenset(
-    {
-        ReasonCode.OVER_FAIR_SHARE,
-        ReasonCode.WITHIN_FAIR_SHARE,
-        ReasonCode.SIMILAR_FAILED,
-        ReasonCode.NO_SOLUTION,
-        ReasonCode.INSUFFICIENT_RESOURCES,
-    }
-)
-"""Rejections of searches for capacity. Those that dominate them are bounds and times, which stand."""
 
 
 def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[int]) -> None:
@@ -56,9 +49,10 @@ def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[in
     session = context.session
     placed = {commit.beneficiary for commit in session.commits}
     checks: _CapacityChecks | None = None
+    session.rejections.update(dict.fromkeys(find_released(context, waiting, placed), RELEASED))
     for pod_group in waiting:
         rejection = session.rejections.get(pod_group)
-        is_open = rejection is not None and rejection.code in _SEARCHED and pod_group not in placed
+        is_open = rejection is not None and rejection.code in SEARCHED and pod_group not in placed
         if rejection is None or not is_open or session.stop.is_set:
             continue
         checks = checks or _CapacityChecks(context, RECLAIM.name in profile.actions)
@@ -73,8 +67,7 @@ class _FreeGpus(NamedTuple):
 
     total: int
     free: int
-    largest: int
-    """Free on one node."""
+    largest: int  # free on one node
     fitting: int
     """Pods for which a node has enough free GPUs."""
 
@@ -88,6 +81,7 @@ class _CapacityChecks:
         self._reclaims = reclaims
         self._session = context.session
         self._cluster = context.session.cluster
+        self._nodes = context.parts.node_order.all_nodes
         self._known: dict[Hashable, Rejection] = {}
         self._free: dict[int, _FreeGpus] = {}
         self._left = MAX_CHECKS
@@ -141,15 +135,13 @@ class _CapacityChecks:
 
     def _fits(self, pod_group: int, tasks: list[int]) -> bool:
         """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
-        nodes = self._context.parts.node_order.all_nodes
         with self._session.statement() as trial:
-            return self._context.placer.place(trial, pod_group, tasks, nodes) is None
+            return self._context.placer.place(trial, pod_group, tasks, self._nodes) is None
 
     def _fits_anywhere(self, tasks: list[int]) -> bool:
         """The same without topology constraints."""
-        nodes = self._context.parts.node_order.all_nodes
         with self._session.statement() as trial:
-            return self._context.placer.place_anywhere(trial, tasks, nodes)
+            return self._context.placer.place_anywhere(trial, tasks, self._nodes)
 
     @contextmanager
     def _undone(self, moves: Sequence[Move]) -> Iterator[None]:
@@ -181,7 +173,9 @@ class _CapacityChecks:
         return Rejection(ReasonCode.RESERVED, detail, until, "search")
 
     def _order(self, pod_group: int, tasks: list[int]) -> Rejection:
-        first = [other for other in self._first if self._uses_gpus(other)] if self._per_pod(tasks) else []
+        groups, first = self._cluster.pod_groups, self._first
+        if self._per_pod(tasks):
+            first = [each for each in first if any(self._per_pod([task]) for task in groups[each].tasks)]
         who = self._named(pod_group, first or self._first)
         detail = f"it would have fitted, but free capacity went first to {who}"
         return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
@@ -246,10 +240,6 @@ class _CapacityChecks:
             largest = max(largest, idle)
             fitting += idle // per_pod
         return _FreeGpus(total, free, largest, fitting)
-
-    def _uses_gpus(self, pod_group: int) -> bool:
-        tasks = self._cluster.pod_groups[pod_group].tasks
-        return any(self._per_pod([task]) for task in tasks)
 
     def _per_pod(self, tasks: list[int]) -> int:
         return self._session.ledger.request_share(self._cluster.tasks[tasks[0]].shape)[GPU]

@@ -6,9 +6,11 @@ Rules R13.40 to R13.45.
 from collections.abc import Callable, Iterator
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from tenure.client import Client
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
 
 from tests.server.servers import run_server
@@ -211,8 +213,27 @@ def test_account_of_gpus_adds_up_to_the_nodes_that_it_may_use(client: Client) ->
     )
     text = why_pending(client, cluster.snapshot).explanation
     assert (
-        "Of 10 GPUs on nodes that it may use: 1 free, 3 of pod groups that are never evicted for it, "
+        "Of 10 GPUs on nodes that it may use: 1 free, "
+        "3 of pod groups that preempt and reclaim never evict for it, "
         "1 protected until 2025-03-03 10:50:00 UTC or later, 1 of its queue at no lower priority, "
         "4 of other queues within their fair share."
     ) in text.operator
     assert "Of 10 GPUs" not in text.public
+
+
+@pytest.mark.parametrize("young", [0, 1])
+def test_what_evicted_pods_release_is_told_before_a_protection(client: Client, young: int) -> None:
+    """Rule R13.40: the gang of three is evicted for one pod, so two more fit, and a third one does not."""
+    cluster = GpuCluster().node("n1", 3 + young).queue("q", quota=4, preempt_min_runtime="30m")
+    cluster.job("gang", "q", on="n1", pods=3, ran="1h", priority=40).job("first", "q", priority=90)
+    if young:
+        cluster.job("young", "q", on="n1", ran="15m", priority=30)
+    for number in range(3):
+        cluster.job(f"behind-{number}", "q", priority=35)
+    snapshot = cluster.snapshot
+    found = {each.pod_group: each.reason.message for each in client.decide(snapshot).outcomes}
+    text = "pods that are being evicted for others release enough for it"
+    assert [text in found[f"behind-{number}"] for number in range(3)] == [True, True, False]
+    request = SimulateRequest(snapshot=snapshot, cycles=2, interval=Duration(seconds=60))
+    later = {each.pod_group: each.kind for each in client.simulate(request).cycles[1].outcomes}
+    assert later["behind-0"] == later["behind-1"] == pb.OUTCOME_KIND_BOUND != later["behind-2"]

@@ -1,10 +1,16 @@
 """Protections and victims over a real connection: every protection is reported, also of who is evicted."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from tenure.client import Client
+from tenure.v1.decision_pb2 import (
+    MINIMALITY_HEURISTIC,
+    MINIMALITY_NOT_TRIED,
+    MINIMALITY_PROVEN,
+    VictimSet,
+)
 from tenure.v1.explain_pb2 import ExplainRequest, Explanation
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -48,6 +54,13 @@ def large_before_small() -> GpuCluster:
     cluster = GpuCluster().node("n1", 4).queue("q", quota=4)
     cluster.job("gang", "q", on="n1", pods=3, priority=40).job("single", "q", on="n1", priority=45)
     return cluster.job("job", "q", priority=90)
+
+
+def two_of_one_pod() -> GpuCluster:
+    """Build a full node of two pods, and a job that needs both places."""
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2)
+    cluster.job("old", "q", on="n1", priority=40).job("older", "q", on="n1", priority=40)
+    return cluster.job("job", "q", gpus=2, priority=90)
 
 
 def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
@@ -95,6 +108,46 @@ def test_relocated_pods_count_as_disrupted_and_a_smaller_set_is_named(client: Cl
     assert "5 pods" in text
     assert "5 of them moved" in text
     assert "1 pod of pod group single (queue q) would have been enough." in text
+
+
+@pytest.mark.parametrize(
+    ("cluster", "disrupted", "sufficient"),
+    [(large_before_small, 3, 1), (moved_gang, 5, 1), (two_of_one_pod, 2, 0)],
+)
+def test_decision_says_that_smaller_sets_were_not_tried_and_the_explanation_tries_them(
+    client: Client, cluster: Callable[[], GpuCluster], disrupted: int, sufficient: int
+) -> None:
+    """Rule R13.47."""
+    snapshot = cluster().snapshot
+    (told,) = (group.victim_set for group in client.decide(snapshot).groups if group.HasField("victim_set"))
+    assert told == VictimSet(minimality=MINIMALITY_NOT_TRIED, disrupted_pods=disrupted)
+    question = ExplainRequest(snapshot=snapshot, why_victim={"pod_group": snapshot.pods[0].pod_group})
+    (tried,) = client.explain(question).victim_sets
+    assert (tried.minimality, tried.disrupted_pods) == (MINIMALITY_HEURISTIC, disrupted)
+    assert (tried.tried > 0, tried.sufficient_pods) == (True, sufficient)
+    assert tried.HasField("sufficient_pods") == (sufficient > 0)
+
+
+def test_evicted_pod_is_not_the_least_where_earlier_decisions_release_enough(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 4).node("n2", 1).queue("q", quota=5)
+    cluster.job("big", "q", gpus=4, on="n1", priority=30).job("small", "q", on="n2", priority=35)
+    snapshot = cluster.job("first", "q", priority=90).job("second", "q", priority=80).snapshot
+    told = [group.victim_set.minimality for group in client.decide(snapshot).groups]
+    assert told == [MINIMALITY_PROVEN, MINIMALITY_NOT_TRIED]
+    found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "small"}))
+    assert "a heuristic: earlier decisions release enough." in found.explanation.public
+    assert [(each.minimality, each.sufficient_pods) for each in found.victim_sets] == [
+        (MINIMALITY_HEURISTIC, 0)
+    ]
+    assert found.victim_sets[0].HasField("sufficient_pods")
+
+
+def test_one_evicted_pod_is_the_least_possible(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("old", "q", on="n1", priority=40)
+    groups = client.decide(cluster.job("job", "q", priority=90).snapshot).groups
+    assert [group.victim_set for group in groups] == [
+        VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1)
+    ]
 
 
 def test_later_action_does_not_blame_a_pod_group_that_was_not_needed(client: Client) -> None:

@@ -58,6 +58,18 @@ def one_protected_gpu_of_a_rich_queue(wanted: int) -> GpuCluster:
     )
 
 
+def short_and_elastic(wanted: int) -> GpuCluster:
+    """Build a full node: one pod until 10:45, and the minimum of an elastic pod group until 11:30."""
+    return (
+        GpuCluster()
+        .node("n1", 7)
+        .queue("q", quota=7, preempt_min_runtime="1h")
+        .job("short", "q", on="n1", ran="50m", priority=30)
+        .job("elastic", "q", gpus=2, pods=3, min_member=2, on="n1", ran="5m", priority=30)
+        .job("job", "q", gpus=wanted, priority=90)
+    )
+
+
 def two_ends(wanted: int) -> GpuCluster:
     """Build a full node of two protected pods: one until 10:40, the other until 10:50."""
     return (
@@ -77,6 +89,8 @@ def two_ends(wanted: int) -> GpuCluster:
         (one_protected_gpu_of_a_rich_queue, 1, "10:50"),
         (two_ends, 1, "10:40"),
         (two_ends, 2, "10:50"),
+        (short_and_elastic, 3, "10:45"),
+        (short_and_elastic, 4, "11:30"),
     ],
 )
 def test_protection_is_the_reason_where_its_end_alone_gives_room(
@@ -106,6 +120,7 @@ def test_protection_is_not_the_reason_where_its_end_gives_too_little(
 
 
 def test_who_gets_nothing_beside_an_earlier_one_waits_for_that_one(client: Client) -> None:
+    """Rule R13.46."""
     snapshot = one_protected_gpu(1).job("behind", "q", priority=60).snapshot
     ahead = outcome(client.decide(snapshot), "job")
     assert (ahead.reason.code, ahead.reason.until) == (pb.REASON_CODE_MIN_RUNTIME, time_at("10:50"))

@@ -23,6 +23,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Whether a set of victims is known to be the smallest. Treat an unknown value as
+// NOT_TRIED.
+type Minimality int32
+
+const (
+	// Unknown to this version.
+	Minimality_MINIMALITY_UNSPECIFIED Minimality = 0
+	// No smaller set is enough.
+	Minimality_MINIMALITY_PROVEN Minimality = 1
+	// The search found it by a heuristic, and some smaller sets were tried.
+	Minimality_MINIMALITY_HEURISTIC Minimality = 2
+	// The search found it by a heuristic, and no smaller set was tried. A decision does
+	// not try any; the explanation why a pod group is a victim does.
+	Minimality_MINIMALITY_NOT_TRIED Minimality = 3
+)
+
+// Enum value maps for Minimality.
+var (
+	Minimality_name = map[int32]string{
+		0: "MINIMALITY_UNSPECIFIED",
+		1: "MINIMALITY_PROVEN",
+		2: "MINIMALITY_HEURISTIC",
+		3: "MINIMALITY_NOT_TRIED",
+	}
+	Minimality_value = map[string]int32{
+		"MINIMALITY_UNSPECIFIED": 0,
+		"MINIMALITY_PROVEN":      1,
+		"MINIMALITY_HEURISTIC":   2,
+		"MINIMALITY_NOT_TRIED":   3,
+	}
+)
+
+func (x Minimality) Enum() *Minimality {
+	p := new(Minimality)
+	*p = x
+	return p
+}
+
+func (x Minimality) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Minimality) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_decision_proto_enumTypes[0].Descriptor()
+}
+
+func (Minimality) Type() protoreflect.EnumType {
+	return &file_tenure_v1_decision_proto_enumTypes[0]
+}
+
+func (x Minimality) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Minimality.Descriptor instead.
+func (Minimality) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{0}
+}
+
 // Whether the decisions of a group depend on each other.
 type Atomicity int32
 
@@ -64,11 +123,11 @@ func (x Atomicity) String() string {
 }
 
 func (Atomicity) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[0].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[1].Descriptor()
 }
 
 func (Atomicity) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[0]
+	return &file_tenure_v1_decision_proto_enumTypes[1]
 }
 
 func (x Atomicity) Number() protoreflect.EnumNumber {
@@ -77,7 +136,7 @@ func (x Atomicity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Atomicity.Descriptor instead.
 func (Atomicity) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{0}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
 // Part of a pod group that is protected.
@@ -117,11 +176,11 @@ func (x ProtectionScope) String() string {
 }
 
 func (ProtectionScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[1].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
 }
 
 func (ProtectionScope) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[1]
+	return &file_tenure_v1_decision_proto_enumTypes[2]
 }
 
 func (x ProtectionScope) Number() protoreflect.EnumNumber {
@@ -130,7 +189,7 @@ func (x ProtectionScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProtectionScope.Descriptor instead.
 func (ProtectionScope) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 // Code of a reason. Treat an unknown code as UNSPECIFIED.
@@ -328,11 +387,11 @@ func (x ReasonCode) String() string {
 }
 
 func (ReasonCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
 }
 
 func (ReasonCode) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[2]
+	return &file_tenure_v1_decision_proto_enumTypes[3]
 }
 
 func (x ReasonCode) Number() protoreflect.EnumNumber {
@@ -341,7 +400,7 @@ func (x ReasonCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReasonCode.Descriptor instead.
 func (ReasonCode) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 // Kind of outcome. Exactly one applies.
@@ -410,11 +469,11 @@ func (x OutcomeKind) String() string {
 }
 
 func (OutcomeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
 }
 
 func (OutcomeKind) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[3]
+	return &file_tenure_v1_decision_proto_enumTypes[4]
 }
 
 func (x OutcomeKind) Number() protoreflect.EnumNumber {
@@ -423,7 +482,7 @@ func (x OutcomeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeKind.Descriptor instead.
 func (OutcomeKind) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 // Result of a nomination. Exactly one applies.
@@ -488,11 +547,11 @@ func (x NominationResult) String() string {
 }
 
 func (NominationResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
 }
 
 func (NominationResult) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[4]
+	return &file_tenure_v1_decision_proto_enumTypes[5]
 }
 
 func (x NominationResult) Number() protoreflect.EnumNumber {
@@ -501,7 +560,7 @@ func (x NominationResult) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationResult.Descriptor instead.
 func (NominationResult) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 // Why a pod group past its expected runtime was not nominated. The metric label
@@ -566,11 +625,11 @@ func (x NominationSkipReason) String() string {
 }
 
 func (NominationSkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
 }
 
 func (NominationSkipReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[5]
+	return &file_tenure_v1_decision_proto_enumTypes[6]
 }
 
 func (x NominationSkipReason) Number() protoreflect.EnumNumber {
@@ -579,7 +638,7 @@ func (x NominationSkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationSkipReason.Descriptor instead.
 func (NominationSkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 // State of an in-flight group. Exactly one applies.
@@ -634,11 +693,11 @@ func (x InFlightGroupState) String() string {
 }
 
 func (InFlightGroupState) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (InFlightGroupState) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[6]
+	return &file_tenure_v1_decision_proto_enumTypes[7]
 }
 
 func (x InFlightGroupState) Number() protoreflect.EnumNumber {
@@ -647,7 +706,7 @@ func (x InFlightGroupState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use InFlightGroupState.Descriptor instead.
 func (InFlightGroupState) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 // Decisions that are applied together, for one pod group. Groups are listed in the
@@ -671,8 +730,10 @@ type DecisionGroup struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// ID of the in-flight group whose reservations the bindings fulfill. Empty: none.
 	FulfillsGroupId string `protobuf:"bytes,7,opt,name=fulfills_group_id,json=fulfillsGroupId,proto3" json:"fulfills_group_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Size of its set of victims. Unset: a search for victims evicted no pod.
+	VictimSet     *VictimSet `protobuf:"bytes,8,opt,name=victim_set,json=victimSet,proto3" json:"victim_set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecisionGroup) Reset() {
@@ -754,6 +815,87 @@ func (x *DecisionGroup) GetFulfillsGroupId() string {
 	return ""
 }
 
+func (x *DecisionGroup) GetVictimSet() *VictimSet {
+	if x != nil {
+		return x.VictimSet
+	}
+	return nil
+}
+
+// The pods that a decision group disrupts for its beneficiary.
+type VictimSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether fewer pods would be enough.
+	Minimality Minimality `protobuf:"varint,1,opt,name=minimality,proto3,enum=tenure.v1.Minimality" json:"minimality,omitempty"`
+	// Number of pods that are evicted, relocated pods included.
+	DisruptedPods int32 `protobuf:"varint,2,opt,name=disrupted_pods,json=disruptedPods,proto3" json:"disrupted_pods,omitempty"`
+	// Number of smaller sets that were tried.
+	Tried int32 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
+	// Number of pods of the smallest of these sets that would have been enough. Unset: none
+	// would. 0: no victim was needed, since earlier decisions release enough.
+	SufficientPods *int32 `protobuf:"varint,4,opt,name=sufficient_pods,json=sufficientPods,proto3,oneof" json:"sufficient_pods,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *VictimSet) Reset() {
+	*x = VictimSet{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VictimSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VictimSet) ProtoMessage() {}
+
+func (x *VictimSet) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VictimSet.ProtoReflect.Descriptor instead.
+func (*VictimSet) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *VictimSet) GetMinimality() Minimality {
+	if x != nil {
+		return x.Minimality
+	}
+	return Minimality_MINIMALITY_UNSPECIFIED
+}
+
+func (x *VictimSet) GetDisruptedPods() int32 {
+	if x != nil {
+		return x.DisruptedPods
+	}
+	return 0
+}
+
+func (x *VictimSet) GetTried() int32 {
+	if x != nil {
+		return x.Tried
+	}
+	return 0
+}
+
+func (x *VictimSet) GetSufficientPods() int32 {
+	if x != nil && x.SufficientPods != nil {
+		return *x.SufficientPods
+	}
+	return 0
+}
+
 // One instruction to the caller.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -780,7 +922,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[1]
+	mi := &file_tenure_v1_decision_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +934,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[1]
+	mi := &file_tenure_v1_decision_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +947,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Decision) GetId() string {
@@ -940,7 +1082,7 @@ type Bind struct {
 
 func (x *Bind) Reset() {
 	*x = Bind{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	mi := &file_tenure_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1094,7 @@ func (x *Bind) String() string {
 func (*Bind) ProtoMessage() {}
 
 func (x *Bind) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	mi := &file_tenure_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1107,7 @@ func (x *Bind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bind.ProtoReflect.Descriptor instead.
 func (*Bind) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Bind) GetPod() string {
@@ -1018,7 +1160,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[3]
+	mi := &file_tenure_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1172,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[3]
+	mi := &file_tenure_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1185,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Evict) GetPod() string {
@@ -1107,7 +1249,7 @@ type GuardVerdict struct {
 
 func (x *GuardVerdict) Reset() {
 	*x = GuardVerdict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[4]
+	mi := &file_tenure_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1261,7 @@ func (x *GuardVerdict) String() string {
 func (*GuardVerdict) ProtoMessage() {}
 
 func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[4]
+	mi := &file_tenure_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1274,7 @@ func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardVerdict.ProtoReflect.Descriptor instead.
 func (*GuardVerdict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GuardVerdict) GetGuard() string {
@@ -1187,7 +1329,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[5]
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1341,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[5]
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1354,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Reserve) GetPod() string {
@@ -1270,7 +1412,7 @@ type Requeue struct {
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1424,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1437,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Requeue) GetPodGroup() string {
@@ -1351,7 +1493,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1505,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1518,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Patch) GetPodGroup() string {
@@ -1566,7 +1708,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1720,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1733,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reason) GetCode() ReasonCode {
@@ -1645,7 +1787,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1799,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1812,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Preconditions) GetPodUid() string {
@@ -1716,7 +1858,7 @@ type PodGroupOutcome struct {
 
 func (x *PodGroupOutcome) Reset() {
 	*x = PodGroupOutcome{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1870,7 @@ func (x *PodGroupOutcome) String() string {
 func (*PodGroupOutcome) ProtoMessage() {}
 
 func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1883,7 @@ func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroupOutcome.ProtoReflect.Descriptor instead.
 func (*PodGroupOutcome) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PodGroupOutcome) GetPodGroup() string {
@@ -1817,7 +1959,7 @@ type Protection struct {
 
 func (x *Protection) Reset() {
 	*x = Protection{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1971,7 @@ func (x *Protection) String() string {
 func (*Protection) ProtoMessage() {}
 
 func (x *Protection) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1984,7 @@ func (x *Protection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Protection.ProtoReflect.Descriptor instead.
 func (*Protection) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Protection) GetPodGroup() string {
@@ -1929,7 +2071,7 @@ type Nomination struct {
 
 func (x *Nomination) Reset() {
 	*x = Nomination{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2083,7 @@ func (x *Nomination) String() string {
 func (*Nomination) ProtoMessage() {}
 
 func (x *Nomination) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2096,7 @@ func (x *Nomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nomination.ProtoReflect.Descriptor instead.
 func (*Nomination) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Nomination) GetPodGroup() string {
@@ -2039,7 +2181,7 @@ type InFlightGroupStatus struct {
 
 func (x *InFlightGroupStatus) Reset() {
 	*x = InFlightGroupStatus{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2193,7 @@ func (x *InFlightGroupStatus) String() string {
 func (*InFlightGroupStatus) ProtoMessage() {}
 
 func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2206,7 @@ func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroupStatus.ProtoReflect.Descriptor instead.
 func (*InFlightGroupStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InFlightGroupStatus) GetId() string {
@@ -2099,7 +2241,7 @@ var File_tenure_v1_decision_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\x1a\x18tenure/v1/snapshot.proto\"\xa9\x02\n" +
+	"\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\x1a\x18tenure/v1/snapshot.proto\"\xde\x02\n" +
 	"\rDecisionGroup\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
@@ -2108,7 +2250,17 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\tatomicity\x18\x05 \x01(\x0e2\x14.tenure.v1.AtomicityR\tatomicity\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12*\n" +
-	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\"\xe8\x02\n" +
+	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\x123\n" +
+	"\n" +
+	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xc1\x01\n" +
+	"\tVictimSet\x125\n" +
+	"\n" +
+	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
+	"minimality\x12%\n" +
+	"\x0edisrupted_pods\x18\x02 \x01(\x05R\rdisruptedPods\x12\x14\n" +
+	"\x05tried\x18\x03 \x01(\x05R\x05tried\x12,\n" +
+	"\x0fsufficient_pods\x18\x04 \x01(\x05H\x00R\x0esufficientPods\x88\x01\x01B\x12\n" +
+	"\x10_sufficient_pods\"\xe8\x02\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04bind\x18\x02 \x01(\v2\x0f.tenure.v1.BindH\x00R\x04bind\x12(\n" +
@@ -2210,7 +2362,13 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1d.tenure.v1.InFlightGroupStateR\x05state\x12)\n" +
 	"\x06reason\x18\x03 \x01(\v2\x11.tenure.v1.ReasonR\x06reason\x126\n" +
-	"\freservations\x18\x04 \x03(\v2\x12.tenure.v1.ReserveR\freservations*T\n" +
+	"\freservations\x18\x04 \x03(\v2\x12.tenure.v1.ReserveR\freservations*s\n" +
+	"\n" +
+	"Minimality\x12\x1a\n" +
+	"\x16MINIMALITY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11MINIMALITY_PROVEN\x10\x01\x12\x18\n" +
+	"\x14MINIMALITY_HEURISTIC\x10\x02\x12\x18\n" +
+	"\x14MINIMALITY_NOT_TRIED\x10\x03*T\n" +
 	"\tAtomicity\x12\x19\n" +
 	"\x15ATOMICITY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rATOMICITY_ALL\x10\x01\x12\x19\n" +
@@ -2314,77 +2472,81 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_decision_proto_rawDescData
 }
 
-var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_tenure_v1_decision_proto_goTypes = []any{
-	(Atomicity)(0),                // 0: tenure.v1.Atomicity
-	(ProtectionScope)(0),          // 1: tenure.v1.ProtectionScope
-	(ReasonCode)(0),               // 2: tenure.v1.ReasonCode
-	(OutcomeKind)(0),              // 3: tenure.v1.OutcomeKind
-	(NominationResult)(0),         // 4: tenure.v1.NominationResult
-	(NominationSkipReason)(0),     // 5: tenure.v1.NominationSkipReason
-	(InFlightGroupState)(0),       // 6: tenure.v1.InFlightGroupState
-	(*DecisionGroup)(nil),         // 7: tenure.v1.DecisionGroup
-	(*Decision)(nil),              // 8: tenure.v1.Decision
-	(*Bind)(nil),                  // 9: tenure.v1.Bind
-	(*Evict)(nil),                 // 10: tenure.v1.Evict
-	(*GuardVerdict)(nil),          // 11: tenure.v1.GuardVerdict
-	(*Reserve)(nil),               // 12: tenure.v1.Reserve
-	(*Requeue)(nil),               // 13: tenure.v1.Requeue
-	(*Patch)(nil),                 // 14: tenure.v1.Patch
-	(*Reason)(nil),                // 15: tenure.v1.Reason
-	(*Preconditions)(nil),         // 16: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 17: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 18: tenure.v1.Protection
-	(*Nomination)(nil),            // 19: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 20: tenure.v1.InFlightGroupStatus
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 22: tenure.v1.NumaPlacement
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 24: tenure.v1.EvictionRecord
+	(Minimality)(0),               // 0: tenure.v1.Minimality
+	(Atomicity)(0),                // 1: tenure.v1.Atomicity
+	(ProtectionScope)(0),          // 2: tenure.v1.ProtectionScope
+	(ReasonCode)(0),               // 3: tenure.v1.ReasonCode
+	(OutcomeKind)(0),              // 4: tenure.v1.OutcomeKind
+	(NominationResult)(0),         // 5: tenure.v1.NominationResult
+	(NominationSkipReason)(0),     // 6: tenure.v1.NominationSkipReason
+	(InFlightGroupState)(0),       // 7: tenure.v1.InFlightGroupState
+	(*DecisionGroup)(nil),         // 8: tenure.v1.DecisionGroup
+	(*VictimSet)(nil),             // 9: tenure.v1.VictimSet
+	(*Decision)(nil),              // 10: tenure.v1.Decision
+	(*Bind)(nil),                  // 11: tenure.v1.Bind
+	(*Evict)(nil),                 // 12: tenure.v1.Evict
+	(*GuardVerdict)(nil),          // 13: tenure.v1.GuardVerdict
+	(*Reserve)(nil),               // 14: tenure.v1.Reserve
+	(*Requeue)(nil),               // 15: tenure.v1.Requeue
+	(*Patch)(nil),                 // 16: tenure.v1.Patch
+	(*Reason)(nil),                // 17: tenure.v1.Reason
+	(*Preconditions)(nil),         // 18: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 19: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 20: tenure.v1.Protection
+	(*Nomination)(nil),            // 21: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 22: tenure.v1.InFlightGroupStatus
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 24: tenure.v1.NumaPlacement
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 26: tenure.v1.EvictionRecord
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
-	8,  // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
-	0,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	21, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
-	9,  // 3: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
-	10, // 4: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
-	12, // 5: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
-	13, // 6: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
-	14, // 7: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
-	15, // 8: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	16, // 9: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	22, // 10: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
-	11, // 11: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	1,  // 12: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	21, // 13: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	22, // 14: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	21, // 15: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	21, // 16: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	21, // 17: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	21, // 18: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	21, // 19: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	23, // 20: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	24, // 21: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	2,  // 22: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	21, // 23: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	3,  // 24: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	15, // 25: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	21, // 26: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	1,  // 27: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	4,  // 28: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	5,  // 29: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	15, // 30: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	23, // 31: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	21, // 32: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	6,  // 33: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	15, // 34: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	12, // 35: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	10, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
+	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
+	23, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	9,  // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
+	0,  // 4: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
+	11, // 5: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
+	12, // 6: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
+	14, // 7: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
+	15, // 8: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
+	16, // 9: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
+	17, // 10: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
+	18, // 11: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	24, // 12: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	13, // 13: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
+	2,  // 14: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	23, // 15: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	24, // 16: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	23, // 17: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	23, // 18: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	23, // 19: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	23, // 20: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	23, // 21: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	25, // 22: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	26, // 23: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	3,  // 24: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	23, // 25: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	4,  // 26: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	17, // 27: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	23, // 28: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	2,  // 29: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	5,  // 30: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	6,  // 31: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	17, // 32: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	25, // 33: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	23, // 34: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	7,  // 35: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	17, // 36: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	14, // 37: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -2394,14 +2556,15 @@ func file_tenure_v1_decision_proto_init() {
 	}
 	file_tenure_v1_resources_proto_init()
 	file_tenure_v1_snapshot_proto_init()
-	file_tenure_v1_decision_proto_msgTypes[1].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[1].OneofWrappers = []any{}
+	file_tenure_v1_decision_proto_msgTypes[2].OneofWrappers = []any{
 		(*Decision_Bind)(nil),
 		(*Decision_Evict)(nil),
 		(*Decision_Reserve)(nil),
 		(*Decision_Requeue)(nil),
 		(*Decision_Patch)(nil),
 	}
-	file_tenure_v1_decision_proto_msgTypes[7].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[8].OneofWrappers = []any{
 		(*Patch_LastStartTime)(nil),
 		(*Patch_LastEvictionTime)(nil),
 		(*Patch_StaleSince)(nil),
@@ -2417,8 +2580,8 @@ func file_tenure_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   14,
+			NumEnums:      8,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -484,7 +484,10 @@ type ExplainResponse struct {
 	// Changes that let the pod group start, each verified on a copy of the state and
 	// ordered by increasing impact. For pending pod groups only. The deadline of the call
 	// may shorten the list.
-	Remedies      []*Remedy `protobuf:"bytes,5,rep,name=remedies,proto3" json:"remedies,omitempty"`
+	Remedies []*Remedy `protobuf:"bytes,5,rep,name=remedies,proto3" json:"remedies,omitempty"`
+	// Why a pod group is a victim: the set of victims of each decision group that evicts
+	// its pods, with the smaller sets that were tried.
+	VictimSets    []*VictimSet `protobuf:"bytes,6,rep,name=victim_sets,json=victimSets,proto3" json:"victim_sets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -550,6 +553,13 @@ func (x *ExplainResponse) GetUntil() *timestamppb.Timestamp {
 func (x *ExplainResponse) GetRemedies() []*Remedy {
 	if x != nil {
 		return x.Remedies
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetVictimSets() []*VictimSet {
+	if x != nil {
+		return x.VictimSets
 	}
 	return nil
 }
@@ -728,13 +738,15 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1c\n" +
 	"\tpreemptor\x18\x02 \x01(\tR\tpreemptor\"-\n" +
 	"\x0eProtectedUntil\x12\x1b\n" +
-	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\"\x92\x02\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\"\xc9\x02\n" +
 	"\x0fExplainResponse\x128\n" +
 	"\vexplanation\x18\x01 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12+\n" +
 	"\areasons\x18\x02 \x03(\v2\x11.tenure.v1.ReasonR\areasons\x127\n" +
 	"\vprotections\x18\x03 \x03(\v2\x15.tenure.v1.ProtectionR\vprotections\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12-\n" +
-	"\bremedies\x18\x05 \x03(\v2\x11.tenure.v1.RemedyR\bremedies\"Y\n" +
+	"\bremedies\x18\x05 \x03(\v2\x11.tenure.v1.RemedyR\bremedies\x125\n" +
+	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
+	"victimSets\"Y\n" +
 	"\vExplanation\x12\x16\n" +
 	"\x06public\x18\x01 \x01(\tR\x06public\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -785,7 +797,8 @@ var file_tenure_v1_explain_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 	(*Reason)(nil),                // 12: tenure.v1.Reason
 	(*Protection)(nil),            // 13: tenure.v1.Protection
-	(OutcomeKind)(0),              // 14: tenure.v1.OutcomeKind
+	(*VictimSet)(nil),             // 14: tenure.v1.VictimSet
+	(OutcomeKind)(0),              // 15: tenure.v1.OutcomeKind
 }
 var file_tenure_v1_explain_proto_depIdxs = []int32{
 	9,  // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -800,15 +813,16 @@ var file_tenure_v1_explain_proto_depIdxs = []int32{
 	13, // 9: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
 	11, // 10: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
 	8,  // 11: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
-	0,  // 12: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	7,  // 13: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	14, // 14: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	11, // 15: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	14, // 12: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
+	0,  // 13: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	7,  // 14: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	15, // 15: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	11, // 16: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }

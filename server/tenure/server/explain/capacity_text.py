@@ -21,7 +21,7 @@ MAX_NAMED: Final = 3
 _USES: Final = {
     GpuUse.TERMINATING: "of terminating pods",
     GpuUse.SCHEDULED_NOW: "given to other pod groups in this cycle",
-    GpuUse.NEVER_EVICTED: "of pod groups that are never evicted for it",
+    GpuUse.NEVER_EVICTED: "of pod groups that preempt and reclaim never evict for it",
     GpuUse.PROTECTED: "protected",
     GpuUse.NOT_LOWER: "of its queue at no lower priority",
     GpuUse.WITHIN_SHARE: "of other queues within their fair share",

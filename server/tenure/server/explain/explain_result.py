@@ -16,6 +16,7 @@ from tenure.wire.timestamps import timestamp
 from tenure.wire.writer import tag
 
 _PROTECTIONS: Final = tag(pb.ExplainResponse, "protections")
+_VICTIM_SETS: Final = tag(pb.ExplainResponse, "victim_sets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class ExplainResult:
     until: int | None = None
     """When time alone can change the result, in nanoseconds."""
     remedies: Sequence[pb.Remedy] = ()
+    victim_sets: Sequence[bytes] = ()
+    """Encoded."""
 
     def message(self, cluster: Cluster) -> pb.ExplainResponse:
         """Message of the response."""
@@ -50,6 +53,8 @@ class ExplainResult:
         encoder = ProtectionEncoder(cluster, EncodingCache(cluster))
         for protection in self.protections:
             answer.MergeFromString(_PROTECTIONS + encoder.encode(protection))
+        for victims in self.victim_sets:
+            answer.MergeFromString(_VICTIM_SETS + victims)
         return answer
 
 

@@ -74,7 +74,8 @@ def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> Au
     queues = []
     for queue in remedy.queues:
         before = getattr(cluster.queues[queue], bound)[remedy.resource]
-        amounts = f" from {before / unit:g} to {(before + remedy.number) / unit:g}{suffix}"
+        after = (before + remedy.number) / unit
+        amounts = f" from {before / unit:g} to {after:g}{suffix.removesuffix('s') if after == 1 else suffix}"
         queues.append(
             format_text(
                 "{queue}{amounts}", queue=names.queue(queue), amounts=AudienceText("", amounts, amounts)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from tenure.codec.messages import encode_victim_set
 from tenure.server.explain.audience_text import (
     NOTHING,
     AudienceNames,
@@ -20,9 +21,9 @@ from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
-from tenure.solver.explain.victim_set import check_victim_set
+from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.verdict import GuardVerdict, Minimality
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -44,14 +45,15 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
     ]
     if not groups:
         return ExplainResult(_not_now(replay, names))
-    text = join(_describe_evictions(replay, names, group, evictions) for group, evictions in groups)
-    facts = [
-        ExplainReason(
-            group.reason, _describe_evictions(replay, names, group, evictions).operator, group.action
-        )
-        for group, evictions in groups
-    ]
-    return ExplainResult(text, facts)
+    texts, facts, sets = list[AudienceText](), list[ExplainReason](), list[bytes]()
+    for group, evictions in groups:
+        check = check_victim_set(replay, group)
+        texts.append(_describe_evictions(replay, names, group, evictions, check))
+        facts.append(ExplainReason(group.reason, texts[-1].operator, group.action))
+        if check is not None:
+            sufficient = None if check.smaller is None else check.smaller.pods
+            sets.append(encode_victim_set(check.minimality, check.disrupted, check.tried, sufficient))
+    return ExplainResult(join(texts), facts, victim_sets=sets)
 
 
 def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
@@ -78,7 +80,11 @@ def _of(replay: CycleReplay, group: DecisionGroup, pod_group: int) -> list[Evict
 
 
 def _describe_evictions(
-    replay: CycleReplay, names: AudienceNames, group: DecisionGroup, evictions: list[Evict]
+    replay: CycleReplay,
+    names: AudienceNames,
+    group: DecisionGroup,
+    evictions: list[Evict],
+    check: VictimSetCheck | None,
 ) -> AudienceText:
     who = names.pod_group(names.own)
     number = format_count(len(evictions), "pod")
@@ -99,19 +105,20 @@ def _describe_evictions(
         action=group.action,
         rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
     )
-    return join([rule, _guards(names, evictions), _order(replay, names, group), _size(replay, names, group)])
+    return join([rule, _guards(names, evictions), _order(replay, names, group), _size(names, group, check)])
 
 
-def _size(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> AudienceText:
+def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | None) -> AudienceText:
     """How many pods the decision disrupts, and whether fewer would have been enough."""
-    check = check_victim_set(replay, group)
     if check is None:
         return NOTHING
     moved = sum(evict.relocating for evict in group.evictions)
     pods = f"The decision disrupts {format_count(check.disrupted, 'pod')}"
     pods += f", {moved} of them moved" if moved else ""
-    if check.disrupted == 1:
+    if check.minimality is Minimality.PROVEN:
         return for_all(f"{pods}: the least possible.")
+    if check.smaller is not None and not check.smaller.pods:
+        return for_all(f"{pods}. Its victims were found by a heuristic: earlier decisions release enough.")
     if check.smaller is not None:
         return format_text(
             "{pods}. Its victims were found by a heuristic: {n} of {others} would have been enough.",

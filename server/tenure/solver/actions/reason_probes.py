@@ -150,6 +150,8 @@ class ReasonProbes:
         same = [other for other, theirs in placed.items() if theirs == alone]
         ahead = min(same or placed, key=lambda other: groups[other].queue != own)
         who = f"pod group {groups[ahead].facts.name}" if groups[ahead].queue == own else "another pod group"
+        if reason is not NOT_CHECKED and len(placed) > 1:
+            who = f"one of {len(placed):,} other pod groups"
         if reason is NOT_CHECKED:
             detail = f"{alone.detail.rstrip('.')}; {who} waits for the same and comes first"
             return alone._replace(detail=detail) if same else alone

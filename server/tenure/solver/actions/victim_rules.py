@@ -162,10 +162,14 @@ class VictimSelector(VictimPolicy, VictimChecker):
         return min(ends, default=None)
 
     def endings(self) -> dict[int, Rejection]:
-        """The first protection that was met by its end."""
+        """The first protection that was met by its end, of whole pod groups and of cores."""
         found: dict[int, Rejection] = {}
-        for victim, protection in self.protected.items():
-            for each in (protection, *self._rules.endings(self._request.preemptor, victim)):
+        for victim, rejection in self._rejections.items():
+            protection = self.protected.get(victim)
+            if protection is None and (rejection is not None or not self.keeps_core(victim)):
+                continue
+            own = () if protection is None else (protection,)
+            for each in (*own, *self._rules.endings(self._request.preemptor, victim)):
                 if each.until is not None:
                     found.setdefault(each.until, each)
         return found

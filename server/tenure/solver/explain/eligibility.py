@@ -94,6 +94,13 @@ class VictimQuery:
         with self._session.statement() as trial:
             return self._solve(trial, frozenset((victim,)))
 
+    def fits(self) -> bool:
+        """Whether the preemptor needs no victims at all."""
+        gangs, nodes = self._context.gangs, self._context.parts.node_order.all_nodes
+        with self._session.statement() as trial:
+            tasks = gangs.tasks_to_allocate(self._preemptor)
+            return self._context.placer.place(trial, self._preemptor, tasks, nodes) is None
+
     def disrupted_pods(self, victims: Collection[int]) -> int | None:
         """Pods that the search evicts or moves if only these may be victims; None: that is not enough."""
         with self._session.statement() as trial:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.model.decision import DecisionGroup
+from tenure.solver.model.verdict import Minimality
 
 MAX_TRIALS: Final = 32
 """Smaller sets of victims that are tried."""
@@ -27,6 +28,13 @@ class VictimSetCheck(NamedTuple):
     smaller: SmallerSet | None
     """The smallest set that was found and disrupts fewer pods."""
 
+    @property
+    def minimality(self) -> Minimality:
+        """PROVEN for one pod without which there is no capacity."""
+        if self.disrupted == 1 and self.smaller is None:
+            return Minimality.PROVEN
+        return Minimality.HEURISTIC if self.tried else Minimality.NOT_TRIED
+
 
 def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetCheck | None:
     """Try each candidate alone, and the victims without one of them; None if no search found the victims."""
@@ -34,10 +42,12 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
     if action is None:
         return None
     disrupted = len(group.evictions)
-    if disrupted == 1:
-        return VictimSetCheck(disrupted, 0, 0, None)
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
+    if query.fits():
+        return VictimSetCheck(disrupted, 1, 0, SmallerSet((), 0))
+    if disrupted == 1:
+        return VictimSetCheck(disrupted, 1, 0, None)
     victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in group.evictions)
     trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
     trials.extend((candidate,) for candidate in dict.fromkeys(query.order()))

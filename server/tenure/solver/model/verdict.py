@@ -1,4 +1,4 @@
-"""Verdicts of guards about possible victims."""
+"""Verdicts of guards about possible victims, and about sets of victims."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -29,3 +29,12 @@ class GuardVerdict(NamedTuple):
     """A row of the reason catalog. Guards of other packages keep the default."""
     guard: str = ""
     """Name of the guard. Set by the framework."""
+
+
+class Minimality(IntEnum):
+    """Whether a set of victims is known to be the smallest; numbers as on the wire (semantics R13.47)."""
+
+    PROVEN = 1
+    HEURISTIC = 2
+    """Some smaller sets were tried."""
+    NOT_TRIED = 3
