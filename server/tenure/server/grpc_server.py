@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -14,7 +15,6 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tenure.codec.engine import Engine
-from tenure.process.signals import wait_for_signal
 from tenure.process.telemetry import Telemetry
 from tenure.server.audit import NO_AUDIT, AuditLog, FileAuditLog
 from tenure.server.audit import log as audit_log
@@ -49,6 +49,8 @@ _ABANDONED: Final = 1
 """Exit status when a call was abandoned."""
 _SWITCH_SECONDS: Final = 0.0005
 """Thread switch interval, short so that health checks are served while cycles run."""
+_MANY_SIGNALS: Final = 4_096
+"""Bytes read at a time: one per signal."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -228,3 +230,21 @@ def serve(
     telemetry.end()
     if not has_ended:
         os._exit(_ABANDONED)
+
+
+def wait_for_signal(is_stopped: threading.Event) -> None:
+    """Wait until a signal handler sets the event. Must run in the main thread.
+
+    Python runs handlers in the main thread, between two bytecode instructions. A signal that arrives just
+    before that thread blocks, or in another thread, does not wake it, and its handler would wait for the next
+    signal. Therefore every signal also writes a byte, and the main thread waits for bytes.
+    """
+    taking, giving = socket.socketpair()
+    with taking, giving:
+        giving.setblocking(False)
+        before = signal.set_wakeup_fd(giving.fileno(), warn_on_full_buffer=False)
+        try:
+            while not is_stopped.is_set():
+                taking.recv(_MANY_SIGNALS)
+        finally:
+            signal.set_wakeup_fd(before)

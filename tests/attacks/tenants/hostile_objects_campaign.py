@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 from tenure.client import Client, TenureError
-from tenure.kubernetes.limits.server_limits import server_limits
+from tenure.kubernetes.limits.server_refusals import server_limits
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess
 from tenure.kubernetes.observe.stored_annotations import KEY_BYTES, StoredAnnotations

@@ -31,7 +31,7 @@ from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
-from tenure.kubernetes.limits.server_limits import server_limits
+from tenure.kubernetes.limits.server_refusals import server_limits
 from tenure.kubernetes.limits.set_aside import COUNTED, SetAsideObject
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.owners import ApiOwnerLookup, OwnerLookup

@@ -10,7 +10,7 @@ from tenure.integration.journal_rows import JournalRows
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal_store import ConfigMapStore
-from tenure.kubernetes.limits.server_limits import server_limits
+from tenure.kubernetes.limits.server_refusals import server_limits
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder

@@ -1,17 +1,37 @@
-"""Rows that the server set aside, although they fit: the adapter stops sending them until they change."""
+"""Limits that a server reports, and rows that it sets aside although they fit.
 
+The adapter stops sending such rows until they change.
+"""
+
+import logging
 import re
 from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
+from tenure.client.client import Client
+from tenure.client.errors import TenureError
 from tenure.kubernetes.observe.row_table import readable
 from tenure.v1.state_pb2 import SetAsideRow
+from tenure.wire.row_limits import SenderLimits
 
 _LIST: Final = re.compile(r"(?:upserts\.)?([a-z_]+)\[")
 _COLUMNS: Final = "pod_columns"
 PODS: Final = "pods"
 POD_GROUPS: Final = "pod_groups"
 """Lists whose rows the adapter stops sending."""
+
+
+_SECONDS: Final = 5.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+def server_limits(client: Client) -> SenderLimits | None:
+    """Limits of a server; None: it does not respond, or does not report them."""
+    try:
+        return SenderLimits.of(client.get_capabilities(_SECONDS).limits)
+    except TenureError as failure:
+        _LOG.info("Limits of the server are unknown: %s", failure)
+        return None
 
 
 class _Refusal(NamedTuple):

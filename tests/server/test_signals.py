@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread, get_ident
 
-from tenure.process.signals import wait_for_signal
+from tenure.server.grpc_server import wait_for_signal
 
 
 @contextmanager
