@@ -42,11 +42,7 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     """Pod groups with reserved capacity, and the evicted pods that still use it."""
     nodes: defaultdict[str, list[str]] = defaultdict(list)
     owners: defaultdict[str, list[str]] = defaultdict(list)
-    untried = {
-        group.beneficiary
-        for group in view.response.groups
-        if group.victim_set.disrupted_pods > 1 and group.victim_set.minimality != pb.MINIMALITY_PROVEN
-    }
+    untried = {group.beneficiary for group in view.response.groups if group.victim_set.disrupted_pods > 1}
     for _, decision in view.decisions("reserve"):
         nodes[view.owner(decision.reserve.pod)].append(decision.reserve.node)
     for _, decision in view.decisions("evict"):

@@ -153,8 +153,6 @@ class DecisionEncoder:
         self._id_seed = compute_id_seed(header)
         self._recurring = cache
         self._messages = say
-        self._has_evicted = False
-        """Whether an earlier group evicts pods: what they release may be enough for the next one."""
         self.group_ids: list[str] = []
         """IDs of the groups that were encoded, in order."""
 
@@ -179,10 +177,7 @@ class DecisionEncoder:
         fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
         fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
         if group.evictions and group.reason is not ReasonCode.STALE_GANG:
-            is_least = len(group.evictions) == 1 and not self._has_evicted
-            minimality = Minimality.PROVEN if is_least else Minimality.NOT_TRIED
-            fields += [_VICTIM_SET, encode_victim_set(minimality, len(group.evictions))]
-            self._has_evicted = True
+            fields += [_VICTIM_SET, encode_victim_set(Minimality.NOT_TRIED, len(group.evictions))]
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:

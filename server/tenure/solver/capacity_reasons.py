@@ -100,9 +100,10 @@ class _CapacityChecks:
         if not tasks:
             return rejection
         key = self._class_of(pod_group, tasks, rejection)
-        if key not in self._known:
-            self._known[key] = self._check(pod_group, tasks, rejection)
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._check(pod_group, tasks, rejection)
+        return known
 
     def _check(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
         if self._left > 0:

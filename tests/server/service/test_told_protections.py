@@ -132,8 +132,6 @@ def test_evicted_pod_is_not_the_least_where_earlier_decisions_release_enough(cli
     cluster = GpuCluster().node("n1", 4).node("n2", 1).queue("q", quota=5)
     cluster.job("big", "q", gpus=4, on="n1", priority=30).job("small", "q", on="n2", priority=35)
     snapshot = cluster.job("first", "q", priority=90).job("second", "q", priority=80).snapshot
-    told = [group.victim_set.minimality for group in client.decide(snapshot).groups]
-    assert told == [MINIMALITY_PROVEN, MINIMALITY_NOT_TRIED]
     found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "small"}))
     assert "a heuristic: earlier decisions release enough." in found.explanation.public
     assert [(each.minimality, each.sufficient_pods) for each in found.victim_sets] == [
@@ -144,10 +142,9 @@ def test_evicted_pod_is_not_the_least_where_earlier_decisions_release_enough(cli
 
 def test_one_evicted_pod_is_the_least_possible(client: Client) -> None:
     cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("old", "q", on="n1", priority=40)
-    groups = client.decide(cluster.job("job", "q", priority=90).snapshot).groups
-    assert [group.victim_set for group in groups] == [
-        VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1)
-    ]
+    snapshot = cluster.job("job", "q", priority=90).snapshot
+    found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "old"}))
+    assert list(found.victim_sets) == [VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1, tried=1)]
 
 
 def test_later_action_does_not_blame_a_pod_group_that_was_not_needed(client: Client) -> None:

@@ -34,8 +34,8 @@ const (
 	Minimality_MINIMALITY_PROVEN Minimality = 1
 	// The search found it by a heuristic, and some smaller sets were tried.
 	Minimality_MINIMALITY_HEURISTIC Minimality = 2
-	// The search found it by a heuristic, and no smaller set was tried. A decision does
-	// not try any; the explanation why a pod group is a victim does.
+	// The search found it by a heuristic, and no smaller set was tried. So it is in all
+	// decisions; the explanation why a pod group is a victim tries some.
 	Minimality_MINIMALITY_NOT_TRIED Minimality = 3
 )
 
@@ -264,15 +264,15 @@ const (
 	ReasonCode_REASON_CODE_PROTECTED ReasonCode = 42
 	// It would fit, but capacity is reserved by an in-flight group.
 	ReasonCode_REASON_CODE_RESERVED ReasonCode = 43
-	// It would have fitted at the beginning of the cycle, but free capacity went first to
-	// pod groups that precede it.
+	// Capacity goes first to pod groups that precede it: it would have fitted at the
+	// beginning of the cycle, or they wait for the same protections.
 	ReasonCode_REASON_CODE_QUEUE_ORDER ReasonCode = 44
 	// It would fit without its topology constraints.
 	ReasonCode_REASON_CODE_TOPOLOGY ReasonCode = 45
 	// Enough GPUs are free on nodes that it may use, but too few on one node.
 	ReasonCode_REASON_CODE_FRAGMENTED ReasonCode = 46
 	// The nodes that it may use have too little free capacity, and no permitted evictions
-	// would free enough.
+	// would free enough; or pods that are being evicted for others release enough for it.
 	ReasonCode_REASON_CODE_NO_CAPACITY ReasonCode = 47
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
