@@ -14,8 +14,8 @@ from tenure.server.records import NO_RECORDS, Recorder
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.settings import ServerLimits
 from tenure.server.telemetry.timeline import Timeline
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.registry import default_profile
+from tenure.terms.cancellation import never
 from tenure.v1.decide_pb2 import DecideRequest
 
 from tests.small_snapshot import child_environment

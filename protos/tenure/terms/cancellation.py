@@ -15,6 +15,11 @@ def no_check() -> None:
     """For work that is never ended."""
 
 
+def never() -> bool:
+    """Never stops a cycle."""
+    return False
+
+
 class Pace:
     """Calls a function every few steps."""
 
@@ -34,5 +39,7 @@ class Pace:
 
 def check_of(stop: Callable[[], bool]) -> Callable[[], None]:
     """The method `check` of a deadline, which raises when its call has ended; none for other functions."""
+    if stop is never:  # to look for what it does not have is slow
+        return no_check
     check: Any = getattr(stop, "check", no_check)
     return check  # type: ignore[no-any-return]  # a protocol would be looked up for every cycle

@@ -10,13 +10,12 @@ from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
-from tenure.terms.cancellation import check_of
+from tenure.terms.cancellation import check_of, never
 from tenure.v1.decide_pb2 import DecideRequest, ResponseHeader
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name

@@ -15,14 +15,13 @@ from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import build_header, check_actions
 from tenure.codec.incremental_decode import decode_change
 from tenure.solver.cycle import decide
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
-from tenure.terms.cancellation import check_of, no_check
+from tenure.terms.cancellation import check_of, never, no_check
 from tenure.terms.durations import SECOND
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot

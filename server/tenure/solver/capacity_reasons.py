@@ -28,7 +28,7 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import Member, SubGroupSet
+from tenure.solver.model.workload import Member, PodGroup, SubGroupSet
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
@@ -83,6 +83,9 @@ class _CapacityChecks:
         self._cluster = context.session.cluster
         self._nodes = context.parts.node_order.all_nodes
         self._known: dict[Hashable, Rejection] = {}
+        """Reasons by kind of pod group."""
+        self._recent: list[_Answer | None] = [None] * (len(self._cluster.queues) + 1)
+        """The last answer by queue: the next pod group is often of the same kind, and a key is slow."""
         self._free: dict[int, _FreeGpus] = {}
         self._left = MAX_CHECKS
         start = len([commit for commit in self._session.commits if commit.in_flight])
@@ -99,11 +102,16 @@ class _CapacityChecks:
         tasks = self._context.gangs.tasks_to_allocate(pod_group)
         if not tasks:
             return rejection
-        key = self._class_of(pod_group, tasks, rejection)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._check(pod_group, tasks, rejection)
-        return known
+        group, facts = self._cluster.pod_groups[pod_group], self._cluster.tasks
+        shapes = [facts[task].shape.index for task in tasks]
+        place = -1 if group.queue is None else group.queue
+        recent = self._recent[place]
+        if recent is None or self._cluster.topologies or not recent.holds_for(group, rejection, shapes):
+            key = self._class_of(group, rejection, shapes)
+            if key not in self._known:
+                self._known[key] = self._check(pod_group, tasks, rejection)
+            recent = self._recent[place] = _Answer(group, rejection, shapes, self._known[key])
+        return recent.reason
 
     def _check(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
         if self._left > 0:
@@ -116,7 +124,7 @@ class _CapacityChecks:
             return _fragmented(gpus, self._per_pod(tasks))
         if rejection.code is ReasonCode.OVER_FAIR_SHARE:
             return rejection
-        unchecked = [text for text in (UNCHECKED, UNCHECKED_SHARE) if rejection.detail.endswith(text)]
+        unchecked = _unchecked(rejection)
         if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
             return WITHIN_FAIR_SHARE
         return self._no_capacity(tasks, gpus, unchecked)
@@ -248,11 +256,33 @@ class _CapacityChecks:
     def _demand(self, tasks: list[int]) -> int:
         return len(tasks) * self._per_pod(tasks)
 
-    def _class_of(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Hashable:
-        group = self._cluster.pod_groups[pod_group]
-        shapes = tuple([self._cluster.tasks[task].shape.index for task in tasks])
-        single = pod_group if self._cluster.topologies and _has_topology(group.root) else -1
-        return (group.queue, group.facts.priority, group.is_preemptible, rejection.detail, shapes, single)
+    def _class_of(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> Hashable:
+        single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
+        is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
+        why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
+        return (group.queue, group.facts.priority, group.is_preemptible, is_over, why, tuple(shapes), single)
+
+
+@final
+class _Answer:
+    """The reason of a pod group."""
+
+    def __init__(self, group: PodGroup, rejection: Rejection, shapes: list[int], reason: Rejection) -> None:
+        self._group = group
+        self._rejection = rejection
+        self._shapes = shapes
+        self.reason = reason
+
+    def holds_for(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> bool:
+        """Whether another pod group of the queue has the same reason."""
+        mine, detail = self._group, self._rejection.detail
+        is_equal = mine.facts.priority == group.facts.priority and mine.is_preemptible == group.is_preemptible
+        return is_equal and detail == rejection.detail and self._shapes == shapes
+
+
+def _unchecked(rejection: Rejection) -> list[str]:
+    """What was not checked, of what a rejection says."""
+    return [text for text in (UNCHECKED, UNCHECKED_SHARE) if rejection.detail.endswith(text)]
 
 
 def _has_topology(member: Member) -> bool:

@@ -15,7 +15,7 @@ from tenure.solver.eviction_history import update_eviction_history
 from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.session import Session
-from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.in_flight_session import open_with_in_flight
 from tenure.solver.instrumentation import build_instrumented_context, instrument_plugins
 from tenure.solver.model.cluster import Cluster
@@ -28,7 +28,7 @@ from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
-from tenure.terms.cancellation import check_of
+from tenure.terms.cancellation import check_of, never
 
 
 def decide(

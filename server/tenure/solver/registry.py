@@ -103,6 +103,7 @@ SAFETY_PLUGINS: Final[Mapping[str, str]] = {
 """Plugins that a profile omits only by intention, and what happens without each."""
 ALWAYS_ON: Final = ("preemptibility",)
 """Required plugins: safety does not depend on the configuration."""
+_REQUIRED: Final = {name: PluginConfig(name) for name in ALWAYS_ON}
 
 
 def default_profile() -> Profile:
@@ -113,11 +114,12 @@ def default_profile() -> Profile:
 def with_required_plugins(profile: Profile) -> Profile:
     """The profile with required plugins first and without service features; itself if nothing changes."""
     named = [setting.name for setting in profile.plugins]
-    first = tuple([PluginConfig(name) for name in ALWAYS_ON if name not in named])
-    if not first and SERVICE_FEATURES.keys().isdisjoint(named):
+    first, rest = [_REQUIRED[name] for name in ALWAYS_ON if name not in named], profile.plugins
+    if not SERVICE_FEATURES.keys().isdisjoint(named):
+        rest = tuple([setting for setting in profile.plugins if setting.name not in SERVICE_FEATURES])
+    elif not first:
         return profile
-    rest = tuple(setting for setting in profile.plugins if setting.name not in SERVICE_FEATURES)
-    return Profile(profile.actions, first + rest, profile.options)
+    return Profile(profile.actions, (*first, *rest), profile.options)
 
 
 def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple[str, str]]:

@@ -23,12 +23,11 @@ from tenure.server.state import StateStore, StoreLimits
 from tenure.server.state.state import State
 from tenure.server.state.versions import full_state
 from tenure.server.telemetry.timeline import Timeline
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, default_profile
-from tenure.terms.cancellation import STRIDE
+from tenure.terms.cancellation import STRIDE, never
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.state_pb2 import PutSnapshotRequest, StateDelta

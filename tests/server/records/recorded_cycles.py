@@ -15,8 +15,8 @@ from tenure.server.settings import RecordSettings
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
 from tenure.server.state.versions import next_state
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.registry import default_profile
+from tenure.terms.cancellation import never
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.deltas import compute_delta

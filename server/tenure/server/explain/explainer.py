@@ -11,11 +11,11 @@ from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
 from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
-from tenure.terms.cancellation import check_of
+from tenure.terms.cancellation import check_of, never
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 

@@ -17,12 +17,12 @@ from tenure.server.solver_host.protocol import (
     WorkerError,
 )
 from tenure.server.solver_host.solver_pool import SolverPool
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.cancellation import never
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import SnapshotValidationError

@@ -93,13 +93,14 @@ class SharedTurns:
         self._tree = tree
         self._later: QueueTree | None = None
         """Pod groups of queues with many failures."""
-        self._failures: dict[int | None, int] = {}
+        self._failures = [0] * len(session.cluster.queues)
+        """Failed searches by queue."""
 
     def pop(self) -> int | None:
         """The next pod group; None: there are no more."""
         while (entry := self._tree.pop()) is not None:
             queue = self._groups[entry.pod_group].queue
-            if queue is None or self._failures.get(queue, 0) < _MAX_FAILURES:
+            if queue is None or self._failures[queue] < _MAX_FAILURES:
                 return entry.pod_group
             if self._later is None:
                 self._later = QueueTree(self._session)
@@ -110,4 +111,5 @@ class SharedTurns:
     def add_failure(self, pod_group: int) -> None:
         """Count a failed search."""
         queue = self._groups[pod_group].queue
-        self._failures[queue] = self._failures.get(queue, 0) + 1
+        if queue is not None:
+            self._failures[queue] += 1

@@ -84,6 +84,8 @@ class ReasonProbes:
 
     def run(self, action: ProbedAction) -> None:
         """Reject every noted pod group that still waits, with the reason that was checked."""
+        if not self._obstacles:
+            return
         placed = {commit.beneficiary for commit in self._session.commits}
         ends: list[tuple[int, Obstacle, Rejection]] = []
         for obstacle in self._obstacles:

@@ -158,6 +158,8 @@ class VictimSelector(VictimPolicy, VictimChecker):
     @property
     def first_end(self) -> int | None:
         """The first end of a protection that was met."""
+        if not self.protected:
+            return None
         ends = [each.until for each in self.protected.values() if each.until is not None]
         return min(ends, default=None)
 

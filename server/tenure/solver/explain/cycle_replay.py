@@ -6,13 +6,13 @@ from typing import NamedTuple
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.cycle import run_cycle, search_parts
 from tenure.solver.framework.session import Session
-from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, PodGroupOutcome
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.terms.cancellation import never
 
 
 class CycleReplay(NamedTuple):

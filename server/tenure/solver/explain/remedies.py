@@ -13,10 +13,11 @@ from tenure.solver.explain import what_if
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.waiting import Waiting, wait
 from tenure.solver.explain.what_if import TrialResult, WhatIfTrials
-from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload_parts import Preemptibility
+from tenure.terms.cancellation import never
 
 UNITS: Final = {CPU: 1000, MEMORY: 2**30, GPU: 100}
 """Steps in which quotas and limits are raised: a core, a GiB, a tenth of a GPU."""

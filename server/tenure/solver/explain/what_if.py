@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tenure.solver.cycle import decide
-from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.workload import PodGroup, PodSet
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.terms.cancellation import never
 from tenure.terms.durations import SECOND
 
 MAX_CYCLES_TO_START: Final = 5

@@ -18,6 +18,8 @@ from tenure.solver.plugin_api.traits import Expiry, GuardCacheKey, GuardExpiry, 
 
 Verdicts = tuple[GuardVerdict | None, ...]
 """One verdict per guard, in profile order; None: the guard does not apply."""
+Keys = tuple[Hashable | None, ...]
+"""Keys of a preemptor, by guard; None: the guard is called for each pair."""
 
 
 @final
@@ -56,7 +58,7 @@ class Preemptor:
     a guard is not shared.
     """
 
-    def __init__(self, index: int, keys: tuple[Hashable | None, ...], number: int) -> None:
+    def __init__(self, index: int, keys: Keys, number: int) -> None:
         self.index = index
         self.keys = keys
         """None: the guard is called for each pair."""
@@ -120,8 +122,12 @@ class SharedVerdicts:
         self._chains = chains
         self._sharing: tuple[Sharing, ...] = ()
         self._latest: Preemptor | None = None
-        self._numbers: dict[tuple[Hashable | None, ...], int] = {}
+        self._numbers: dict[Keys, int] = {}
         """Numbers of keys, in the order of their first use."""
+        self._keyed: list[GuardCacheKey] = []
+        """Guards with a key for each preemptor."""
+        self._by_queue: dict[tuple[int | None, Keys], tuple[Keys, int]] = {}
+        """Keys of all guards, and their number, by queue and keys of these guards."""
         self._known: dict[tuple[Action, int], dict[int, GuardSummary]] = {}
         """Summaries by action and number of the keys, then by victim; for preemptors with all keys."""
         self._shared: dict[tuple[Action, int, Hashable], dict[int, GuardVerdict | None]] = {}
@@ -131,6 +137,9 @@ class SharedVerdicts:
         """Read the traits of the guards. Called after the chains were filled or cleared."""
         chains = self._chains
         self._sharing = tuple([Sharing(guard, chains.name(guard)) for guard in chains.guards])
+        keyed = [each.cache_key for each in self._sharing if each.verdicts is SameFor.KEY]
+        self._keyed = [each for each in keyed if each is not None]
+        self._by_queue.clear()
 
     def _preemptor(self, action: Action, preemptor: int) -> Preemptor:
         """The preemptor with the summaries that it may use."""
@@ -146,9 +155,13 @@ class SharedVerdicts:
     def _keys_of(self, preemptor: int) -> Preemptor:
         latest = self._latest
         if latest is None or latest.index != preemptor:
-            keys = tuple([self._key(each, preemptor) for each in self._sharing])
-            number = self._numbers.setdefault(keys, len(self._numbers))
-            latest = self._latest = Preemptor(preemptor, keys, number)
+            own = tuple([each.guard_cache_key(preemptor) for each in self._keyed])
+            place = (self._pod_groups[preemptor].queue, own)
+            known = self._by_queue.get(place)
+            if known is None:
+                keys = tuple([self._key(each, preemptor) for each in self._sharing])
+                known = self._by_queue[place] = keys, self._numbers.setdefault(keys, len(self._numbers))
+            latest = self._latest = Preemptor(preemptor, known[0], known[1])
         return latest
 
     def _key(self, sharing: Sharing, preemptor: int) -> Hashable | None:

@@ -12,7 +12,7 @@ from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
 from tenure.solver.framework.statement import Commit, Statement
-from tenure.solver.framework.stop_signal import StopSignal, never
+from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupStatus, Patch, Requeue, SearchCounters
@@ -27,7 +27,7 @@ from tenure.solver.plugin_api.derived import Derived, Value, WarmStart
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.resolution.slot_map import SlotChange
-from tenure.terms.cancellation import check_of
+from tenure.terms.cancellation import check_of, never
 from tenure.terms.reasons import ReasonCode
 
 
@@ -224,7 +224,7 @@ class Session:
         """The same on the largest GPUs, for limits and quotas (semantics R1.18 b)."""
         return self._sum(tasks, self.ledger.least_shares)
 
-    def _sum(self, tasks: Collection[int], shares: Sequence[Share]) -> Share:
+    def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
         """`shares` are by shape."""
         facts, total = self.cluster.tasks, NO_SHARE
         for task in tasks:

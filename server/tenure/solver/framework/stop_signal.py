@@ -8,17 +8,14 @@ not committed, so nothing half done is left, and nothing that was committed is l
 from collections.abc import Callable
 from typing import Final
 
+from tenure.terms.cancellation import never
+
 STRIDE: Final = 16
 """Steps between two calls of the caller's function; a step takes microseconds, like the call."""
 
 
 class CycleStopped(Exception):
     """The cycle must end. Passes through plugins and statements; only actions catch it."""
-
-
-def never() -> bool:
-    """Never stops a cycle."""
-    return False
 
 
 class StopSignal:

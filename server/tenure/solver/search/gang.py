@@ -31,7 +31,7 @@ class GangPlanner:
         self._session = session
         self._ledger = session.ledger
         self._order = session.order
-        self._found: dict[int, _Found] = {}
+        self._found: list[_Found | None] = [None] * len(session.cluster.pod_groups)
         """Cached results by pod group."""
         self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
@@ -73,7 +73,7 @@ class GangPlanner:
 
     def _find(self, pod_group: int) -> _Found:
         """Results for the placements of its tasks, updated if any moved since."""
-        version, found = self._ledger.versions[pod_group], self._found.get(pod_group)
+        version, found = self._ledger.versions[pod_group], self._found[pod_group]
         if found is None or found.version != version:
             tasks = self.next_tasks(pod_group, ())
             is_ready = self._ready(self._session.cluster.pod_groups[pod_group].root)

@@ -6,6 +6,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.queue import Queue
+from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, Relation, action_names
@@ -115,20 +116,19 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def _is_young(self, group: PodGroup) -> bool:
         """Whether a minimum runtime that applies to it has not passed."""
-        longest = self._longest(group.queue)
-        if group.facts.requeue.min_runtime.is_set:
+        longest, requeue = self._longest(group.queue), group.facts.requeue
+        if requeue is not NO_TERMS and requeue.min_runtime.is_set:
             longest = self._with_own(group, ResolvedMinRuntime(longest, None)).minimum
         end = protection_end(group.facts.last_start, longest)
         return end is not None and self._now < end
 
     def _with_own(self, group: PodGroup, resolved: ResolvedMinRuntime) -> ResolvedMinRuntime:
         """The value of the pod group itself if it is longer. An invalid one is the longest permitted."""
-        wish = group.facts.requeue.min_runtime
-        if not wish.is_set:
+        requeue = group.facts.requeue
+        if requeue is NO_TERMS or not (wish := requeue.min_runtime).is_set:
             return resolved
-        most = self._resolver.most(group.queue)
+        most, own = self._resolver.most(group.queue), "its own minimum runtime"
         minimum = most.minimum if wish.value is None else min(wish.value, most.minimum)
-        own = "its own minimum runtime"
         if minimum <= resolved.minimum:
             is_void = not most.minimum and not resolved.minimum
             return resolved._replace(own=f"{own}, which is not permitted") if is_void else resolved

@@ -291,8 +291,7 @@ class Proportion(
         return limited
 
     def _allocatable_of(self, queue: Queue) -> Share:
-        i = queue.index
-        cpu, memory, gpu = (
-            shares.allocatable_share(queue.quota[r], queue.limit[r], self._fair[i][r]) for r in range(GPU + 1)
-        )
-        return (cpu, memory, gpu)
+        quota, limit, fair = queue.quota, queue.limit, self._fair[queue.index]
+        cpu = shares.allocatable_share(quota[CPU], limit[CPU], fair[CPU])
+        memory = shares.allocatable_share(quota[MEMORY], limit[MEMORY], fair[MEMORY])
+        return (cpu, memory, shares.allocatable_share(quota[GPU], limit[GPU], fair[GPU]))

@@ -75,8 +75,9 @@ def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
 
 def bounding_share(allocatable: Share, total: Share) -> Share:
     """Bound of the usage of a queue: its allocatable share, or the cluster without a bound."""
-    cpu, memory, gpu = (t if a == UNLIMITED else a for a, t in zip(allocatable, total, strict=True))
-    return (cpu, memory, gpu)
+    cpu = total[CPU] if allocatable[CPU] == UNLIMITED else allocatable[CPU]
+    memory = total[MEMORY] if allocatable[MEMORY] == UNLIMITED else allocatable[MEMORY]
+    return (cpu, memory, total[GPU] if allocatable[GPU] == UNLIMITED else allocatable[GPU])
 
 
 def dominant_share(allocated: Share, bounds: Share) -> float:
