@@ -52,6 +52,12 @@ CHECKS: Final = (
         "tests.conformance.command:main",
     ),
     Check(
+        "conformance-large",
+        "larger clusters with the reference scheduler's verdict, and the cause of every difference",
+        "2 min",
+        "tests.conformance.large.command:main",
+    ),
+    Check(
         "differential",
         "the search with speedups against the plain search on 10,000 random clusters",
         "1 min",

@@ -1,5 +1,6 @@
 """Loads cases. A JSON file contains many cases, each with an initial state and an expected result."""
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -36,13 +37,13 @@ class Case:
 
 
 def load_cases(directory: Path) -> list[Case]:
-    """Return all cases of all JSON files of the directory, by file name, then in file order.
+    """Return all cases of all JSON files of the directory, packed ones too, by file name, then in file order.
 
     Raises UnreadableCases for a missing or empty directory and for a file in another format.
     """
     if not directory.is_dir():
         raise UnreadableCases(f"no case folder at {directory}: name one with --cases DIR")
-    files = sorted(directory.glob("*.json"))
+    files = sorted([*directory.glob("*.json"), *directory.glob("*.json.gz")])
     if not files:
         raise UnreadableCases(f"no *.json files in {directory}: name another folder with --cases DIR")
     return [case for file in files for case in _load_file(file)]
@@ -56,8 +57,9 @@ def select(cases: Iterable[Case], tags: Iterable[str] = (), id_part: str = "") -
 
 def _load_file(file: Path) -> Iterator[Case]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        content = json.loads(text.decode("utf-8"))
+    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UnreadableCases(f"{file}: cannot be read as JSON: {error}") from error
     found = (content.get("format"), content.get("format_version")) if isinstance(content, dict) else None
     if found != (FORMAT, FORMAT_VERSION):

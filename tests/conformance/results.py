@@ -9,7 +9,8 @@ from tests.conformance.cases import Case
 
 COUNTED_APART = "evicted_after_placement"
 """Tag of cases in which a task is evicted in the session that placed it. Decisions describe the changes
-between two snapshots, without the intermediate placement. These cases are listed, but not judged.
+between two snapshots, without the intermediate placement. Random cases are judged by what every task holds in
+the end. All are counted separately.
 """
 
 

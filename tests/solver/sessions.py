@@ -1,5 +1,6 @@
 """Open sessions as a cycle does, and capture the state that moves change."""
 
+from dataclasses import replace
 from typing import Any
 
 from tenure.solver.actions.cycle_context import CycleContext
@@ -8,12 +9,14 @@ from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 
 
-def open_session(cluster: Cluster) -> Session:
-    """Open a session with the default profile."""
-    return Session.open(cluster, with_required_plugins(default_profile()), BUILT_IN)
+def open_session(cluster: Cluster, options: CycleOptions | None = None) -> Session:
+    """Open a session with the default profile, or with these options."""
+    profile = replace(default_profile(), options=options or CycleOptions())
+    return Session.open(cluster, with_required_plugins(profile), BUILT_IN)
 
 
 def run_actions(session: Session) -> None:

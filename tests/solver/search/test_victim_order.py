@@ -1,6 +1,9 @@
 """Order of victims, and the number of tasks in each batch."""
 
 import pytest
+from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import SortedPodGroups
 from tenure.solver.search.victim_order import victim_order
@@ -14,9 +17,13 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
 
     `keep_core` names pod groups that keep their minimum.
     """
-    session = open_session(builder.build())
+    return batches_of(open_session(builder.build()), recorded, queues, keep_core)
+
+
+def batches_of(session: Session, recorded: str = "", queues: str = "q", keep_core: str = "") -> list[str]:
+    """The same, in the state of a session."""
     gangs = GangPlanner(session)
-    uids = [task.facts.uid for task in session.cluster.tasks]
+    names = uids(session.cluster)
     index = {queue.name: queue.index for queue in session.cluster.queues}
     order = victim_order(
         session,
@@ -25,12 +32,17 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
         [index[name] for name in queues.split()],
         lambda victim: True,
         lambda victim: session.cluster.pod_groups[victim].facts.name in keep_core.split(),
-        frozenset(uids.index(uid) for uid in recorded.split()),
+        frozenset(names.index(uid) for uid in recorded.split()),
     )
     found = []
     while (batch := order.pop()) is not None:
-        found.append(" ".join(uids[task] for task in batch.tasks))
+        found.append(" ".join(names[task] for task in batch.tasks))
     return found
+
+
+def uids(cluster: Cluster) -> list[str]:
+    """Uids of all pods."""
+    return [task.facts.uid for task in cluster.tasks]
 
 
 def cluster() -> ClusterBuilder:
@@ -163,3 +175,14 @@ def test_victims_of_the_queue_with_the_highest_utilization_are_first(
     builder.running("a", queue="little", gpus=1, count=little, min_member=1, node="n")
     builder.running("b", queue="much", gpus=1, count=much, min_member=1, node="n")
     assert batches(builder, queues="little much") == expected
+
+
+def test_pods_with_a_reservation_do_not_count_as_popped_r4_38() -> None:
+    """Both queues use 4 GPUs: of its quota of 8, or of 16. Without its running pod, the first uses none."""
+    builder = ClusterBuilder().node("n", gpus=16).queue("used", quota=8).queue("held", quota=16)
+    cluster = builder.running("a", queue="used", gpus=4, node="n").pending("b", queue="held", gpus=4).build()
+    session = open_session(cluster, CycleOptions(allow_same_cycle_eviction=True))
+    with session.statement() as statement:
+        statement.pipeline(uids(cluster).index("b-0"), 0)
+        statement.commit()
+    assert batches_of(session, queues="used held") == ["b-0", "a-0"]

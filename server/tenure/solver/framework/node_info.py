@@ -165,6 +165,12 @@ class NodeInfo(NodeInfoView):
                 total += _milli_rounded_up(gpu.releasing, self.device_memory)
         return total
 
+    def free_shared_milli(self) -> int:
+        """Free parts of devices in shared use, in thousandths. A device that is released is whole again."""
+        shared = [gpu for gpu in self.gpus.values() if gpu.used > 0 and not gpu.is_releasing]
+        free = [max(0, self.device_memory - gpu.allocated + gpu.releasing) for gpu in shared]
+        return sum([memory * WHOLE_GPU // self.device_memory for memory in free])
+
     def overused_gpu_milli(self) -> int:
         """Use of devices beyond their memory, in thousandths of a GPU. Other devices cannot serve it."""
         used = [_milli_rounded_up(gpu.allocated, self.device_memory) for gpu in self.gpus.values()]

@@ -32,6 +32,9 @@ class NodeInfoView(Protocol):
     def releasing_gpu_milli(self) -> int:
         """GPUs in thousandths that terminating tasks release, including parts of shared devices (R1.27)."""
 
+    def free_shared_milli(self) -> int:
+        """Free parts of devices in shared use, in thousandths of a GPU."""
+
     def share_memory(self, shape: TaskShape) -> int:
         """MiB that a shared request takes on each device of the node (semantics R1.17)."""
 

@@ -133,10 +133,12 @@ class VictimEntries:
         )
 
     def _share(self, remaining: RemainingByPodSet) -> Share:
+        """Allocated resources; what is only reserved does not count (semantics R4.38)."""
         total, facts, ledger = NO_SHARE, self._session.cluster.tasks, self._session.ledger
         for tasks in remaining.values():
             for task in tasks:
-                total = add_shares(total, ledger.request_share(facts[task].shape))
+                if ledger.placements[task].is_allocated:
+                    total = add_shares(total, ledger.request_share(facts[task].shape))
         return total
 
     def _remaining_tasks(

@@ -59,6 +59,37 @@ def test_a_gang_stays_together(
     assert sorted(found) == sorted(expected)
 
 
+def by_gpus_in_use(name: str, **request: float) -> ClusterBuilder:
+    """Rack r1 uses a GPU as a whole and a part of another, rack r2 uses two."""
+    builder = ClusterBuilder().topology("dc", *LEVELS).queue("q")
+    for node, rack in RACKS.items():
+        builder.node(node, gpus=4, gpu_memory_mib=1000, labels={"zone": "z", "rack": rack})
+    builder.running("whole", queue="q", gpus=1, node="n1")
+    builder.running("part", queue="q", gpus=0.5, node="n1", gpu_groups=("n1/gpu-0",))
+    builder.running("two", queue="q", gpus=1, count=2, node="n3")
+    return builder.pending(name, queue="q", count=2, topology=REQUIRED, **request)
+
+
+PARTS = {
+    "whole GPUs decide": ({"gpus": 1}, ["n1", "n1"]),
+    "free parts of shared devices do not": ({"gpus": 0.5}, ["n1", "n1"]),
+    "a request by memory is no request for GPUs": ({"gpu_memory_mib": 100}, ["n1", "n1"]),
+}
+
+
+@pytest.mark.parametrize(("request_of_pods", "expected"), PARTS.values(), ids=PARTS)
+def test_racks_are_ordered_by_whole_gpus_r9_24(
+    request_of_pods: dict[str, float], expected: list[str]
+) -> None:
+    """Both racks have six whole GPUs free and two pods running, so the first by name is the first."""
+    assert nodes_of(by_gpus_in_use("gang", **request_of_pods)) == expected
+
+
+def test_a_request_by_memory_ignores_how_many_gpus_are_free_r9_24() -> None:
+    builder = cluster({"n1": 1}).node("n5", gpus=4, gpu_memory_mib=1000, labels={"zone": "z", "rack": "r0"})
+    assert nodes_of(builder.pending("gang", queue="q", gpu_memory_mib=100, topology=REQUIRED)) == ["n5"]
+
+
 def test_surplus_is_placed_in_the_domain_of_running_pods_r9_26() -> None:
     builder = cluster({"n1": 3}).pod_group("gang", queue="q", min_member=1, topology=REQUIRED)
     assert nodes_of(builder.running("gang", node="n3", gpus=1).pending("gang", gpus=1)) == ["", "n3"]

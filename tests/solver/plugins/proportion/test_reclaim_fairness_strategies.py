@@ -153,3 +153,16 @@ def test_victims_are_checked_in_chunks_of_surplus_then_the_core_r4_50(
     """Pod set 0 has a minimum of 2, pod set 1 of 1. Every task uses one GPU."""
     minimums = {0: 2, 1: 1 if 0 in pod_sets else 0}
     assert chunks([(s, gpus(1)) for s in pod_sets], minimums) == [gpus(n) for n in expected]
+
+
+@pytest.mark.parametrize(
+    ("placed_again", "expected"),
+    [([0, 1], [1, 1]), ([0], [1, 1, 1]), ([2, 3], [2]), ([0, 1, 2, 3], [])],
+    ids=["the core", "one of the core", "the surplus", "all"],
+)
+def test_pods_placed_again_keep_their_place_in_the_core_r4_51(
+    placed_again: Sequence[int], expected: list[int]
+) -> None:
+    """Four pods of one GPU each in a pod set with a minimum of 2."""
+    tasks = [(0, None if number in placed_again else gpus(1)) for number in range(4)]
+    assert chunks(tasks, {0: 2}) == [gpus(n) for n in expected]

@@ -40,9 +40,9 @@ class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
         depths = _relevant_depths(topology.levels, constraint)
         demand = Demand([self._cluster.tasks[task].shape for task in tasks], self._ledger)
         start = _lowest_common(root, inside, max(depths, default=0))
-        if not depths or not demand.fits(_indices(start.nodes & inside)):
+        if not depths or not demand.fits(_indices(start.nodes)):
             return
-        ordered = list(self._in_order(start, inside, demand, max(depths)))
+        ordered = list(self._in_order(start, demand, max(depths)))
         outer = self._scores
         self._scores = self._preferred(topology, constraint, ordered, inside) or outer
         allowed = self._already_used(topology, constraint, tasks, root)
@@ -50,7 +50,7 @@ class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
             for depth in sorted(depths, reverse=True):
                 for domain in ordered:
                     within = domain.nodes & inside & allowed
-                    if domain.depth == depth and within and demand.fits(_indices(within)):
+                    if domain.depth == depth and within and demand.fits(_indices(domain.nodes)):
                         yield within
         finally:
             self._scores = outer
@@ -68,14 +68,14 @@ class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
             self._roots[topology.name] = build(topology.levels, self._cluster.nodes)
         return self._roots[topology.name]
 
-    def _in_order(self, domain: Domain, inside: int, demand: Demand, deepest: int) -> Iterator[Domain]:
+    def _in_order(self, domain: Domain, demand: Demand, deepest: int) -> Iterator[Domain]:
         """The domain and its descendants; full siblings first, then by name (semantics R9.27)."""
         yield domain
         if domain.depth < deepest:
-            children = [child for child in domain.children.values() if child.nodes & inside]
-            children.sort(key=lambda child: (-demand.ratio(_indices(child.nodes & inside)), child.name))
+            children = list(domain.children.values())
+            children.sort(key=lambda child: (-demand.ratio(_indices(child.nodes)), child.name))
             for child in children:
-                yield from self._in_order(child, inside, demand, deepest)
+                yield from self._in_order(child, demand, deepest)
 
     def _preferred(
         self, topology: Levels, constraint: TopologyConstraint, ordered: Sequence[Domain], inside: int

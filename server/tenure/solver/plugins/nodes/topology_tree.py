@@ -46,7 +46,7 @@ MISSING = 1000.0
 
 
 class Demand:
-    """Requests of a set of tasks."""
+    """Requests of a set of tasks. A GPU that is sized by its memory counts as no request for GPUs."""
 
     def __init__(self, shapes: Sequence[TaskShape], ledger: LedgerView) -> None:
         self._ledger = ledger
@@ -54,7 +54,7 @@ class Demand:
         vectors = [_vector(shape) for shape in shapes]
         self._largest = [max(column) for column in zip(*vectors, strict=True)]
         self._sum = [sum(column) for column in zip(*vectors, strict=True)]
-        self._is_shared = any(shape.gpu.is_shared for shape in shapes)
+        self._takes_parts = 0 < self._largest[GPU] < WHOLE_GPU
         self._is_homogeneous = all(
             len({vector[slot] > 0 for vector in vectors}) == 1
             for slot in range(len(self._largest))
@@ -68,11 +68,11 @@ class Demand:
         return self.ratio(nodes) <= 1
 
     def ratio(self, nodes: Sequence[int]) -> float:
-        """The largest part of a free resource of the nodes that the tasks would use."""
+        """The largest part of a free resource of the nodes that the tasks would use; whole GPUs only."""
         worst = 0.0
         for slot, wanted in enumerate(self._sum):
             if wanted and slot != PODS:
-                free = sum(self._free(self._ledger.node_info(node), slot) for node in nodes)
+                free = sum(self._ledger.node_info(node).free_amount(slot) for node in nodes)
                 worst = max(worst, wanted / free if free > 0 else MISSING)
         return worst
 
@@ -85,14 +85,14 @@ class Demand:
         return min(counts, default=0)
 
     def _free(self, node_info: NodeInfoView, slot: int) -> int:
-        """Free amount; for shares of a GPU including free parts of devices in shared use."""
-        if slot == GPU and self._is_shared:
-            return max(0, node_info.idle_gpu_milli()) + max(0, node_info.releasing_gpu_milli())
+        """Free amount; for parts of a GPU, including free parts of devices in shared use."""
+        if slot == GPU and self._takes_parts:
+            return node_info.free_amount(slot) + node_info.free_shared_milli()
         return node_info.free_amount(slot)
 
 
 def _vector(shape: TaskShape) -> list[int]:
     vector = list(shape.request)
     if shape.gpu.is_shared:
-        vector[GPU] = shape.gpu.gpu_milli() or WHOLE_GPU
+        vector[GPU] = shape.gpu.gpu_milli()
     return vector

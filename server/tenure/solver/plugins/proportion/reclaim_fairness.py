@@ -35,17 +35,18 @@ class VictimChunks:
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
-            amounts: list[tuple[int, Share]] = []
+            amounts: list[tuple[int, Share | None]] = []
             for index in tasks:
-                if self._is_evicted(index):
-                    task = facts[index]
-                    assert task.pod_set is not None
-                    amounts.append((task.pod_set, self._share(task, freed)))
+                task = facts[index]
+                assert task.pod_set is not None
+                share = self._share(task, freed) if self._is_evicted(index) else None
+                amounts.append((task.pod_set, share))
             pieces = by_queue.get(group.queue)
             if pieces is None:
                 pieces = by_queue[group.queue] = []
-            if len(amounts) == 1 and amounts[0][1] != NO_SHARE:
-                pieces.append(amounts[0][1])
+            only = amounts[0][1] if len(amounts) == 1 else None
+            if only is not None and only != NO_SHARE:
+                pieces.append(only)
             else:
                 minimums = {s.index: s.min_available for s in group.pod_sets}
                 pieces.extend(chunks(amounts, minimums))
@@ -241,17 +242,19 @@ def _saturation(amount: int, share: int) -> float:
     return amount / share
 
 
-def chunks(tasks: Iterable[tuple[int, Share]], minimums: Mapping[int, int]) -> list[Share]:
-    """Chunks of the tasks of a victim, given as (pod set, share) (semantics R4.50).
+def chunks(tasks: Iterable[tuple[int, Share | None]], minimums: Mapping[int, int]) -> list[Share]:
+    """Chunks of the tasks of a victim, given as (pod set, share) (semantics R4.50, R4.51).
 
     The first tasks of each pod set up to its minimum form one common core. Each further task is a chunk of
-    its own, before the core.
+    its own, before the core. Tasks that are placed again (None) have their place among these, but no share.
     """
     elastic: list[Share] = []
     core: Share = (0, 0, 0)
     counts: dict[int, int] = {}
     for pod_set, share in tasks:
         counts[pod_set] = counts.get(pod_set, 0) + 1
+        if share is None:
+            continue
         if counts[pod_set] <= minimums[pod_set]:
             core = (core[0] + share[0], core[1] + share[1], core[2] + share[2])
         else:

@@ -1,0 +1,1 @@
+"""Larger random clusters: what differs, and why."""

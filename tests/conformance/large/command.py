@@ -1,0 +1,131 @@
+"""The check `conformance-large`: larger random clusters, and whether each difference has its listed cause."""
+
+import json
+import multiprocessing
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from tests.checks import CannotRun, Counts
+from tests.conformance.cases import FORMAT, FORMAT_VERSION, Case, UnreadableCases, load_cases, select
+from tests.conformance.command import CHECKOUT
+from tests.conformance.large.known_differences import UNEXPLAINED, behaviors_of
+from tests.conformance.large.reference_behavior import imitating
+from tests.conformance.large.shrinking import shrink, size_of
+from tests.conformance.results import CaseVerdict
+from tests.conformance.runner import run_case
+from tests.conformance.time_limit import time_limit
+
+DEFAULT_CASES: Final = Path("../shared/conformance-large")
+"""Relative to the checkout."""
+
+
+class Verdict(StrEnum):
+    """How a case comes out, against the list of known differences."""
+
+    AGREES = "agrees"
+    EXPLAINED = "explained"
+    """It differs, and agrees once the reference's behavior that it is listed with is imitated."""
+    UNEXPLAINED = "unexplained"
+    """It differs, and is listed without a cause."""
+    NEW = "new"
+    """It differs, and is not listed, or not by what it is listed with."""
+    OUTDATED = "outdated"
+    """It is listed, but agrees."""
+
+
+def main(
+    cases: Annotated[Path | None, typer.Option(help=f"Folder of case files [{DEFAULT_CASES}]")] = None,
+    id_part: Annotated[str, typer.Option("--id", help="Only cases whose id contains this text")] = "",
+    shrunk: Annotated[
+        Path | None,
+        typer.Option("--shrink", help="Write the explained cases, as small as they go"),
+    ] = None,
+    processes: Annotated[int, typer.Option("-j", min=1, help="Processes")] = os.cpu_count() or 1,
+) -> Counts:
+    """Run larger random clusters, and hold the list of known differences against the results.
+
+    A case passes if it agrees, or if it agrees with the reference's behavior imitated that it is listed with.
+    """
+    try:
+        chosen = select(load_cases(cases or (CHECKOUT / DEFAULT_CASES).resolve()), (), id_part)
+    except UnreadableCases as error:
+        raise CannotRun(str(error)) from error
+    if not chosen:
+        raise CannotRun("no case has this id: see --id")
+    if shrunk:
+        _write_shrunk(chosen, shrunk)
+    console = Console(stderr=True)
+    results = list(
+        track(
+            _run_all(chosen, processes),
+            "running cases",
+            total=len(chosen),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+    )
+    found: dict[str, Counter[Verdict]] = {}
+    for case, verdict in zip(chosen, results, strict=True):
+        found.setdefault(_actions(case), Counter())[verdict] += 1
+        if verdict in (Verdict.NEW, Verdict.OUTDATED):
+            print(f"{case.id}: {verdict}")
+    Console(highlight=False).print(_table(found))
+    passed = sum(counts[Verdict.AGREES] + counts[Verdict.EXPLAINED] for counts in found.values())
+    return Counts(passed, len(chosen) - passed)
+
+
+def _write_shrunk(cases: Sequence[Case], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in cases:
+        if behaviors := behaviors_of(case.id):
+            smaller = shrink(case.data, behaviors)
+            print(f"{case.id}: {size_of(case.data)} parts, {size_of(smaller)} left")
+            content = {"format": FORMAT, "format_version": FORMAT_VERSION, "cases": [smaller]}
+            name = re.sub(r"\W", "-", case.id)
+            (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def _actions(case: Case) -> str:
+    actions = case.data["run"]["actions"]
+    return actions[0] if len(actions) == 1 else "full cycle"
+
+
+def _run_all(cases: Sequence[Case], processes: int) -> Iterator[Verdict]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        yield from pool.map(_judge, cases, chunksize=4)
+
+
+def _judge(case: Case) -> Verdict:
+    with time_limit():
+        differs = run_case(case).verdict is CaseVerdict.FAILED
+    behaviors = behaviors_of(case.id)
+    if not differs:
+        return Verdict.OUTDATED if behaviors or case.id in UNEXPLAINED else Verdict.AGREES
+    if not behaviors:
+        return Verdict.UNEXPLAINED if case.id in UNEXPLAINED else Verdict.NEW
+    with time_limit(), imitating(behaviors):
+        agrees = run_case(case, ()).verdict is CaseVerdict.PASSED
+    return Verdict.EXPLAINED if agrees else Verdict.NEW
+
+
+def _table(found: dict[str, Counter[Verdict]]) -> Table:
+    table = Table("actions", "cases", "agree", "explained", "unexplained", "part", box=None, pad_edge=False)
+    for name, counts in sorted(found.items()):
+        agree, explained = counts[Verdict.AGREES], counts[Verdict.EXPLAINED]
+        rest, total = counts.total() - agree - explained, counts.total()
+        row = (total, agree, explained, rest)
+        table.add_row(name, *map(str, row), f"{(agree + explained) / total:.1%}")
+    return table

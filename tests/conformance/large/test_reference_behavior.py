@@ -1,0 +1,74 @@
+"""Behavior of the reference is imitated in a block only, and a case is shrunk to what it needs."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.cases import FORMAT, FORMAT_VERSION, Json, load_cases
+from tests.conformance.large.reference_behavior import Behavior, imitating
+from tests.conformance.large.shrinking import shrink, size_of
+from tests.conformance.results import CaseVerdict
+from tests.conformance.runner import run_case
+from tests.conformance.small_cases import PENDING, case, expect, job, node, queue
+
+
+def with_one_slot(**extra: Json) -> Json:
+    """A node with a shared device that has space for another pod, and a single free pod slot."""
+    full = node("node0", 1)
+    full["allocatable"] = {**full["allocatable"], "pods": 2}
+    jobs = [job("one", "q", [("Running", "node0")], gpus=0.5), job("two", "q", [PENDING], gpus=0.5)]
+    found = case("slot", [full], [queue("q", 2)], [*jobs, *extra.values()], {})
+    expected = {"two-0": {"status": "Binding", "node": "node0"}}
+    wanted = {**found.data["expected"], "matcher": "random_oracle", "tasks": expected}
+    return {**found.data, "expected": wanted}
+
+
+def verdict_of(data: Json, tmp_path: Path) -> CaseVerdict:
+    """Verdict on a case, read from a packed file."""
+    content = {"format": FORMAT, "format_version": FORMAT_VERSION, "cases": [data]}
+    (tmp_path / "cases.json.gz").write_bytes(gzip.compress(json.dumps(content).encode()))
+    (loaded,) = load_cases(tmp_path)
+    return run_case(loaded, ()).verdict
+
+
+def test_a_behavior_is_imitated_within_the_block_only(tmp_path: Path) -> None:
+    data = with_one_slot()
+    with imitating([Behavior.SECOND_SLOT]):
+        assert verdict_of(data, tmp_path) is CaseVerdict.FAILED
+    assert verdict_of(data, tmp_path) is CaseVerdict.PASSED
+
+
+def test_a_case_is_shrunk_to_what_the_behavior_needs(tmp_path: Path) -> None:
+    other = job("other", "q", [PENDING], gpus=5)
+    data = with_one_slot(other=other)
+    smaller = shrink(data, [Behavior.SECOND_SLOT])
+    assert [each["name"] for each in smaller["jobs"]] == ["one", "two"]
+    assert size_of(smaller) < size_of(data)
+    assert verdict_of(smaller, tmp_path) is CaseVerdict.FAILED
+    with pytest.raises(ValueError, match="makes no difference"):
+        shrink(data, [Behavior.RETURNED])
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "holds"),
+    [
+        (PENDING, ("Releasing", "node0"), ("Pending", None)),
+        (("Running", "node0"), ("Releasing", "node1"), ("Releasing", "node0")),
+        (("Running", "node0"), ("Pipelined", "node1"), ("Pipelined", "node1")),
+    ],
+    ids=["placed and evicted", "moved and evicted", "moved"],
+)
+def test_a_task_is_judged_by_what_it_holds_in_the_end(
+    before: tuple[str, str | None], told: tuple[str, str], holds: tuple[str, str | None]
+) -> None:
+    """`told` is the reference's state, `holds` what the answer must amount to."""
+    found = case("net", [node("node0", 0)], [queue("q", 1)], [job("j", "q", [before])], {"j": expect("-")})
+    wanted = {"j-0": {"status": told[0], "node": told[1]}}
+    data = {**found.data, "expected": {**found.data["expected"], "matcher": "random_oracle", "tasks": wanted}}
+    differences = run_case(replace(found, data=data)).details
+    where = f"{holds[0]} on {holds[1]}"
+    expected = [] if holds == before else [f"task j-0: expected {where}"]
+    assert [each.split(", got")[0] for each in differences] == expected
