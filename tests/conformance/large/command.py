@@ -19,7 +19,7 @@ from rich.table import Table
 from tests.checks import CannotRun, Counts
 from tests.conformance.cases import FORMAT, FORMAT_VERSION, Case, UnreadableCases, load_cases, select
 from tests.conformance.command import CHECKOUT
-from tests.conformance.large.known_differences import UNEXPLAINED, behaviors_of
+from tests.conformance.large.known_differences import OVER_LIMIT, UNEXPLAINED, behaviors_of, exceeds_limit
 from tests.conformance.large.reference_behavior import imitating
 from tests.conformance.large.shrinking import shrink, size_of
 from tests.conformance.results import CaseVerdict
@@ -35,7 +35,9 @@ class Verdict(StrEnum):
 
     AGREES = "agrees"
     EXPLAINED = "explained"
-    """It differs, and agrees once the reference's behavior that it is listed with is imitated."""
+    """It differs, and agrees once the reference's behavior that it is listed with is imitated; or the
+    reference exceeds the limit of a queue.
+    """
     UNEXPLAINED = "unexplained"
     """It differs, and is listed without a cause."""
     NEW = "new"
@@ -55,7 +57,8 @@ def main(
 ) -> Counts:
     """Run larger random clusters, and hold the list of known differences against the results.
 
-    A case passes if it agrees, or if it agrees with the reference's behavior imitated that it is listed with.
+    A case passes if it agrees, or if its listed cause holds: it agrees with a behavior of the reference
+    imitated, or the reference exceeds a limit in it.
     """
     try:
         chosen = select(load_cases(cases or (CHECKOUT / DEFAULT_CASES).resolve()), (), id_part)
@@ -113,7 +116,10 @@ def _judge(case: Case) -> Verdict:
         differs = run_case(case).verdict is CaseVerdict.FAILED
     behaviors = behaviors_of(case.id)
     if not differs:
-        return Verdict.OUTDATED if behaviors or case.id in UNEXPLAINED else Verdict.AGREES
+        is_listed = behaviors or case.id in (*OVER_LIMIT, *UNEXPLAINED)
+        return Verdict.OUTDATED if is_listed else Verdict.AGREES
+    if case.id in OVER_LIMIT:
+        return Verdict.EXPLAINED if exceeds_limit(case.data) else Verdict.NEW
     if not behaviors:
         return Verdict.UNEXPLAINED if case.id in UNEXPLAINED else Verdict.NEW
     with time_limit(), imitating(behaviors):

@@ -1,9 +1,12 @@
 """Larger random clusters on which Tenure and the reference differ, by what explains the difference."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from tests.conformance.cases import Json
 from tests.conformance.large.reference_behavior import Behavior
+from tests.conformance.task_table import ALLOCATED
 
 _SINGLE, _FULL = "random/large-204146", "random/large-495897"
 
@@ -15,15 +18,16 @@ def _ids(single: str, full: str) -> tuple[str, ...]:
 EXPLAINED: Final[Mapping[tuple[Behavior, ...], tuple[str, ...]]] = {
     (Behavior.SECOND_SLOT,): _ids("871", "75"),
     (Behavior.COUNTED_TWICE,): _ids("", "303 376 403 501 736"),
-    (Behavior.TERMINATING_REMAINS,): _ids("808 864", "57 82 129 368 386"),
+    (Behavior.TERMINATING_REMAINS,): _ids("808 864", "5 57 82 129 368 382 386 673"),
     (Behavior.FREE_DEVICE,): _ids("", "397"),
     (Behavior.RETURNED,): _ids("68 396 429 544 572 612 678", "78 153 251"),
     (Behavior.COUNTED_TWICE, Behavior.TERMINATING_REMAINS, Behavior.RETURNED): _ids("481", ""),
 }
 """Cases that agree once these behaviors of the reference are imitated."""
+OVER_LIMIT: Final = _ids("801", "")
+"""Cases after which a queue of the reference uses more than its limit."""
 UNEXPLAINED: Final = _ids(
-    "148 288 309 348 370 584 588 794 801 873",
-    "5 17 42 107 119 164 168 252 382 400 414 448 478 516 587 596 601 611 673 721",
+    "148 288 309 348 370 584 588 794 873", "42 119 164 168 252 400 414 448 516 587 596 601 721"
 )
 """Cases whose cause is not known yet."""
 
@@ -31,3 +35,18 @@ UNEXPLAINED: Final = _ids(
 def behaviors_of(case: str) -> tuple[Behavior, ...]:
     """What explains the difference of a case; empty if nothing is known to."""
     return next((behaviors for behaviors, cases in EXPLAINED.items() if case in cases), ())
+
+
+def exceeds_limit(case: Json) -> bool:
+    """Whether tasks that the reference keeps or places use more GPUs than the limit of a queue above them."""
+    parents = {queue["uid"]: queue["parent"] for queue in case["queues"]}
+    used: Counter[str] = Counter()
+    for job in case["jobs"]:
+        for task in job["tasks"]:
+            holds = case["expected"]["tasks"][task["uid"]]["status"] in (*ALLOCATED, "Pipelined")
+            queue = job["queue"] if holds else None
+            while queue is not None:
+                used[queue] += task["request"]["gpu"].get("gpus", 0)
+                queue = parents[queue]
+    limits = {queue["uid"]: queue["gpu"]["limit"] for queue in case["queues"]}
+    return any(0 <= limits[queue] < amount for queue, amount in used.items())

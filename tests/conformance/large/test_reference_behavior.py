@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tenure.solver.search import devices
 
 from tests.conformance.cases import FORMAT, FORMAT_VERSION, Json, load_cases
 from tests.conformance.large.reference_behavior import Behavior, imitating
@@ -13,6 +14,10 @@ from tests.conformance.large.shrinking import shrink, size_of
 from tests.conformance.results import CaseVerdict
 from tests.conformance.runner import run_case
 from tests.conformance.small_cases import PENDING, case, expect, job, node, queue
+
+plain_solver = pytest.mark.skipif(
+    not str(devices.__file__).endswith(".py"), reason="compiled functions cannot be replaced"
+)
 
 
 def with_one_slot(**extra: Json) -> Json:
@@ -34,6 +39,7 @@ def verdict_of(data: Json, tmp_path: Path) -> CaseVerdict:
     return run_case(loaded, ()).verdict
 
 
+@plain_solver
 def test_a_behavior_is_imitated_within_the_block_only(tmp_path: Path) -> None:
     data = with_one_slot()
     with imitating([Behavior.SECOND_SLOT]):
@@ -41,6 +47,7 @@ def test_a_behavior_is_imitated_within_the_block_only(tmp_path: Path) -> None:
     assert verdict_of(data, tmp_path) is CaseVerdict.PASSED
 
 
+@plain_solver
 def test_a_case_is_shrunk_to_what_the_behavior_needs(tmp_path: Path) -> None:
     other = job("other", "q", [PENDING], gpus=5)
     data = with_one_slot(other=other)

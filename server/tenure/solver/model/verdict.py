@@ -38,3 +38,10 @@ class Minimality(IntEnum):
     HEURISTIC = 2
     """Some smaller sets were tried."""
     NOT_TRIED = 3
+
+
+def protection_end(last_start: int | None, minimum: int) -> int | None:
+    """When a protection by minimum runtime ends or ended; None without start time or minimum (R7.20)."""
+    if last_start is None or minimum <= 0:
+        return None
+    return last_start + minimum

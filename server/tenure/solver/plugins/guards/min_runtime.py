@@ -5,9 +5,10 @@ from operator import attrgetter
 from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.model.decision import Protection
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import NO_TERMS
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, protection_end
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, Relation, action_names
 from tenure.solver.plugin_api.context import PluginContext
@@ -48,11 +49,9 @@ class ResolvedMinRuntime(NamedTuple):
 class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     """Protects pod groups that have not reached the minimum runtime of their queue.
 
-    Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
-
-    The preempt value applies within a leaf queue, the reclaim value between leaf queues, for every action
-    (semantics R12.49 for requeue). A longer value of the pod group itself applies in both cases, up to what
-    the queue permits.
+    Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40). The preempt value
+    applies within a leaf queue, the reclaim value between leaf queues, for every action (semantics R12.49 for
+    requeue). A longer value of the pod group itself applies in both cases, up to what the queue permits.
     """
 
     ARGUMENTS: ClassVar[Parsers] = {
@@ -72,14 +71,15 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._now = context.now
+        self._ledger, self._tasks = context.ledger, context.cluster.tasks
+        self._evicts_started = context.options.allow_same_cycle_eviction
         self._groups = context.cluster.pod_groups
         self._queues = context.cluster.queues
         self._actions = context.guarded_actions.parse(arguments.get("actions"))
-        self._most: dict[int | None, int] = {}
+        self._most, self._leaves = dict[int | None, int](), list[int]()
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
-        self._leaves: list[int] = []
         chosen = {**MinRuntime.DEFAULTS, **arguments}
         self._resolver = Resolver(
             self._queues,
@@ -119,7 +119,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         longest, requeue = self._longest(group.queue), group.facts.requeue
         if requeue is not NO_TERMS and requeue.min_runtime.is_set:
             longest = self._with_own(group, ResolvedMinRuntime(longest, None)).minimum
-        end = protection_end(group.facts.last_start, longest)
+        end = protection_end(self._last_start(group), longest)
         return end is not None and self._now < end
 
     def _with_own(self, group: PodGroup, resolved: ResolvedMinRuntime) -> ResolvedMinRuntime:
@@ -190,17 +190,25 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         return self._leaves
 
     def _verdict(self, group: PodGroup, resolved: ResolvedMinRuntime) -> GuardVerdict:
-        passes = self._no_protections.get((group.facts.last_start, resolved))
+        start = self._last_start(group)
+        passes = self._no_protections.get((start, resolved))
         if passes is not None:
             return passes
         source = self._source(resolved)
-        end = protection_end(group.facts.last_start, resolved.minimum)
+        end = protection_end(start, resolved.minimum)
         if end is None or self._now >= end:
             passes = GuardVerdict(ProtectionScope.NOTHING, source, end)
-            self._no_protections[group.facts.last_start, resolved] = passes
+            self._no_protections[start, resolved] = passes
             return passes
         detail = f"{group.facts.name} is protected by {source}"
         return GuardVerdict(ProtectionScope.CORE, source, end, detail, ReasonCode.MIN_RUNTIME)
+
+    def _last_start(self, group: PodGroup) -> int | None:
+        """Last start of a pod group: now, if it starts in this cycle and may be evicted in it (R7.22)."""
+        tasks = group.tasks if self._evicts_started else ()
+        is_new = not any(self._tasks[task].placement.is_allocated for task in tasks)
+        starts = any(self._ledger.placement(task).status is TaskStatus.BINDING for task in tasks)
+        return self._now if is_new and starts else group.facts.last_start
 
     def _protection(
         self, group: PodGroup, actions: Sequence[Action], verdict: GuardVerdict, against: str
@@ -274,8 +282,7 @@ class Resolver:
     def level(self, reclaimer: int, victim: int) -> int:
         """Depth on the victim's path at which the walk starts: one step below the lowest common ancestor.
 
-        Queues of different top-level queues meet at the victim's top-level queue; where the path ends at the
-        common ancestor, the walk starts there.
+        That is its top-level queue if there is none. A path that ends at the ancestor is walked from there.
         """
         mine, theirs = self._queues[reclaimer].path, self._queues[victim].path
         common = 0
@@ -291,10 +298,3 @@ class Resolver:
             if minimum is not None:
                 return ResolvedMinRuntime(minimum, queue)
         return ResolvedMinRuntime(default, None)
-
-
-def protection_end(last_start: int | None, minimum: int) -> int | None:
-    """When the protection ends or ended; None without start time or minimum (semantics R7.20)."""
-    if last_start is None or minimum <= 0:
-        return None
-    return last_start + minimum

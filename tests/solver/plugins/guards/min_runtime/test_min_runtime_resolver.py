@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 from tenure.solver.model.queue import QueueFacts
-from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver, protection_end
+from tenure.solver.model.verdict import protection_end
+from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.terms.durations import SECOND
 

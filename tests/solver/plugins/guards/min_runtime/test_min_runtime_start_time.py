@@ -8,8 +8,9 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
-from tenure.solver.testing import NOW, ClusterBuilder, apply_decisions, evictions
+from tenure.solver.testing import NOW, ClusterBuilder, apply_decisions, evictions, statuses
 from tenure.solver.testing.options import JobOptions
 from tenure.terms.durations import SECOND, parse_duration
 
@@ -110,3 +111,22 @@ def _with_gate_removed(cluster: Cluster, name: str) -> Cluster:
     waiting = Placement(TaskStatus.PENDING)
     tasks = (replace(t, placement=waiting) if t.facts.uid == f"{name}-0" else t for t in cluster.tasks)
     return replace(cluster, tasks=PersistentVector(tasks))
+
+
+@pytest.mark.parametrize(
+    ("minimum", "evicted"), [("5m", []), ("0", ["new-0", "old-0"])], ids=["protected", "without a minimum"]
+)
+def test_a_pod_group_that_starts_in_the_cycle_is_protected_from_then_on_r7_22(
+    minimum: str, evicted: list[str]
+) -> None:
+    """The last free GPU goes to `new`; `high` needs both. A bound pod that is evicted does not start."""
+    builder = ClusterBuilder().node("n", gpus=2).queue("q", preempt_min_runtime=minimum)
+    builder.running("old", queue="q", gpus=1, node="n", started_ago="1h")
+    cluster = (
+        builder.pending("new", queue="q", gpus=1).pending("high", queue="q", gpus=2, priority=75).build()
+    )
+    profile = replace(default_profile(), options=CycleOptions(allow_same_cycle_eviction=True))
+    after = statuses(cluster, decide(cluster, profile))
+    assert after["high-0"].status is (TaskStatus.PENDING if minimum == "5m" else TaskStatus.PIPELINED)
+    gone = sorted(uid for uid in ("new-0", "old-0") if after[uid].status is not TaskStatus.RUNNING)
+    assert [uid for uid in gone if after[uid].status is not TaskStatus.BINDING] == evicted
