@@ -102,3 +102,22 @@ def test_added_and_removed_pods_leave_a_bounded_number_of_slots() -> None:
         assert part is not None
         kept = part
     assert len(kept.cluster.tasks) < 4 * len(kept.tasks) + 64
+
+
+def test_a_change_of_the_eviction_history_decodes_no_rows_again():
+    snapshot = small_snapshot()
+    record = snapshot.eviction_history.add(victim="runs", preemptor="waits")
+    record.last_eviction_time.seconds = 1
+    delta = StateDelta(now=snapshot.now)
+    delta.upserts.eviction_history.add(victim="waits", preemptor="runs").last_eviction_time.seconds = 2
+    delta.removals.eviction_history.add(victim="runs", preemptor="waits")
+    part = decode_delta(decode(snapshot), snapshot, delta)
+    assert part is not None
+    (kept,) = part.cluster.eviction_history
+    assert part.cluster.pod_groups[kept.victim].facts.uid == "waits"
+
+
+def test_an_invalid_eviction_record_causes_a_full_decode():
+    snapshot, delta = small_snapshot(), StateDelta()
+    delta.upserts.eviction_history.add(victim="waits", preemptor="runs")
+    assert decode_delta(decode(snapshot), snapshot, delta) is None

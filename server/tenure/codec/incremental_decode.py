@@ -1,4 +1,4 @@
-"""Decode a change of pods, pod groups and in-flight groups without reading unchanged rows.
+"""Decode a change of pods, pod groups and what callers carry between cycles without reading unchanged rows.
 
 Facts about a pod or a pod group depend on few other rows: nodes, shapes, topologies. Such a change does not
 modify them, and unchanged rows keep their slots (`resolution.slot_map`). After any other change, and if the
@@ -30,7 +30,7 @@ from tenure.v1.state_pb2 import StateKeys
 from tenure.wire.rows import read_rows
 from tenure.wire.violations import ViolationCollector
 
-_WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_groups"))
+_WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history"))
 
 
 class _Rows(NamedTuple):
@@ -72,11 +72,11 @@ def decode_change(
     if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, base.pods))):
         return None
     check()
-    in_flight = _in_flight(state, upserts, removes)
-    if in_flight is None:
+    in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
+    if in_flight is None or history is None:
         return None
     return DecodedSnapshot(
-        _cluster(before, base, state.eviction_history, in_flight, now, check),
+        _cluster(before, base, history, in_flight, now, check),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -116,11 +116,10 @@ def _cluster(
 ) -> Cluster:
     """Cluster with the workloads of a base. The eviction history and in-flight groups are valid."""
     cluster, slots, known = decoded.cluster, decode_base.slots, decoded.references
-    ranks = (
-        {group.facts.uid: group.index for group in slots.pod_groups if group.facts.uid}
-        if eviction_history
-        else {}
-    )
+    named = {
+        uid: slots.group(uid) for record in eviction_history for uid in (record.victim, record.preemptor)
+    }
+    ranks = {uid: group.index for uid, group in named.items() if group is not None}
     referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots, Pace(check))
     return Cluster(
         now=now,
@@ -154,6 +153,21 @@ def _in_flight(
         groups.pop(removed, None)
     groups.update((group.id, group) for group in upserts.in_flight_groups)
     return None if found or "" in groups else list(groups.values())
+
+
+def _eviction_history(
+    state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
+) -> Sequence[EvictionRecord] | None:
+    """Eviction history after the change; None if it is invalid."""
+    if not upserts.eviction_history and not removes.eviction_history:
+        return state.eviction_history
+    found = ViolationCollector("upserts")
+    decode_eviction_history(upserts.eviction_history, {}, found)
+    records = {(record.victim, record.preemptor): record for record in state.eviction_history}
+    for removed in removes.eviction_history:
+        records.pop((removed.victim, removed.preemptor), None)
+    records.update(((record.victim, record.preemptor), record) for record in upserts.eviction_history)
+    return None if found else list(records.values())
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:

@@ -169,9 +169,12 @@ def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
     """Header after a delta that changes workloads only."""
     after = ClusterSnapshot()
     after.CopyFrom(header)
-    if delta.upserts.in_flight_groups or delta.removals.in_flight_groups:
-        upserts = ClusterSnapshot(in_flight_groups=delta.upserts.in_flight_groups)
-        removes = StateKeys(in_flight_groups=delta.removals.in_flight_groups)
+    fresh, gone = delta.upserts, delta.removals
+    if fresh.in_flight_groups or gone.in_flight_groups or fresh.eviction_history or gone.eviction_history:
+        upserts = ClusterSnapshot(
+            in_flight_groups=fresh.in_flight_groups, eviction_history=fresh.eviction_history
+        )
+        removes = StateKeys(in_flight_groups=gone.in_flight_groups, eviction_history=gone.eviction_history)
         after = overlay(header, upserts, removes).snapshot
     after.version = delta.version
     after.now.CopyFrom(delta.now)
@@ -185,6 +188,7 @@ def _has_few_rows(decoded: DecodedSnapshot | None, header: ClusterSnapshot, most
         and len(decoded.tasks) <= most.pods
         and len(decoded.pod_groups) <= most.pod_groups
         and len(header.in_flight_groups) <= most.in_flight_groups
+        and len(header.eviction_history) <= most.eviction_history
     )
 
 
