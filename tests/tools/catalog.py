@@ -18,7 +18,7 @@ BUF: Final = CACHE / "buf/node_modules/.bin/buf"
 BUF_VERSION: Final = "^1.50"
 GO_CLIENT: Final = CACHE / "go-client/client"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _HELM = ROOT / "tests/tools/kubeapi", ROOT / "tests/tools/helm"
+_KUBEAPI, _KWOK, _HELM = (ROOT / "tests/tools" / folder for folder in ("kubeapi", "kwok", "helm"))
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
 
@@ -37,6 +37,11 @@ def _build_kubeapi() -> None:
     version = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
     _go_build(_KUBEAPI, "-trimpath", "-ldflags", version, "-o", f"{CACHE}/kubeapi/bin/", "./cmd/...")
     (CACHE / "kubeapi/ready").touch()
+
+
+def _build_kwok() -> None:
+    _go_build(_KWOK, "-trimpath", "-ldflags", "-s -w", "-o", f"{CACHE}/kwok/bin/", "tool")
+    (CACHE / "kwok/ready").touch()
 
 
 def _build_helm() -> None:
@@ -88,8 +93,8 @@ def _check_format(folder: Path) -> None:
 TOOLS: Final = (
     Tool(
         "kubeapi",
-        "kube-apiserver, kube-controller-manager and etcd",
-        "6 min",
+        "kube-apiserver, kube-controller-manager, kube-scheduler and etcd",
+        "7 min",
         ("go",),
         lambda: (
             bool(os.environ.get("KUBEBUILDER_ASSETS"))
@@ -98,6 +103,14 @@ TOOLS: Final = (
             )
         ),
         _build_kubeapi,
+    ),
+    Tool(
+        "kwok",
+        "kwok, which plays nodes and their kubelets",
+        "2 min",
+        ("go",),
+        lambda: is_newer(CACHE / "kwok/ready", "tests/tools/kwok/go.sum"),
+        _build_kwok,
     ),
     Tool(
         "helm",
