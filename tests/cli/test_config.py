@@ -159,7 +159,7 @@ def test_show_rejects_an_invalid_file(file: Path) -> None:
             "is the complete list of plugins and omits ",
         ),
         ("options:\n\n  stalenessGracePeriod: 5", "options.stalenessGracePeriod", 3, "'5' is not a duration"),
-        ("tiers:\n- {}", "tiers[0].plugins", 2, "Field required"),
+        ("tiers:\n- {}", "tiers[0].plugins", 2, "is required"),
         ("actions: [allocate\n", "", 2, "expected ',' or ']'"),
         ("- allocate", "", None, "must be a mapping with keys such as `actions`"),
     ],
@@ -224,10 +224,35 @@ def test_check_prints_one_line_per_finding(file: Path) -> None:
     ended = config("check", file)
     assert ended.exit_code == 1
     assert ended.stdout.splitlines() == [
-        f"{file}:2: error: server.maxStates: Input should be greater than or equal to 1",
+        f"{file}:2: error: server.maxStates: must be at least 1",
         f"{file}:1: error: actions[0]: unknown action 'dance'; known: {', '.join(BUILT_IN.actions)}",
         f"{file}: invalid.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    {
+        "tiers:": "tiers: must be a list",
+        "tiers: []": "tiers: must not be empty",
+        "tiers: [{plugins: [minruntime]}]": "tiers[0].plugins[0]: must be a mapping",
+        "tiers: [{}]": "tiers[0].plugins: is required",
+        "plugins: [minruntime]": "plugins: must be a mapping",
+        "plugins: {minruntime: {actions: [reclaim]}}": "plugins.minruntime.actions: must be text",
+        "options: {maxConsolidationVictims: few}": "options.maxConsolidationVictims: must be a whole number",
+        "options: {requeueStrict: maybe}": "options.requeueStrict: must be true or false",
+        "options: {requeueOrder: any}": "options.requeueOrder: must be 'priority' or 'overrun'",
+        "server: {maxMessageMib: 1.5}": "server.maxMessageMib: must be a whole number",
+        "server: {jwtIssuers: {}}": "server.jwtIssuers: must be a list",
+        "server: {tlsCert: [a]}": "server.tlsCert: must be the name of a file",
+        "telemetry: {sampleRatio: most}": "telemetry.sampleRatio: must be a number",
+        "telemetry: {sampleRatio: -1}": "telemetry.sampleRatio: must be at least 0",
+        "telemetry: {sampleRatio: 2}": "telemetry.sampleRatio: must be at most 1",
+    }.items(),
+)
+def test_errors_are_in_the_words_of_the_file_and_not_of_python(text: str, error: str, file: Path) -> None:
+    file.write_text(text)
+    assert config("check", file).stdout.splitlines() == [f"{file}:1: error: {error}", f"{file}: invalid."]
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "nowhere.yaml"], ["show", "--output", "xml"]])

@@ -167,6 +167,9 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".yaml", "queues: [{preempt_min_runtime: 600}]", f"preempt_min_runtime: '600' {NO_DURATION}"),
         (".json", '{"queues": [{"preempt_min_runtime": 600}]}', f"preempt_min_runtime: '600' {NO_DURATION}"),
         (".yaml", "queues: [{preemptMinRuntime: 5 m}]", f"queues[0].preemptMinRuntime: '5 m' {NO_DURATION}"),
+        (".yaml", "queues: [{preempt_min_runtime: 1_000s}]", f"preempt_min_runtime: '1_000s' {NO_DURATION}"),
+        (".json", '{"queues":[{"preempt_min_runtime": " 1s"}]}', f"preempt_min_runtime: ' 1s' {NO_DURATION}"),
+        (".yaml", "queues: [{preempt_min_runtime: 5200w101d}]", "'5200w101d' is longer than 100 years"),
         (".yaml", "queues: [{preempt_min_runtime: 9999w}]", "'9999w' is longer than 100 years"),
         (".yaml", "pods: [{status: RUNING}]", "'RUNING' is not a PodStatus; did you mean RUNNING?"),
         (".yaml", "pods: [{status: x}]", "pods[0].status: 'x' is not a PodStatus; known: PENDING, GATED, "),
@@ -187,6 +190,11 @@ UNKNOWN = "unknown field of Node; did you mean"
 )  # fmt: skip
 def test_syntax_error_is_reported(tmp_path: Path, ending: str, content: str, says: str) -> None:
     assert says in read_error(tmp_path / f"cluster{ending}", content)
+
+
+def test_only_what_is_wrong_is_reported(tmp_path: Path) -> None:
+    text = "queues: [{preempt_min_runtime: 10m, reclaim_min_runtime: 1_0s}]\npods: [{status: Running}]"
+    assert read_error(tmp_path / "c.yaml", text) == f"queues[0].reclaim_min_runtime: '1_0s' {NO_DURATION}"
 
 
 @pytest.mark.parametrize("ending", [".json", ".yaml", ".txtpb"])

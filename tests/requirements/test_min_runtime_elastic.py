@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Batch, Scenario, ScenarioBuilder
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import OUTCOME_KIND_DELAYED, REASON_CODE_MIN_RUNTIME
 
 from tests.requirements.answers import evicted, outcome
@@ -84,16 +85,29 @@ def test_filter_alone_spares_the_search_a_pod_group_that_is_protected_whole(
     assert decide(cluster).counters.victims_considered > 0
 
 
-class WholeVictims:
-    """A generator of another package: it proposes whole pod groups, whatever protects them."""
+class RunningVictims:
+    """A generator of another package: it proposes all running pods of pod groups, whatever protects them."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
-        self._groups = context.cluster.pod_groups
+        self._groups, self._ledger = context.cluster.pod_groups, context.ledger
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
         for _ in builder.outer_scenarios():
             victims = dict.fromkeys(batch.pod_group for batch in builder.potential)
-            yield builder.scenario([Batch(each, tuple(self._groups[each].tasks)) for each in victims])
+            yield builder.scenario([Batch(each, self._running(each)) for each in victims])
+
+    def _running(self, pod_group: int) -> tuple[int, ...]:
+        tasks = self._groups[pod_group].tasks
+        return tuple(task for task in tasks if self._ledger.placement(task).status.is_active_allocated)
+
+
+def decide_with_running_victims(cluster: ClusterText) -> DecideResponse:
+    """The decision of a profile in which no other generator proposes victims."""
+    profile = changed_profile(more=["running"])
+    generators = {"sg-nodelocalgreedy", "sg-multinodegang"}
+    plugins = tuple(each for each in profile.plugins if each.name not in generators)
+    with client_of(replace(profile, plugins=plugins), {"running": RunningVictims}) as client:
+        return client.decide(cluster.snapshot)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -102,11 +116,7 @@ def test_validator_alone_protects_the_minimum_from_a_generator_that_ignores_it(
     ran: str, expected: list[str], action: str
 ) -> None:
     """The filter lets the elastic pod group pass, and the only scenario takes all of it."""
-    profile = changed_profile(more=["whole"])
-    generators = {"sg-nodelocalgreedy", "sg-multinodegang"}
-    plugins = tuple(each for each in profile.plugins if each.name not in generators)
-    with client_of(replace(profile, plugins=plugins), {"whole": WholeVictims}) as client:
-        assert evicted(client.decide(contested(action, 3, 2, ran, 2).snapshot)) == expected
+    assert evicted(decide_with_running_victims(contested(action, 3, 2, ran, 2))) == expected
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -147,6 +157,14 @@ def test_terminating_pod_does_not_count_as_left(decide: Decide) -> None:
     cluster = tree(PARENTS, "b", gpus=8, values={"reclaim_min_runtime": {"a": "5m"}}).node("n1").node("n2")
     cluster.runs("old", "a", node="n1", ran="1m").pods("old", "STUCK_IN_RELEASING", node="n2")
     assert evicted(decide(cluster.waits("new", "b"))) == []
+
+
+@pytest.mark.parametrize(("ran", "expected"), [("4m59s", []), ("5m", ["old-0", "old-1"])])
+def test_validator_alone_counts_no_terminating_pod_as_left(ran: str, expected: list[str]) -> None:
+    """Of two running pods and a terminating one the minimum is one: it is not the one that ends anyway."""
+    cluster = contested("reclaim", 2, 1, ran, 2).node("n2")
+    cluster.pods("old", "STUCK_IN_RELEASING", node="n2")
+    assert evicted(decide_with_running_victims(cluster)) == expected
 
 
 def test_remaining_time_depends_on_the_preemptor(decide: Decide) -> None:

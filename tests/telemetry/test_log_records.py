@@ -119,7 +119,7 @@ def test_sighup_changes_the_level_of_a_running_server(tmp_path: Path) -> None:
         client.decide(one_job(), ["requeue"])
         file.write_text("telemetry: {logs: {level: loud}}")
         level_after_reload(
-            process, process.stderr, "telemetry.logs.level: Input should be 'debug', 'info', 'warning'"
+            process, process.stderr, "telemetry.logs.level: must be 'debug', 'info', 'warning'"
         )
         client.decide(one_job(), ["requeue"])
         write_configuration(file, logs={"level": "error"})

@@ -59,7 +59,7 @@ def test_every_key_is_on_the_page_of_the_configuration() -> None:
             "telemetry.otlpEndpoint: must be an address such as http://127.0.0.1:4317",
         ),
         ("{otlpEndpoint: 'http://c:4317/v1/traces'}", "telemetry.otlpEndpoint: must be an address"),
-        ("{sampleRatio: 2}", "telemetry.sampleRatio: Input should be less than or equal to 1"),
+        ("{sampleRatio: 2}", "telemetry.sampleRatio: must be at most 1"),
         ("{metricsListen: '9464'}", "telemetry.metricsListen: must be HOST:PORT, such as 127.0.0.1:9464"),
         ("{metricsInterval: 5}", "telemetry.metricsInterval: '5' is not a duration"),
         ("{logs: {levle: debug}}", "telemetry.logs.levle: unknown key; did you mean level?"),

@@ -1,7 +1,8 @@
 """Values of documents as people write them: durations such as `10m`, enum values without their prefix.
 
-`with_proto_values` converts them to protobuf's JSON mapping. It leaves alone what it cannot read: protobuf
-rejects that, and `value_problem` says why.
+`with_proto_values` converts them to protobuf's JSON mapping, or raises ParseError: protobuf's own parser of
+durations takes what is none, such as `1_000s`. It leaves alone other values that it cannot read: protobuf
+rejects them. `value_problem` says why.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.json_format import ParseError
 from tenure.terms.durations import SECOND, parse_signed_duration
 from tenure.terms.formatting import known_names_hint
 
@@ -89,8 +91,8 @@ def _proto_duration(value: object) -> object:
         return value
     try:
         nanoseconds = parse_signed_duration(value)
-    except ValueError:
-        return value
+    except ValueError as error:
+        raise ParseError(str(error)) from None
     seconds, rest = divmod(abs(nanoseconds), SECOND)
     fraction = f".{rest:09}" if rest else ""
     return f"{'-' if nanoseconds < 0 else ''}{seconds}{fraction}s"

@@ -4,8 +4,8 @@ In YAML, only `null`, `true` and `false` are special: times, a label `on` and di
 protobuf converts as the field requires. Anchors and merge keys work; what they add is limited. Duplicate keys
 are rejected in both formats.
 
-protobuf's parser stops at the first error, often without a position. `find_errors` runs only after that
-parser has rejected a document.
+The parser stops at the first error, often without a position. `find_errors` runs only after it has rejected a
+document.
 """
 
 import json
@@ -17,7 +17,7 @@ import yaml
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message_factory import GetMessageClass
-from tenure.client.document_values import own_message, value_problem
+from tenure.client.document_values import own_message, value_problem, with_proto_values
 from tenure.terms.formatting import known_names_hint
 from tenure.wire.yaml_limits import limit_events
 
@@ -122,7 +122,7 @@ def _inside(value: object, message: Descriptor, is_repeated: bool, where: str) -
 def _parse_problem(key: str, value: object, message: Descriptor) -> str:
     """protobuf's error for one field on its own; empty if valid."""
     try:
-        ParseDict({key: value}, GetMessageClass(message)())
+        ParseDict(with_proto_values({key: value}, message), GetMessageClass(message)())
     except ParseError as error:
         return _strip_position(str(error))
     return ""

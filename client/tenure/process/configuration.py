@@ -112,6 +112,28 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> ConfigProblem:
     return ConfigProblem(where, error.problem or "is not YAML")
 
 
+_SENTENCES: Final = {
+    "missing": "is required",
+    "path_type": "must be the name of a file",
+    "string_type": "must be text",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "too_short": "must not be empty",
+}
+"""Sentences for what pydantic finds, by its type of error: its own name types of Python."""
+
 Sections = Mapping[tuple[str, ...], type[BaseModel]]
 """Model of each section, by the keys that lead to it."""
 
@@ -125,6 +147,9 @@ def _problem(error: ErrorDetails, sections: Sections) -> ConfigProblem:
     path = _path(error["loc"])
     if error["type"] == "extra_forbidden":
         return ConfigProblem(path, _unknown_key(error["loc"], sections))
+    sentence = _SENTENCES.get(error["type"])
+    if sentence is not None:
+        return ConfigProblem(path, sentence.format(**error.get("ctx", {})))
     return ConfigProblem(path, error["msg"].removeprefix("Value error, "))
 
 

@@ -140,7 +140,7 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
             problems.append((f"{path}.name", registry.failed_plugins[setting.name]))
             continue
         if setting.name not in known:
-            hint = known_names_hint(setting.name, sorted({*known, *SERVICE_FEATURES}))
+            hint = known_names_hint(setting.name, sorted(known))
             problems.append((f"{path}.name", f"unknown plugin {setting.name!r}; {hint}"))
             continue
         wrong = _check_arguments(path, known[setting.name], setting, registry)

@@ -327,8 +327,8 @@ def test_policy_without_authentication_does_not_start(tmp_path: Path) -> None:
     [
         ("", "must be a mapping with the key rules"),
         ("[]", "must be a mapping with the key rules"),
-        ("{}", "policy.yaml: rules: Field required"),
-        ("rules: [{}]", r"rules\[0\].identities: Field required"),
+        ("{}", "policy.yaml: rules: is required"),
+        ("rules: [{}]", r"rules\[0\].identities: is required"),
         ("rule: []", "unknown key; did you mean rules?"),
         (
             "rules: [{identities: [a], clusters: [x], verbs: [read]}]",

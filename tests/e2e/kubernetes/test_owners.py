@@ -6,10 +6,14 @@ from typing import Any, Final
 import pytest
 import yaml
 from tenure.client.snapshot_file import read_snapshot
+from tenure.kubernetes.api import owner_lists
+from tenure.kubernetes.api.transport import MERGE_PATCH
+from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.e2e.command import run_tenure
 from tests.e2e.kubernetes.conftest import Adapter
+from tests.kubernetes.adapter.adapter_stage import adapter_in_this_process
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.environment.control_plane import ControlPlane
 from tests.kubernetes.owner_objects import OwnerCluster
@@ -92,6 +96,30 @@ def test_the_external_workload_of_the_proposal_runs_to_completion(
         assert cluster.running("external-workload") == 1
         assert [name for name in cluster.events("Evicted") if name.startswith("external")] == []
         assert any(name.startswith("neighbour") for name in cluster.events("Evicted"))
+
+
+def test_value_that_is_changed_on_an_owner_counts_without_a_restart(
+    owners: OwnerCluster, plane: ControlPlane, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`new` waits for a Deployment until its annotation says that it may be evicted."""
+    monkeypatch.setattr(owner_lists, "REFRESH_SECONDS", 1.0)
+    cluster = owners.cluster
+    cluster.queue("default-queue")
+    cluster.priorities(train=50, inference=125)
+    labels = {"runai/priority-class": "train"}
+    owners.apply(
+        workload("Deployment", "web", template(gpus=8), labels=labels, annotations={KEY: "Non-Preemptible"})
+    )
+    named = {"clusterId": cluster.namespace, "namespace": cluster.namespace, "leaseDuration": "9s"}
+    with adapter_in_this_process(AdapterSettings.model_validate(named), plane, server):
+        wait_until(lambda: cluster.running("web") == 1)
+        cluster.workload("new", pods=1, gpus=8, priority="inference", queue="default-queue")
+        wait_until(lambda: cluster.reasons_of("new"))
+        assert cluster.events("Evicted") == []
+        path = f"/apis/apps/v1/namespaces/{cluster.namespace}/deployments/web"
+        changed = {"metadata": {"annotations": {KEY: "Preemptible"}}}
+        cluster.transport.patch(path, changed, MERGE_PATCH)
+        wait_until(lambda: cluster.running("new") == 1)
 
 
 LABELS: Final = {KEY: "non-preemptible", "kai.scheduler/queue": "mine", "priorityClassName": "build"}

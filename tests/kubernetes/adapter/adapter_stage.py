@@ -13,6 +13,7 @@ from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.dry_run import decision_rows, dry_run
 from tenure.kubernetes.settings import AdapterSettings
 
+from tests.kubernetes.adapter_process import ApiServerAccess
 from tests.kubernetes.cluster import UserCluster, wait_until
 from tests.kubernetes.environment.control_plane import ADAPTER_TOKEN
 from tests.kubernetes.environment.kubelet import Kubelet
@@ -22,6 +23,28 @@ from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_
 NAMESPACE: Final = "team"
 _GRACE_SECONDS: Final = 0.1
 _END_SECONDS: Final = 20.0
+
+
+@contextmanager
+def adapter_in_this_process(
+    settings: AdapterSettings, plane: ApiServerAccess, server: str
+) -> Iterator[Adapter]:
+    """Run an adapter in a thread until the end of the context; it then releases its lease."""
+    config = plane.kubeconfig(ADAPTER_TOKEN)
+    with (
+        closing(Transport(config)) as reading,
+        closing(Transport(config, timeout=write_seconds(settings.lease_duration))) as writing,
+        Client(server) as client,
+    ):
+        adapter = Adapter(settings, reading, writing, client)
+        thread = threading.Thread(target=adapter.run)
+        thread.start()
+        try:
+            yield adapter
+        finally:
+            adapter.stop()
+            thread.join(_END_SECONDS)
+        assert not thread.is_alive(), "the adapter does not stop"
 
 
 class AdapterStage:
@@ -38,21 +61,8 @@ class AdapterStage:
     @contextmanager
     def adapter(self) -> Iterator[Adapter]:
         """Run an adapter until the end of the context; it then releases its lease."""
-        config = self.api.kubeconfig(ADAPTER_TOKEN)
-        with (
-            closing(Transport(config)) as reading,
-            closing(Transport(config, timeout=write_seconds(self._settings.lease_duration))) as writing,
-            Client(self._server) as client,
-        ):
-            adapter = Adapter(self._settings, reading, writing, client)
-            thread = threading.Thread(target=adapter.run)
-            thread.start()
-            try:
-                yield adapter
-            finally:
-                adapter.stop()
-                thread.join(_END_SECONDS)
-            assert not thread.is_alive(), "the adapter does not stop"
+        with adapter_in_this_process(self._settings, self.api, self._server) as adapter:
+            yield adapter
 
     def start(self, *pods: str) -> None:
         """Run pods on the node, as if an adapter had bound them long ago."""

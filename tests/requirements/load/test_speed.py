@@ -1,4 +1,4 @@
-"""Preemptibility costs the scheduler next to nothing: lines of code are counted, not time."""
+"""Preemptibility costs the scheduler next to nothing: lines and calls are counted, not time."""
 
 import sys
 from collections import Counter
@@ -73,6 +73,32 @@ def test_check_of_a_pod_group_takes_a_few_lines() -> None:
     found, groups = work(NODES)
     assert groups < found.of(GUARD) < 25 * groups
     assert groups < found.of(DETERMINATION) < 25 * groups
+
+
+CONSTANT_TIME: Final = {"dict.get", "list.extend"}
+"""Functions of the interpreter that the check may call. None depends on the size of the cluster."""
+
+
+def test_check_calls_nothing_whose_time_grows_or_passes_unseen() -> None:
+    """A sort, a sum or a pause is one line, however long it takes."""
+    cluster = add_waiting(full_cluster(NODES), WAITING, "new")
+    engine, request = Engine(default_profile()), DecideRequest(snapshot=cluster.snapshot)
+    found = Work()
+
+    def calls(frame: FrameType, event: str, argument: Any) -> None:
+        name = f"{frame.f_code.co_filename} {frame.f_code.co_name}"
+        if event == "c_call" and (GUARD in name or DETERMINATION in name):
+            found[argument.__qualname__] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(calls)
+    try:
+        answer = engine.decide(request)
+    finally:
+        sys.setprofile(before)
+    assert evicting_actions(answer.parse())
+    assert set(found) == CONSTANT_TIME
+    assert found.total() < 5 * len(cluster.snapshot.pod_groups)
 
 
 def test_check_grows_with_the_number_of_pod_groups_and_no_faster() -> None:

@@ -156,7 +156,7 @@ FAULTS = {
     "tier: []": "tier: unknown key; did you mean tiers?",
     "tiers: [{plugins: [], plugin: []}]": "tiers[0].plugin: unknown key; did you mean plugins?",
     "tiers: [{plugins: [{name: x, argument: {}}]}]": f"{PLUGINS}[0].argument: unknown key; did you mean",
-    "tiers: [{}]": f"{PLUGINS}: Field required",
+    "tiers: [{}]": f"{PLUGINS}: is required",
     "options: {stalenesGracePeriod: 1s}": (
         "options.stalenesGracePeriod: unknown key; did you mean stalenessGracePeriod?"
     ),
@@ -166,14 +166,14 @@ FAULTS = {
     "options: {stalenessGracePeriod: -1s}": (
         "options.stalenessGracePeriod: '-1s' is not a duration of zero or more: "
     ),
-    "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
+    "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: must be true or false",
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration such as 30s, 1h30m or 2d",
-    "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
+    "server: {maxMessageMib: 0}": "server.maxMessageMib: must be at least 1",
     "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; did you mean reclaim?",
     "actions: x": "actions[0]: unknown action 'x'; known: allocate, ",
     "options: {speedups: 'pruning, x'}": "options.speedups[1]: unknown speedup 'x'; known: all, none, ",
     "options: {speedups: [none, pruning]}": "options.speedups[0]: unknown speedup 'none'; known: all, none, ",
-    "actions: []": "actions: Value should have at least 1 item",
+    "actions: []": "actions: must not be empty",
     "a: 1\nactions: [allocate\n": "line 3, column 1: expected ',' or ']'",
     "actions: allocate\nactions: reclaim": "line 2, column 1: the key 'actions' occurs twice",
     "- allocate": "must be a mapping with keys such as `actions`",

@@ -115,8 +115,8 @@ ERRORS = {
         "plugins.minruntime: write the arguments without the key `arguments`, such as {window: 10m}"
     ),
     "plugins: {minruntime: 10m}": "plugins.minruntime: must be true, false, or a mapping of arguments",
-    "plugins: {nodeplacement: {gpu: [spread]}}": "plugins.nodeplacement.gpu: Input should be a valid string",
-    "plugins: [minruntime]": "plugins: Input should be a valid dictionary",
+    "plugins: {nodeplacement: {gpu: [spread]}}": "plugins.nodeplacement.gpu: must be text",
+    "plugins: [minruntime]": "plugins: must be a mapping",
 }
 
 

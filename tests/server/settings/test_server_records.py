@@ -30,8 +30,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     [
         ("{maxAge: 7}", "records.maxAge: '7' is not a duration"),
         ("{maxAge: 0s}", "records.maxAge: must be longer than zero"),
-        ("{maxMib: 0}", "records.maxMib: Input should be greater than or equal to 1"),
-        ("{enabled: perhaps}", "records.enabled: Input should be a valid boolean"),
+        ("{maxMib: 0}", "records.maxMib: must be at least 1"),
+        ("{enabled: perhaps}", "records.enabled: must be true or false"),
         ("{maxage: 7d}", "records.maxage: unknown key; did you mean maxAge?"),
     ],
 )

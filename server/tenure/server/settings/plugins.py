@@ -111,7 +111,7 @@ def _unusable_changes(changes: PluginChanges) -> Iterator[ConfigProblem]:
         if name in ALWAYS_ON:
             yield ConfigProblem(f"plugins.{name}", "is always on: remove it")
         elif name not in known:
-            fix = known_names_hint(name, sorted(known))
+            fix = known_names_hint(name, sorted(registry.plugins))
             yield ConfigProblem(f"plugins.{name}", f"unknown plugin {name!r}; {fix}")
 
 
