@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tenure.server.grpc_server import FILES
 from tenure.server.security import credentials_watch
 from tenure.server.service import SERVICE, stream_timeouts
 from tenure.v1 import state_pb2 as pb
+from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest
 
 from tests.attacks.callers.two_clusters import (
     BOTH,
@@ -37,6 +38,7 @@ from tests.attacks.callers.two_clusters import (
     write_policy,
     write_tokens,
 )
+from tests.server.security.certificate_authority import CertificateAuthority
 from tests.server.servers import run_server
 
 SECONDS = 20.0
@@ -113,6 +115,46 @@ def test_stream_ends_after_the_change(tmp_path: Path, method: str, change: str) 
     with run_two_clusters(tmp_path) as address, open_stream(address, method) as stream:
         make(tmp_path)
         assert stream.code_within(SECONDS) == code
+
+
+@pytest.mark.parametrize("token", ["", TOKENS["a"]])
+@pytest.mark.parametrize("is_withdrawn", [True, False])
+def test_open_connection_ends_to_identify_its_caller_when_its_client_ca_is_withdrawn(
+    tmp_path: Path, token: str, is_withdrawn: bool
+) -> None:
+    """TLS checks the certificate of a client only when a connection begins."""
+    old, new = CertificateAuthority(tmp_path, "old"), CertificateAuthority(tmp_path, "new")
+    trusted, own, pair = tmp_path / "trusted.pem", old.server(), old.client("a.example.com")
+    trusted.write_bytes(old.file.read_bytes())
+    files = {"tlsCert": own["tls_cert"], "tlsKey": own["tls_key"], "tlsClientCa": trusted}
+    guard = security(tmp_path, [rule("certificate:a.example.com", "token:a", clusters=[A])], **files)
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    credentials = grpc.ssl_channel_credentials(
+        *(file.read_bytes() for file in (old.file, pair["tls_key"], pair["tls_cert"]))
+    )
+    with run_server(guard=guard) as (_, address), grpc.secure_channel(address, credentials) as channel:
+        invoke = channel.stream_stream(f"/{SERVICE}/PutSnapshot", serialize)
+        more = threading.Event()
+
+        def messages() -> Iterator[Message]:
+            yield pb.PutSnapshotRequest(epoch="x", chunk=snapshot_of(A))
+            more.wait(60)
+
+        call: Any = invoke(messages(), metadata=metadata)
+        ended = threading.Event()
+        assert call.add_callback(ended.set)
+        time.sleep(0.5)
+        trusted.write_bytes(
+            b"".join(each.file.read_bytes() for each in (new, *([] if is_withdrawn else [old])))
+        )
+        assert ended.wait(SECONDS if is_withdrawn else 3) is is_withdrawn
+        more.set()
+        assert (call.code() is grpc.StatusCode.UNAUTHENTICATED) is is_withdrawn
+        with ExitStack() as refused:
+            if is_withdrawn:
+                refused.enter_context(pytest.raises(grpc.RpcError, match="client certificate was withdrawn"))
+            decide = channel.unary_unary(f"/{SERVICE}/GetCapabilities", serialize)
+            decide(GetCapabilitiesRequest(), metadata=metadata, timeout=20)
 
 
 @pytest.mark.parametrize("method", ["SyncState", "PutSnapshot"])

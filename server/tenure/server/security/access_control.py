@@ -6,7 +6,7 @@ so that probes work; they only return whether the server serves.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -86,8 +86,8 @@ class AccessControl:
         """
         token = _token(context) if self._requires_tokens else None
         if self._requires_tokens and (token is not None or self.policy is None or not self._verifies_clients):
-            return self._by_token(token, context.peer())
-        return self._by_certificate(context)
+            return self._on_connection(context, self._by_token(token, context.peer()))
+        return self._on_connection(context, self._by_certificate(context))
 
     def judge(self, caller: Caller, verb: Verb, shard: Shard | None) -> None:
         """Raise PermissionDenied unless the policy permits a verb on a cluster, or there is no policy."""
@@ -110,6 +110,20 @@ class AccessControl:
     @property
     def _identifies_callers(self) -> bool:
         return self._requires_tokens or self._verifies_clients
+
+    def _on_connection(self, context: grpc.ServicerContext, caller: Caller) -> Caller:
+        """The caller, as long as the client CA vouches for the certificate of its connection."""
+        certificates = self.certificates
+        if certificates is None or not certificates.requires_clients:
+            return caller
+        connection: Mapping[str, Any] = context.auth_context()
+
+        def verify() -> None:
+            certificates.check_connection(connection)
+            caller.verify()
+
+        verify()
+        return replace(caller, verify=verify)
 
     def _by_token(self, token: str | None, peer: str) -> Caller:
         if token is None:

@@ -10,9 +10,12 @@ from typing import Final, NamedTuple
 
 import grpc
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from tenure.server.listen_address import ListenError
 from tenure.server.security.callers import UNNAMED, Identity, NotAuthenticated
 from tenure.server.security.watched_files import WatchedFiles, check_mode
+
+Authorities = frozenset[x509.Certificate]
 
 
 class CertificateError(ListenError):
@@ -28,8 +31,8 @@ class CertificateFiles(NamedTuple):
     allow_unsafe: bool = False
     """Whether other users may change the files, or read the key."""
 
-    def read(self) -> grpc.ServerCertificateConfiguration:
-        """Read the files for gRPC. Raises CertificateError."""
+    def read(self) -> "TlsFiles":
+        """Read the files. Raises CertificateError."""
         if not self.allow_unsafe:
             for file in self.present():
                 check_mode(file, is_private_key=file == self.key)
@@ -38,7 +41,8 @@ class CertificateFiles(NamedTuple):
         if self._contents() != contents:
             raise CertificateError(f"{self.certificate}: changed while being read")
         chain, key, *client_ca = contents
-        return grpc.ssl_server_certificate_configuration([(key, chain)], client_ca[0] if client_ca else None)
+        used = grpc.ssl_server_certificate_configuration([(key, chain)], client_ca[0] if client_ca else None)
+        return TlsFiles(used, _authorities(*client_ca))
 
     def present(self) -> Sequence[Path]:
         """Configured files."""
@@ -56,6 +60,14 @@ class CertificateFiles(NamedTuple):
             raise CertificateError(_pair_problem(self.certificate, self.key, error)) from None
         if self.client_ca is not None:
             check_authority(self.client_ca)
+
+
+class TlsFiles(NamedTuple):
+    """Contents of certificate files."""
+
+    configuration: grpc.ServerCertificateConfiguration
+    authorities: Authorities
+    """Certificates of the client CA."""
 
 
 def check_authority(file: Path) -> None:
@@ -78,12 +90,14 @@ class Certificates:
         self.requires_clients = files.client_ca is not None
         """Whether every client must present a certificate of the client CA."""
         self._used = self.files.latest()
+        self._seen = self._used.authorities
+        """Client CAs of all contents of the file since the start."""
         self._reading = threading.Lock()
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials for a port of a gRPC server."""
         return grpc.dynamic_ssl_server_credentials(
-            self._used,
+            self._used.configuration,
             self._newer,  # type: ignore[arg-type]  # the stubs do not know that None is "no change"
             self.requires_clients,
         )
@@ -95,7 +109,22 @@ class Certificates:
             if latest is self._used:
                 return None
             self._used = latest
-            return latest
+            return latest.configuration
+
+    def check_connection(self, connection: Mapping[str, Sequence[bytes]]) -> None:
+        """Raise NotAuthenticated if the client CA of a connection was taken out of the file.
+
+        TLS checks that only at the handshake.
+        """
+        authorities = self.files.latest().authorities
+        if not authorities <= self._seen:
+            self._seen |= authorities
+        if not _is_withdrawn(connection[_CERTIFICATE][0], authorities, self._seen):
+            return
+        raise NotAuthenticated(
+            "withdrawn client CA",
+            "the CA of the client certificate was withdrawn; connect with a certificate of the new one",
+        )
 
 
 def _content(file: Path) -> bytes:
@@ -110,6 +139,14 @@ def _pair_problem(certificate: Path, key: Path, error: Exception) -> str:
     if reason == "KEY_VALUES_MISMATCH":
         return f"{key}: is not the private key of {certificate}"
     return f"{certificate} and {key}: not a PEM certificate and its private key without passphrase"
+
+
+def _authorities(*client_ca: bytes) -> Authorities:
+    """Certificates of a client CA, without those that only OpenSSL can read."""
+    try:
+        return frozenset(x509.load_pem_x509_certificates(b"".join(client_ca))) if client_ca else frozenset()
+    except ValueError:
+        return frozenset()
 
 
 _NAMES: Final = "x509_subject_alternative_name"
@@ -139,3 +176,23 @@ def check_validity(connection: Mapping[str, Sequence[bytes]]) -> None:
 @lru_cache(maxsize=256)
 def _end_of(pem: bytes) -> datetime:
     return x509.load_pem_x509_certificate(pem).not_valid_after_utc
+
+
+@lru_cache(maxsize=256)
+def _is_withdrawn(pem: bytes, authorities: Authorities, before: Authorities) -> bool:
+    """Whether a certificate comes from an authority of before, and from no present one.
+
+    gRPC does not tell the certificates between, so nothing is known of a certificate of an authority that is
+    not in the file.
+    """
+    certificate = x509.load_pem_x509_certificate(pem)
+    gone = any(_issued(certificate, each) for each in before - authorities)
+    return gone and not any(_issued(certificate, each) for each in authorities)
+
+
+def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
