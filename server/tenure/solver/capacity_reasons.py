@@ -197,12 +197,13 @@ class _CapacityChecks:
         return Rejection(ReasonCode.TOPOLOGY, detail, source="search")
 
     def _named(self, pod_group: int, others: Sequence[int]) -> str:
-        """Pod groups of the same queue by name, others by number."""
-        groups, queue = self._cluster.pod_groups, self._cluster.pod_groups[pod_group].queue
-        own = [groups[other].facts.name for other in others if groups[other].queue == queue][:_MAX_NAMED]
-        rest = len(others) - len(own)
-        more = f"{rest:,} more" if own else f"{format_count(rest, 'pod group')} of other queues"
-        return join_words([*own, more] if rest else own)
+        """Pod groups of the same queue and namespace by name, others by number."""
+        groups, mine = self._cluster.pod_groups, self._cluster.pod_groups[pod_group]
+        named = [groups[other].facts.name for other in others if mine.may_name(groups[other])][:_MAX_NAMED]
+        rest = len(others) - len(named)
+        whose = "" if any(groups[other].queue == mine.queue for other in others) else " of other queues"
+        more = f"{rest:,} more" if named else f"{format_count(rest, 'pod group')}{whose}"
+        return join_words([*named, more] if rest else named)
 
     def _are_others_within_share(self, pod_group: int, gpus: _FreeGpus | None, tasks: list[int]) -> bool:
         """Whether other queues have the GPUs, and none exceeds its fair share: reclaim finds no victim."""

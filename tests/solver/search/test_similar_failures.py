@@ -99,3 +99,20 @@ def test_protection_applies_to_preemptors_of_the_same_queue_r5_84(
     similar = SimilarFailures(open_session(builder.build()), by_queue=by_queue)
     similar.add(0, [0], has_protected=has_protected)
     assert (similar.failed_like(1, [1]) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("other", "who"),
+    [
+        ({"queue": "q", "namespace": "a"}, "pod group b"),
+        ({"queue": "q", "namespace": "c"}, "another pod group of its queue"),
+        ({"queue": "p", "namespace": "a"}, "a pod group of another queue"),
+    ],
+)
+def test_failure_names_a_pod_group_of_the_same_queue_and_namespace_only(
+    other: dict[str, str], who: str
+) -> None:
+    builder = ClusterBuilder().queue("q").queue("p").pending("a", queue="q", namespace="a", gpus=2)
+    similar = SimilarFailures(open_session(builder.pending("b", gpus=2, **other).build()), by_queue=False)
+    similar.add(1, [1], has_protected=False)
+    assert similar.describe(0, [0]) == f"{who} with no larger request was just found unschedulable"

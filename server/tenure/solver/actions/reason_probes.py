@@ -148,10 +148,10 @@ class ReasonProbes:
         placed: Mapping[int, Rejection],
     ) -> Rejection:
         """Who comes before a pod group that would be placed alone; with its protection if not checked."""
-        groups, own = self._session.cluster.pod_groups, self._session.cluster.pod_groups[pod_group].queue
+        groups, own = self._session.cluster.pod_groups, self._session.cluster.pod_groups[pod_group]
         same = [other for other, theirs in placed.items() if theirs == alone]
-        ahead = min(same or placed, key=lambda other: groups[other].queue != own)
-        who = f"pod group {groups[ahead].facts.name}" if groups[ahead].queue == own else "another pod group"
+        ahead = groups[min(same or placed, key=lambda other: not own.may_name(groups[other]))]
+        who = f"pod group {ahead.facts.name}" if own.may_name(ahead) else "another pod group"
         if reason is not NOT_CHECKED and len(placed) > 1:
             who = f"one of {len(placed):,} other pod groups"
         if reason is NOT_CHECKED:

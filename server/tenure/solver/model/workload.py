@@ -164,6 +164,10 @@ class PodGroup:
         self.rank = rank
         self.facts = facts
 
+    def may_name(self, other: "PodGroup") -> bool:
+        """Whether texts about it name another pod group: only one of its queue and namespace."""
+        return self.queue == other.queue and self.facts.namespace == other.facts.namespace
+
     @property
     def is_preemptible(self) -> bool:
         """Whether all of it is preemptible: explicit value, else the legacy rule (semantics R1.80)."""

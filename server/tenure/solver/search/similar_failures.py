@@ -27,12 +27,16 @@ class SimilarFailures:
         return failed[0]
 
     def describe(self, pod_group: int, tasks: list[int]) -> str | None:
-        """Why it is not searched for: a failure like it, which is named within its queue only."""
+        """Why it is not searched for: a failure like it, which is named within queue and namespace only."""
         failed = self.failed_like(pod_group, tasks)
         if failed is None:
             return None
         mine, other = self._session.cluster.pod_groups[pod_group], self._session.cluster.pod_groups[failed]
-        who = f"pod group {other.facts.name}" if mine.queue == other.queue else "a pod group of another queue"
+        who = (
+            "another pod group of its queue" if mine.queue == other.queue else "a pod group of another queue"
+        )
+        if mine.may_name(other):
+            who = f"pod group {other.facts.name}"
         return f"{who} with no larger request was just found unschedulable"
 
     def add(self, pod_group: int, tasks: list[int], *, has_protected: bool) -> None:

@@ -4,12 +4,16 @@
 it is or lacks capacity, and for one whose queue is over its fair share: idle resources are allocated
 regardless of fair shares, so there are none, and another node would help. Waiting for quota, victims or time
 has reasons of its own. An exhausted search budget is not a final result.
+
+Users of the namespace read conditions, so these name no pod group or queue of others. Details of guards name
+the pod groups that they protect; conditions have the clause of the reason code instead.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from tenure.client.public_messages import format_public_message
 from tenure.kubernetes.limits.set_aside import SetAsideReason
 from tenure.kubernetes.objects.pod import Pod
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
@@ -40,13 +44,25 @@ class SchedulingCondition(NamedTuple):
 def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
     """The condition of an outcome; None: unchanged."""
     row = REASONS.get(outcome.reason.code)
-    code = "Unspecified" if row is None else camel(row.code.name)
+    code, message = "Unspecified" if row is None else camel(row.code.name), _message(outcome.reason)
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
-        return SchedulingCondition("", code, outcome.reason.message[:_MAX_LENGTH])
+        return SchedulingCondition("", code, message)
     condition, stands = _standing(outcome)
-    if not condition:
-        return None
-    return SchedulingCondition(condition, code, outcome.reason.message[:_MAX_LENGTH], stands)
+    return SchedulingCondition(condition, code, message, stands) if condition else None
+
+
+def _message(reason: pb.Reason) -> str:
+    """The sentence of a reason, without names of others."""
+    row = REASONS.get(reason.code)
+    if row is None:
+        return format_public_message(reason)
+    if row.reason_class is not ReasonClass.PROTECTION:
+        return reason.message[:_MAX_LENGTH]
+    subject = reason.message.removesuffix(f": {reason.detail}.")
+    if not reason.detail or subject == reason.message:
+        return format_public_message(reason)
+    clause = row.clause or REASONS[ReasonCode.PROTECTED].clause
+    return f"{subject[:_MAX_LENGTH]}: {clause}."[:_MAX_LENGTH]
 
 
 def set_aside_condition(reason: SetAsideReason) -> SchedulingCondition:

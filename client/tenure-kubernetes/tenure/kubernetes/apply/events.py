@@ -2,6 +2,8 @@
 
 An applied decision has an event named after its id, so that an adapter writes no second one after a crash.
 A pending pod group has one event for each reason, with a count that increases when the reason recurs.
+
+Users of a namespace read its events, so these name objects of the namespace only.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
+from tenure.client.public_messages import format_public_message
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -150,30 +153,28 @@ class DecisionEvents:
     def pending_events(self, entries: Iterable[JournalEntry], builder: SnapshotBuilder) -> list[PendingEvent]:
         """Events of results that are new since the last call."""
         before, self._seen = self._seen, {}
-        found: list[PendingEvent | None] = []
+        found: list[PendingEvent] = []
         for entry in entries:
             self._seen.update(entry.results)
             for decision in entry.group.decisions:
                 step = entry.results.get(decision.id)
                 if step is not None and step != before.get(decision.id):
-                    found.append(self._event_for(entry, decision, step, builder))
-        return [one for one in found if one is not None]
+                    found.extend(self._events_for(entry.group.beneficiary, decision, step, builder))
+        return found
 
-    def _event_for(
-        self, entry: JournalEntry, decision: Decision, step: DecisionResult, builder: SnapshotBuilder
-    ) -> PendingEvent | None:
+    def _events_for(
+        self, beneficiary: str, decision: Decision, step: DecisionResult, builder: SnapshotBuilder
+    ) -> Iterator[PendingEvent]:
         pod = self._pods.find(decision.bind.pod or decision.evict.pod)
         if pod is None:
-            return None
+            return
+        row = builder.pod_group(beneficiary)
+        is_near = row is not None and row.namespace == pod.metadata.namespace
         if step.status == APPLY_STATUS_APPLIED:
-            return _done(decision, pod)
-        if step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):
-            about = self._beneficiary_name(entry.group.beneficiary, builder)
-            note = f"Eviction of pod {pod.metadata.namespace}/{pod.metadata.name} blocked: {step.detail}"
-            return about and PendingEvent(
-                about, f"{EVICTION_BLOCKED} {pod.metadata.uid}", EVICTION_BLOCKED, note, "Evicting", True
-            )
-        return None
+            yield _done(decision, pod, is_near)
+        elif step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):
+            about = self._beneficiary_name(beneficiary, builder)
+            yield from _blocked(pod, step.detail, about, is_near)
 
     def _beneficiary_name(self, pod_group: str, builder: SnapshotBuilder) -> ObjectReference | None:
         """The pod group, or the first pod of a derived one."""
@@ -184,8 +185,24 @@ class DecisionEvents:
         return next((pod_reference(pod.metadata) for pod in pods if pod is not None), None)
 
 
-def _done(decision: Decision, pod: Pod) -> PendingEvent:
+def _blocked(pod: Pod, detail: str, about: ObjectReference | None, is_near: bool) -> Iterator[PendingEvent]:
+    """Events on who waits for an eviction, and on a victim of another namespace, whose objects cause it."""
+    meta, which = pod.metadata, "Eviction of a pod of another namespace is blocked."
+    key = f"{EVICTION_BLOCKED} {meta.uid}"
+    if is_near:
+        which = f"Eviction of pod {meta.namespace}/{meta.name} blocked: {detail}"
+    else:
+        note = f"Eviction blocked: {detail}"
+        yield PendingEvent(pod_reference(meta), key, EVICTION_BLOCKED, note, "Evicting", is_counted=True)
+    if about is not None:
+        yield PendingEvent(about, key, EVICTION_BLOCKED, which, "Evicting", is_counted=True)
+
+
+def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
+    """`is_near`: the pod group that it is for is in the namespace of the pod."""
     is_binding = decision.HasField("bind")
     reason, action = ("Scheduled", "Binding") if is_binding else ("Evicted", "Evicting")
-    note = f"Bound to {decision.bind.node}." if is_binding else decision.reason.message
+    note = decision.reason.message if is_near else format_public_message(decision.reason)
+    if is_binding:
+        note = f"Bound to {decision.bind.node}."
     return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)
