@@ -88,6 +88,11 @@ class _CapacityChecks:
         """The last answer by queue: the next pod group is often of the same kind, and a key is slow."""
         self._free: dict[int, _FreeGpus] = {}
         self._left = MAX_CHECKS
+        status = self._session.queue_status
+        self._using = {each.queue for each in status if each.allocated_after[GPU]}
+        """Queues with GPUs."""
+        self._over = {each.queue for each in status if each.allocated_after[GPU] > each.fair_share[GPU] >= 0}
+        """Queues with more GPUs than their fair share."""
         start = len([commit for commit in self._session.commits if commit.in_flight])
         later = self._session.commits[start:]
         self._moves = [move for commit in later for move in commit.moves]
@@ -147,11 +152,6 @@ class _CapacityChecks:
         with self._session.statement() as trial:
             return self._context.placer.place(trial, pod_group, tasks, self._nodes) is None
 
-    def _fits_anywhere(self, tasks: list[int]) -> bool:
-        """The same without topology constraints."""
-        with self._session.statement() as trial:
-            return self._context.placer.place_anywhere(trial, tasks, self._nodes)
-
     @contextmanager
     def _undone(self, moves: Sequence[Move]) -> Iterator[None]:
         """Undo committed moves for the block."""
@@ -190,7 +190,10 @@ class _CapacityChecks:
         return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
 
     def _topology(self, pod_group: int, tasks: list[int]) -> Rejection | None:
-        is_free = _has_topology(self._cluster.pod_groups[pod_group].root) and self._fits_anywhere(tasks)
+        if not _has_topology(self._cluster.pod_groups[pod_group].root):
+            return None
+        with self._session.statement() as trial:
+            is_free = self._context.placer.place_anywhere(trial, tasks, self._nodes)
         if not is_free or self._context.placer.capacity(pod_group, tasks) is not None:
             return None
         detail = "it would fit on the free nodes, but not within its topology constraint"
@@ -211,10 +214,7 @@ class _CapacityChecks:
             return False
         own = self._cluster.pod_groups[pod_group].queue
         path = () if own is None else self._cluster.queues[own].path
-        others = [status for status in self._session.chains.queue_status() if status.queue not in path]
-        return any(status.allocated_after[GPU] for status in others) and not any(
-            status.allocated_after[GPU] > status.fair_share[GPU] >= 0 for status in others
-        )
+        return self._over.issubset(path) and not self._using.issubset(path)
 
     def _no_capacity(self, tasks: list[int], gpus: _FreeGpus | None, unchecked: list[str]) -> Rejection:
         if gpus is None:

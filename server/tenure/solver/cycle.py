@@ -79,6 +79,7 @@ def run_cycle(
         stopped_early = session.stop.is_set
         while session.reason_checks:  # a stop leaves the rest as not checked: all is decided
             session.reason_checks.pop(0)()
+        session.queue_status = session.chains.queue_status()
         check_capacity(context, profile, waiting)
         return context, _result(session, waiting, check_of(stop), stopped_early)
 
@@ -123,7 +124,7 @@ def _result(
         groups=fold_decisions(session),
         outcomes=verdicts,
         protections=guarded,
-        queues=session.chains.queue_status(),
+        queues=session.queue_status,
         next_wake_time=next_wake_time(session, guarded, verdicts),
         warnings=collect_warnings(session),
         counters=session.counters,

@@ -15,7 +15,7 @@ from tenure.solver.framework.statement import Commit, Statement
 from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import InFlightGroupStatus, Patch, Requeue, SearchCounters
+from tenure.solver.model.decision import InFlightGroupStatus, Patch, QueueStatus, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
@@ -79,9 +79,10 @@ class Session:
     pending_results: Mapping[int, Sequence[EvictionRecord]] = field(default_factory=dict)
     """Records without a result, by preemptor."""
     in_flight: tuple[InFlightGroupStatus, ...] = ()
-    """Status of the in-flight groups."""
     reserved_tasks: frozenset[int] = frozenset()
     """Tasks with reservations of in-flight groups, which this cycle does not evict."""
+    queue_status: tuple[QueueStatus, ...] = ()
+    """Fair share and usage of every queue after all actions."""
     stop: StopSignal = field(default_factory=StopSignal)
     """Whether to end the cycle early; the loops of the search check it."""
 
