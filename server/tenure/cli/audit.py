@@ -27,6 +27,8 @@ def verify(
 ) -> None:
     """Check that every line has the digest of the line before, and that no number is missing.
 
+    Full files beside a file, FILE.NUMBER, are checked before it, without being named.
+
     The server may be running. Lines that were removed at the end leave no trace in the file: compare the
     last digest with one that you stored elsewhere.
 
@@ -42,9 +44,11 @@ def verify(
 
     Exit status: 0 intact; 1 lines were changed, removed or inserted; 2 invalid command line or file.
     """
+    from tenure.server.audit.chain_file import full_files
     from tenure.server.audit.verify import verify as verify_files
 
-    result = verify_files(files)
+    with_full = dict.fromkeys(each for file in files for each in (*full_files(file), file))
+    result = verify_files(with_full)
     if output is Output.JSON:
         problems = [problem._asdict() for problem in result.problems]
         typer.echo(json.dumps({**result._asdict(), "problems": problems}, indent=2))

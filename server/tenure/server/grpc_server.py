@@ -176,8 +176,11 @@ def _recorder(settings: Settings) -> Recorder:
 
 def _audit_log(settings: Settings) -> AuditLog:
     """Audit log of the configured file, if any. Raises AuditError if it cannot be used."""
-    file = settings.security.audit_file
-    return NO_AUDIT if file is None else FileAuditLog(file)
+    security = settings.security
+    if security.audit_file is None:
+        return NO_AUDIT
+    most_bytes = security.audit_max_mib * 2**20
+    return FileAuditLog(security.audit_file, most_bytes=most_bytes, kept=security.audit_kept_files)
 
 
 def _tune_threads() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from tenure.server.audit import AuditEntry, AuditError, FileAuditLog
-from tenure.server.audit.chain_file import ChainFile
+from tenure.server.audit.chain_file import ChainFile, full_files
 from tenure.server.audit.entry import GENESIS, START, Position, digest_of, encode_line
 from tenure.server.audit.verify import verify
 from tenure.server.records import RecordsFile
@@ -194,6 +195,74 @@ def test_moved_file_is_continued_by_the_next(tmp_path: Path) -> None:
     assert verify([old, file]).problem_count == 0
     assert verify([file, old]).problem_count > 0
     assert verify([file]).first_sequence == 2
+
+
+def write_full_files(file: Path, number: int, kept: int | None = None) -> list[Path]:
+    """Write lines one by one to files that are full after two lines; return the full files."""
+    size = len(encode_line(entry(), 0, START, 0))
+    log = FileAuditLog(file, most_bytes=size + 100, kept=kept)
+    for at in range(number):
+        log.write(entry(str(at)))
+        wait_until(lambda at=at: log._end.sequence == at + 1)  # type: ignore[misc]
+    log.close(10)
+    return [*full_files(file)]
+
+
+def test_flood_of_calls_removes_no_line_of_earlier_calls(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    full = write_full_files(file, 9)
+    assert [each.name for each in full] == [f"audit.jsonl.{number:012}" for number in (2, 4, 6, 8)]
+    assert verify([*full, file])[:5] == (9, 1, 9, digest_of(file.read_bytes()[:-1]), 0)
+    assert verify([*full, file]).problem_count == 0
+    ended = run_verify(file)
+    assert ended.stdout.startswith("9 lines, 1 to 9: intact.\n")
+    assert run_verify(file, *full).stdout == ended.stdout
+    assert all(each.stat().st_mode & 0o777 == 0o600 for each in full)
+
+
+def test_removed_and_exchanged_full_files_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    full = write_full_files(file, 9)
+    full[2].rename(tmp_path / "elsewhere")
+    assert run_verify(file).returncode == 1
+    full[1].rename(full[2])
+    assert run_verify(file).returncode == 1
+    shutil.copy(tmp_path / "elsewhere", full[1])
+    assert run_verify(file).returncode == 1
+
+
+def test_limited_number_of_full_files_is_kept_and_the_rest_still_verifies(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    assert [each.name[-2:] for each in write_full_files(file, 9, kept=2)] == ["06", "08"]
+    ended = run_verify(file)
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("5 lines, 5 to 9: intact.\nThe first line continues an earlier file")
+
+
+@pytest.mark.parametrize("remains", ["nothing", "an empty file"])
+def test_server_that_was_killed_between_two_files_continues_the_chain(tmp_path: Path, remains: str) -> None:
+    file = tmp_path / "audit.jsonl"
+    write_full_files(file, 4)
+    assert not file.exists()
+    if remains == "an empty file":
+        file.touch(0o600)
+    write_lines(file, 3)
+    assert run_verify(file).stdout.startswith("7 lines, 1 to 7: intact.\n")
+
+
+def test_full_file_that_cannot_be_renamed_grows_and_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "audit.jsonl"
+    for number in (2, 3, 4):
+        (tmp_path / f"audit.jsonl.{number:012}").write_text("of another log")
+    log = FileAuditLog(file, most_bytes=500)
+    for at in range(4):
+        log.write(entry(str(at)))
+        wait_until(lambda at=at: log._end.sequence == at + 1)  # type: ignore[misc]
+    log.close(10)
+    assert verify([file])[:3] == (4, 1, 4)
+    assert caplog.text.count("Cannot begin a new audit file") == 1
 
 
 def test_file_that_was_emptied_while_the_server_runs_shows_a_gap(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opentelemetry import metrics
-from tenure.server.audit.chain_file import AuditError, ChainFile
+from tenure.server.audit.chain_file import AuditError, ChainFile, full_files
 from tenure.server.audit.entry import AuditEntry, Position, digest_of, encode_line
 
 _METER: Final = metrics.get_meter("tenure.server")
@@ -28,6 +28,7 @@ _LOST: Final = _METER.create_counter(
 )
 MAX_ENTRIES: Final = 10_000
 _MAX_BATCH: Final = 256
+MOST_BYTES: Final = 100 * 2**20
 RETRY_SECONDS: Final = 5.0
 """Time before a file that could not be written is tried again."""
 _LOG: Final = logging.getLogger(__name__)
@@ -57,12 +58,24 @@ NO_AUDIT: Final = AuditLog()
 
 
 class FileAuditLog(AuditLog):
-    """Appends to a file, in a thread of its own. Raises AuditError if the file cannot be used at first."""
+    """Appends to a file, in a thread of its own. Raises AuditError if the file cannot be used at first.
+
+    A file of `most_bytes` is full: it is renamed, and the next one continues its chain. `kept` is the number
+    of full files that stay; None: all of them.
+    """
 
     def __init__(
-        self, path: Path, max_entries: int = MAX_ENTRIES, retry_seconds: float = RETRY_SECONDS
+        self,
+        path: Path,
+        max_entries: int = MAX_ENTRIES,
+        retry_seconds: float = RETRY_SECONDS,
+        *,
+        most_bytes: int = MOST_BYTES,
+        kept: int | None = None,
     ) -> None:
         self._path = path
+        self._most_bytes, self._kept = most_bytes, kept
+        self._cannot_rename = False
         self._max_entries = max_entries
         self._retry_seconds = retry_seconds
         self._file: ChainFile | None = ChainFile(path)
@@ -139,7 +152,23 @@ class FileAuditLog(AuditLog):
         if self._fault:
             _LOG.warning("Writing audit lines to %s again.", self._path)
         self._fault = ""
+        self._set_aside_if_full(file)
         return True
+
+    def _set_aside_if_full(self, file: ChainFile) -> None:
+        """Rename a full file. One that cannot be renamed grows: no line is lost for that."""
+        try:
+            if not file.is_full(self._most_bytes):
+                return
+            file.set_aside(self._end)
+            for old in full_files(self._path)[: -self._kept] if self._kept else ():
+                old.unlink()
+        except OSError as error:
+            if not self._cannot_rename:
+                _LOG.error("Cannot begin a new audit file; %s grows: %s", self._path, error.strerror)
+            self._cannot_rename = True
+            return
+        self._cannot_rename = False
 
     def _opened(self) -> ChainFile:
         """The file at the path. A new one, after the log was moved away, continues its chain."""

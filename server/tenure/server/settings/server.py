@@ -154,6 +154,10 @@ class Security(ConfigSection):
     """File of rules that permit verbs on clusters. None: every caller may call every method."""
     audit_file: Path | None = None
     """File to which a line is appended for every call. None: none."""
+    audit_max_mib: Annotated[int, Field(ge=1, le=1_048_576)] = 100
+    """Size at which an audit file is full, in MiB: it is renamed, and a new one continues it."""
+    audit_kept_files: Annotated[int, Field(ge=1)] | None = None
+    """Full audit files to keep; the oldest are deleted. None: all of them."""
     allow_unsafe_files: bool = False
     """Whether files of keys, tokens and rules may be writable by other users, and private keys readable."""
     health_listen: Address | None = None
