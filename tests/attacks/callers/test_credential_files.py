@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from pathlib import Path
 
 import grpc
@@ -115,6 +116,20 @@ def test_file_that_other_users_can_change_is_refused(tmp_path: Path, kind: str, 
     assert f"{mode:04o}" in str(caught.value)
     assert "\n" not in str(caught.value)
     start(found, allowUnsafeFiles=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pipe_in_place_of_a_file_is_refused_and_stops_no_call(tmp_path: Path, kind: str) -> None:
+    found = files(tmp_path)
+    guard = start(found)
+    found[kind].unlink()
+    os.mkfifo(found[kind], 0o600)
+    problem = f"{found[kind]}: is a pipe, a socket or a device; write its content to a file"
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        start(found, allowUnsafeFiles=True)
+    watched = [each.files for each in (guard.certificates, guard.tokens, guard.policy) if each is not None]
+    assert [each.latest() is not None for each in watched] == [True] * 3
+    assert problem in [each.fault for each in watched]
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o601])

@@ -10,6 +10,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -26,6 +27,10 @@ _SIZE: Final = 3
 _WRITING_SECONDS: Final = 0.1
 """Longer than it takes to write a file."""
 _LOG: Final = logging.getLogger(__name__)
+
+
+class SpecialFile(ListenError):
+    """A file is a pipe, a socket or a device: to read it could block every call. The message has the fix."""
 
 
 class UnsafeFile(ListenError):
@@ -51,6 +56,14 @@ def check_mode(file: Path, *, is_private_key: bool = False) -> None:
         )
     if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
         raise UnsafeFile(_unsafe(file, "is in a directory that every user can change", "move it"))
+
+
+def refuse_special(file: Path) -> None:
+    """Refuse with SpecialFile what is neither a file nor a directory. A missing file is none of these."""
+    with suppress(OSError):
+        mode = file.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise SpecialFile(f"{file}: is a pipe, a socket or a device; write its content to a file")
 
 
 def _unsafe(file: Path, problem: str, fix: str) -> str:
@@ -81,7 +94,7 @@ class WatchedFiles(Generic[Content]):
         self.what = what
         self._files, self._read = files, read
         self._read_at = self._seen = stamp(files)
-        self._content = read()
+        self._content = self._load()
         self._fault = ""
         self._reading = threading.Lock()
 
@@ -108,12 +121,17 @@ class WatchedFiles(Generic[Content]):
                 self._follow(now)
             self._seen = now
 
+    def _load(self) -> Content:
+        for file in self._files:
+            refuse_special(file)
+        return self._read()
+
     def _follow(self, now: Stamp) -> None:
         if now == self._read_at:
             return
         self._read_at = now
         try:
-            self._content = self._read()
+            self._content = self._load()
         except ListenError as error:
             self._fault = str(error)
             _LOG.error("Cannot load new %s; keeping the previous ones: %s", self.what, error)
