@@ -1,13 +1,16 @@
 """Pods of a tenant that each name another owner: few calls of the API server, and none waits for them."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 
 from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_server
@@ -16,6 +19,7 @@ from tests.kubernetes.observe.test_owners import create_owner, pod_owned_by
 
 _PODS: Final = 200
 _WORKERS: Final = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
+_POD: Final[dict[str, Any]] = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
 _MAX_CALLS: Final = 20
 """Calls of the API server for the owners of a namespace in one observation."""
 
@@ -79,3 +83,34 @@ def test_pods_get_their_pod_groups_in_later_observations(api: FakeApiServer, tra
         api.calls.clear()
         counts.append((len(builder.snapshot(NOW).pod_groups), len(api.calls)))
     assert counts == [(16, 16), (32, 16), (40, 8)]
+
+
+def test_pod_as_owner_lists_no_pods_of_other_namespaces(api: FakeApiServer, transport: Transport) -> None:
+    """Drivers own their executors, so pods can be owners. A list of all pods would displace true owners."""
+    lookup = ApiOwnerLookup(transport)
+    driver = {"metadata": {"name": "driver", "labels": {names.QUEUE: "q"}}, **_POD}
+    uid = json.loads(transport.post("/api/v1/namespaces/evil/pods", driver))["metadata"]["uid"]
+    found = lookup.top("evil", OwnerReference("v1", "Pod", "driver", uid))
+    assert found is not None
+    assert found.metadata.labels == {names.QUEUE: "q"}
+    for number in range(30):
+        lookup.top("evil", OwnerReference("v1", "Pod", f"p{number}", f"u{number}"))
+    assert {call.path for call in api.calls if call.path.endswith("/pods") and call.method == "GET"} == {
+        "/api/v1/namespaces/evil/pods"
+    }
+
+
+@pytest.mark.parametrize("namespace", ["evil", "team"])
+def test_large_owners_cost_little_memory(transport: Transport, namespace: str) -> None:
+    large = {f"note-{number}": "x" * 1_000 for number in range(200)}
+    spec = {"replicatedJobs": [{"replicas": 2}] * 2_000, "preemptibility": {"deep": [1] * 10_000}}
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    labels = {names.PREEMPTIBILITY: "preemptible"}
+    notes = {**large, names.QUEUE: "q" * 100_000}
+    owner = create_owner(transport, path, "Job", "large", spec=spec, annotations=notes, labels=labels)
+    lookup = ApiOwnerLookup(transport)
+    found = lookup.top(namespace, owner)
+    assert found is not None
+    assert found.gang == 4_000
+    assert found.metadata.labels == labels
+    assert len(msgspec.json.encode(found.chain)) < 5_000

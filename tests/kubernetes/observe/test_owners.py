@@ -9,6 +9,7 @@ import pytest
 from tenure.kubernetes.api import owner_lists
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 
 from tests.kubernetes.environment.resource_definitions import define_kinds
@@ -85,7 +86,7 @@ def test_lists_are_read_again_a_page_at_a_time(
         owners.top("team", reference)
     for reference in references[::2]:
         path = f"{_JOBS}/{reference.name}"
-        transport.patch(path, {"metadata": {"annotations": {"a": "b"}}}, MERGE_PATCH)
+        transport.patch(path, {"metadata": {"annotations": {names.QUEUE: "b"}}}, MERGE_PATCH)
         transport.patch(path, {"status": {"active": 1}}, MERGE_PATCH)
     seconds += owner_lists.REFRESH_SECONDS
     api.calls.clear()
@@ -104,7 +105,7 @@ def test_failed_reading_of_a_list_changes_nothing_and_is_repeated(
     seconds = 0.0
     owners = ApiOwnerLookup(transport, stopwatch=lambda: seconds)
     owners.top("team", reference)
-    transport.patch(f"{_JOBS}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH)
+    transport.patch(f"{_JOBS}/one", {"metadata": {"labels": {names.QUEUE: "b"}}}, MERGE_PATCH)
     seconds += owner_lists.REFRESH_SECONDS
     api.faults.refuse("GET", "/apis/batch/v1/jobs*", 500)
     assert owners.begin() == set()

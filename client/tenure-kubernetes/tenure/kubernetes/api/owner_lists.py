@@ -7,14 +7,17 @@ on a Deployment counts a few minutes after it was written.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.reflector import PAGE
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.objects.owner import OwnerObject
+from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.objects.owner import OwnerObject, OwnerSpec, RunPolicy, SchedulingPolicy
+from tenure.kubernetes.observe.names import WISHES
+from tenure.kubernetes.observe.wishes import LONGEST_ANNOTATION
 
 MAX_CACHED: Final = 50_000
 """Most owners that are known at a time."""
@@ -36,13 +39,33 @@ _OWNERS: Final = msgspec.json.Decoder(OwnerObject)
 
 
 def read_owner(content: bytes | msgspec.Raw) -> OwnerObject | None:
-    """An owner, without what changes with its status; None: it does not match its kind."""
+    """An owner, with what counts only; None: it does not match its kind.
+
+    All owners of a kind are known, and users can make each as large as the API server accepts.
+    """
     try:
         item = _OWNERS.decode(content)
     except msgspec.ValidationError:
         return None
-    item.metadata.resource_version, item.metadata.generation = "", 0
-    return item
+    meta, spec = item.metadata, item.spec
+    kept = ObjectMeta(meta.name, meta.namespace, meta.uid)
+    kept.creation_timestamp = meta.creation_timestamp
+    kept.labels, kept.annotations = _wishes(meta.labels), _wishes(meta.annotations)
+    kept.owner_references = [owner for owner in (meta.owner(),) if owner is not None]
+    gang = RunPolicy(SchedulingPolicy(item.gang()))
+    texts = (_text(spec.preemptibility), _text(spec.priority_class_name))
+    return OwnerObject(
+        kept, OwnerSpec(run_policy=gang, preemptibility=texts[0], priority_class_name=texts[1])
+    )
+
+
+def _wishes(values: Mapping[str, str]) -> dict[str, str]:
+    return {key: values[key][:LONGEST_ANNOTATION] for key in WISHES if key in values}
+
+
+def _text(value: object) -> str:
+    """A field of an unknown kind may be anything; only text counts."""
+    return value[:LONGEST_ANNOTATION] if isinstance(value, str) else ""
 
 
 class OwnerLists:

@@ -44,6 +44,16 @@ VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 QUEUE: Final = "kai.scheduler/queue"
 PRIORITY_CLASSES: Final = ("ray.io/priority-class-name", "priorityClassName", "runai/priority-class")
 """Annotations or labels with a priority class, the first one that counts first: of Ray, KAI and Run:ai."""
+WISHES: Final = (
+    PREEMPTIBILITY,
+    VOLCANO_PREEMPTABLE,
+    *DURATIONS,
+    PREEMPTION_DELAY,
+    QUEUE,
+    VOLCANO_QUEUE,
+    *PRIORITY_CLASSES,
+)
+"""Annotations and labels that are read from owners."""
 TASK_PRIORITY: Final = "kai.scheduler/task-priority"
 LEADER_LABELS: Final = {
     "training.kubeflow.org/job-role": frozenset(("master", "launcher")),

@@ -40,6 +40,10 @@ _STOPS: Final = frozenset(("CronJob",))
 """Kinds that create unrelated workloads one after the other; they own no pods here."""
 
 
+_NOT_LISTED: Final = frozenset(("/api/v1/pods",))
+"""Kinds whose lists are long and seldom contain owners, although any user can name one of them as owner."""
+
+
 class Owner(NamedTuple):
     """The top owner of a pod."""
 
@@ -216,7 +220,8 @@ class ApiOwnerLookup:
         resource = self._resources(namespace, base).get(reference.kind)
         if resource is None:
             raise NotFound(f"{version} has no {reference.kind}")
-        if not self._lists.has_listed(kind := f"{base}/{resource.name}"):
+        kind = f"{base}/{resource.name}"
+        if not (kind in _NOT_LISTED or self._lists.has_listed(kind)):
             self._count_read(namespace)
             self._lists.add_kind(kind)
         if self._lists.key(namespace, reference.uid) is None:

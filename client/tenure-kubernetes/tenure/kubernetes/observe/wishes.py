@@ -19,6 +19,7 @@ from tenure.wire.limits import MAX_ANNOTATION
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
+
 _MODES: Final = {
     "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
     "nonpreemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
@@ -44,13 +45,8 @@ class Place(NamedTuple):
 
 
 def place_of(owner: OwnerObject) -> Place:
-    """An owner as a place. Its kind is unknown, so a field may be anything; only text counts."""
-    preemptibility, priority_class = owner.spec.preemptibility, owner.spec.priority_class_name
-    return Place(
-        owner.metadata,
-        preemptibility if isinstance(preemptibility, str) else "",
-        priority_class if isinstance(priority_class, str) else "",
-    )
+    """An owner as a place."""
+    return Place(owner.metadata, owner.spec.preemptibility, owner.spec.priority_class_name)
 
 
 def queue_of(places: Iterable[Place]) -> str:
