@@ -53,6 +53,15 @@ def test_an_alias_inside_its_own_node_is_named(command: str, tmp_path: Path) -> 
     assert error_line(command, str(file)).endswith("the alias *a refers to a node that contains it")
 
 
+@pytest.mark.parametrize("value", ["version: " + "9" * 200_000, f"now: 2025-03-03T10:35:00.{'9' * 100_000}Z"])
+def test_error_about_a_long_value_is_short_and_names_the_field(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text(f"{value}\n")
+    error = error_line("decide", str(file))
+    assert f"long.yaml: {value.partition(':')[0]}: " in error
+    assert len(error) < 1_000
+
+
 def archive(path: Path, content: bytes) -> str:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("snapshot.json", content)

@@ -100,6 +100,8 @@ def _from_document(text: str, parse: Callable[[str], object]) -> ClusterSnapshot
         raise ContentError(list(faults) or [str(error)]) from None
 
 
+_LONGEST_PART: Final = 250
+"""Characters at the beginning and at the end of a long error."""
 STANDARD_STREAM: Final = "-"
 """Name of standard input when reading, and of standard output when writing."""
 
@@ -119,7 +121,14 @@ class SnapshotFileError(ValueError):
     """A file cannot be read or written as a snapshot. The message has the file and every error."""
 
     def __init__(self, file: str, errors: Iterable[str]) -> None:
-        super().__init__("\n".join(f"{file}: {fault}" for fault in errors))
+        super().__init__("\n".join(f"{file}: {_shortened(fault)}" for fault in errors))
+
+
+def _shortened(fault: str) -> str:
+    """An error without the middle of a very long value that it quotes."""
+    if len(fault) <= 2 * _LONGEST_PART:
+        return fault
+    return f"{fault[:_LONGEST_PART]}...{fault[-_LONGEST_PART:]}"
 
 
 def read_snapshot(file: str, form: Format | None = None) -> ClusterSnapshot:
