@@ -168,7 +168,7 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".json", '{"queues": [{"preempt_min_runtime": 600}]}', f"preempt_min_runtime: '600' {NO_DURATION}"),
         (".yaml", "queues: [{preemptMinRuntime: 5 m}]", f"queues[0].preemptMinRuntime: '5 m' {NO_DURATION}"),
         (".yaml", "queues: [{preempt_min_runtime: 1_000s}]", f"preempt_min_runtime: '1_000s' {NO_DURATION}"),
-        (".json", '{"queues":[{"preempt_min_runtime": " 1s"}]}', f"preempt_min_runtime: ' 1s' {NO_DURATION}"),
+        (".yaml", "queues: [{preempt_min_runtime: ' 1s'}]", f"preempt_min_runtime: ' 1s' {NO_DURATION}"),
         (".yaml", "queues: [{preempt_min_runtime: 5200w101d}]", "'5200w101d' is longer than 100 years"),
         (".yaml", "queues: [{preempt_min_runtime: 9999w}]", "'9999w' is longer than 100 years"),
         (".yaml", "pods: [{status: RUNING}]", "'RUNING' is not a PodStatus; did you mean RUNNING?"),

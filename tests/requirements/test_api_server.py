@@ -1,8 +1,8 @@
 """What users write on an API server, what the adapter makes of it, and what it writes back.
 
-The API server is that of the adapter's own tests; `tests/kubernetes/api_semantics` compares it with a real
-one.
-Decisions come from a real server of Tenure.
+The API server is the fake one of the adapter's own tests, which `tests/kubernetes/api_semantics` compares
+with a real one. `tests/e2e/kubernetes/test_requirements.py` runs the same tests on a real one. Decisions come
+from a real server of Tenure.
 """
 
 import json
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.cli.command import Tenure
-from tests.kubernetes.adapter.adapter_stage import AdapterStage, open_stage
+from tests.kubernetes.adapter.adapter_stage import Stage, open_stage
 from tests.kubernetes.cluster import UserCluster, build_object, wait_until
 from tests.kubernetes.environment.resource_definitions import KAI_POD_GROUP, VOLCANO_POD_GROUP
 from tests.server.servers import run_server
@@ -32,13 +32,13 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, server: str) -> Iterator[AdapterStage]:
+def stage(tmp_path: Path, server: str) -> Iterator[Stage]:
     with open_stage(tmp_path, server, tmp_path.name) as made:
         made.cluster.priorities(**CLASSES)
         yield made
 
 
-def decisions(stage: AdapterStage, kind: str) -> list[str]:
+def decisions(stage: Stage, kind: str) -> list[str]:
     """Pods that the adapter would evict or bind."""
     return sorted(step["pod"] for step in stage.dry_run_output() if step["kind"] == kind)
 
@@ -59,7 +59,7 @@ spec:
 """The example of the documentation."""
 
 
-def test_queue_of_the_example_protects_for_20_and_30_seconds(stage: AdapterStage) -> None:
+def test_queue_of_the_example_protects_for_20_and_30_seconds(stage: Stage) -> None:
     """Two pods of the queue: one ran for less than both minimums, the other for more."""
     cluster = stage.cluster
     cluster.queue("production", 0, **yaml.safe_load(QUEUE)["spec"])
@@ -75,7 +75,7 @@ def test_queue_of_the_example_protects_for_20_and_30_seconds(stage: AdapterStage
     assert decisions(stage, "evict") == ["aged-0"]
 
 
-def test_start_is_a_readable_annotation_and_the_outcome_a_condition(stage: AdapterStage) -> None:
+def test_start_is_a_readable_annotation_and_the_outcome_a_condition(stage: Stage) -> None:
     cluster = stage.cluster
     cluster.workload("fits", 1, 8)
     began = datetime.now(UTC) - timedelta(seconds=2)
@@ -143,7 +143,7 @@ def pod(cluster: UserCluster, name: str, spec: Mapping[str, Any], **meta: Any) -
     cluster.transport.post(cluster.pods_path, body)
 
 
-def test_preemptibility_counts_where_users_write_it(stage: AdapterStage) -> None:
+def test_preemptibility_counts_where_users_write_it(stage: Stage) -> None:
     """Classes say the opposite of what is written: a value that is not read would change the victims."""
     cluster = stage.cluster
     for name, written in WRITTEN.items():
@@ -229,9 +229,7 @@ SWAPPED: Final = {"train": "build", "build": "train"}
 
 
 @pytest.mark.parametrize("migrated", [False, True], ids=["before", "after, with the classes swapped"])
-def test_migration_keeps_every_decision(
-    migrated: bool, stage: AdapterStage, tenure: Tenure, tmp_path: Path
-) -> None:
+def test_migration_keeps_every_decision(migrated: bool, stage: Stage, tenure: Tenure, tmp_path: Path) -> None:
     """Migrate, apply, observe: what `tenure migrate` writes is what the adapter reads.
 
     Without migration the classes decide. Afterwards each object has the class of the other meaning, so that

@@ -97,6 +97,32 @@ metadata:
 spec:
   containers: []
 """,
+    "a pod group of KAI with a class of Run:ai's label, which the adapter reads": """
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata:
+  name: nightly
+  labels:
+    runai/priority-class: inference
+spec:
+  minMember: 2
++  preemptibility: non-preemptible
+""",
+    "a deployment whose pods have the class of Run:ai's label": """
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
++  labels:
++    kai.scheduler/preemptibility: non-preemptible
+spec:
+  template:
+    metadata:
+      labels:
+        runai/priority-class: inference
+    spec:
+      containers: []
+""",
     "a cron job: the label of its jobs, which are the pod groups": """
 apiVersion: batch/v1
 kind: CronJob

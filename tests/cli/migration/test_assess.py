@@ -117,6 +117,14 @@ ATTENTION = {
         JOB % ("", TRAIN, "", ""),
         "only some of its pod templates set a priority class; set it in all of them",
     ),
+    "a class for KAI and another one for Run:ai in the pods": (
+        JOB % ("runai/priority-class: build", TRAIN, "runai/priority-class: build", TRAIN),
+        "it sets several priority classes with different preemptibility: train, build; set one of them",
+    ),
+    "a class of Ray on a workload of another kind": (
+        POD % (", labels: {priorityClassName: train, ray.io/priority-class-name: build}", ""),
+        "it sets several priority classes with different preemptibility: train, build; set one of them",
+    ),
     "a class for KAI and another one for Run:ai": (
         POD % (", labels: {runai/priority-class: train}", BUILD),
         "it sets several priority classes with different preemptibility: build, train; set one of them",

@@ -25,6 +25,12 @@ MANIFESTS: Final = {
     "class of the jobs of a CronJob": (workload("CronJob", "nightly", template()), "train", "PREEMPTIBLE"),
 }
 """Manifests without preemptibility, the priority class of their pods, and what it implies."""
+RUNAI: Final = "runai/priority-class"
+LABELLED: Final = {
+    "shop": workload("Deployment", "shop", template(), labels={RUNAI: "inference"}),
+    "cart": workload("Deployment", "cart", template(labels={RUNAI: "inference"})),
+}
+"""Deployments that name a class in the label of Run:ai only, on themselves and in their pod templates."""
 
 
 def test_what_migrate_writes_is_what_the_adapter_reads(
@@ -45,6 +51,10 @@ def test_what_migrate_writes_is_what_the_adapter_reads(
         spec = {"queue": "q", "priorityClassName": of, "minMember": 1}
         head = {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}}
         documents.append({**head, "spec": spec})
+    for name, made in LABELLED.items():
+        made["spec"]["selector"]["matchLabels"]["app"] = name
+        made["spec"]["template"]["metadata"]["labels"]["app"] = name
+        documents.append(made)
     example = yaml.safe_load(EXAMPLE)
     example["spec"] = workload("Deployment", "x", template())["spec"]
     documents.append(example)
@@ -57,6 +67,7 @@ def test_what_migrate_writes_is_what_the_adapter_reads(
         owners.apply(document)
     expected = {made["metadata"]["name"]: mode for made, _, mode in MANIFESTS.values()}
     expected |= {name: mode for name, (_, _, mode) in groups.items()}
+    expected |= dict.fromkeys(LABELLED, "NON_PREEMPTIBLE")
     expected["external-workload"] = "NON_PREEMPTIBLE"
     for name in expected.keys() - groups.keys():
         owners.pods(name)

@@ -8,12 +8,11 @@ import yaml
 from tenure.client.snapshot_file import read_snapshot
 from tenure.kubernetes.api import owner_lists
 from tenure.kubernetes.api.transport import MERGE_PATCH
-from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.e2e.command import run_tenure
 from tests.e2e.kubernetes.conftest import Adapter
-from tests.kubernetes.adapter.adapter_stage import adapter_in_this_process
+from tests.kubernetes.adapter.adapter_stage import Stage
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.environment.control_plane import ControlPlane
 from tests.kubernetes.owner_objects import OwnerCluster
@@ -110,8 +109,8 @@ def test_value_that_is_changed_on_an_owner_counts_without_a_restart(
     owners.apply(
         workload("Deployment", "web", template(gpus=8), labels=labels, annotations={KEY: "Non-Preemptible"})
     )
-    named = {"clusterId": cluster.namespace, "namespace": cluster.namespace, "leaseDuration": "9s"}
-    with adapter_in_this_process(AdapterSettings.model_validate(named), plane, server):
+    settings = dict.fromkeys(("clusterId", "namespace"), cluster.namespace)
+    with Stage(plane, cluster, server, settings).adapter():
         wait_until(lambda: cluster.running("web") == 1)
         cluster.workload("new", pods=1, gpus=8, priority="inference", queue="default-queue")
         wait_until(lambda: cluster.reasons_of("new"))

@@ -1,4 +1,4 @@
-"""A complete adapter in this process, on a fake API server and a real Tenure server."""
+"""A complete adapter in this process, on a fake or real API server and a real Tenure server."""
 
 import threading
 import time
@@ -25,44 +25,35 @@ _GRACE_SECONDS: Final = 0.1
 _END_SECONDS: Final = 20.0
 
 
-@contextmanager
-def adapter_in_this_process(
-    settings: AdapterSettings, plane: ApiServerAccess, server: str
-) -> Iterator[Adapter]:
-    """Run an adapter in a thread until the end of the context; it then releases its lease."""
-    config = plane.kubeconfig(ADAPTER_TOKEN)
-    with (
-        closing(Transport(config)) as reading,
-        closing(Transport(config, timeout=write_seconds(settings.lease_duration))) as writing,
-        Client(server) as client,
-    ):
-        adapter = Adapter(settings, reading, writing, client)
-        thread = threading.Thread(target=adapter.run)
-        thread.start()
-        try:
-            yield adapter
-        finally:
-            adapter.stop()
-            thread.join(_END_SECONDS)
-        assert not thread.is_alive(), "the adapter does not stop"
-
-
-class AdapterStage:
+class Stage:
     """A cluster whose kubelets start bound pods, and adapters on it as tests need them."""
 
     def __init__(
-        self, api: FakeApiServer, cluster: UserCluster, server: str, name: str, more: Mapping[str, Any]
+        self, plane: ApiServerAccess, cluster: UserCluster, server: str, settings: Mapping[str, Any]
     ) -> None:
-        self.api, self.cluster = api, cluster
-        self._server = server
-        settings = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s", **more}
-        self._settings = AdapterSettings.model_validate(settings)
+        """`settings` are those of the adapter, by their keys."""
+        self.cluster = cluster
+        self._plane, self._server = plane, server
+        self._settings = AdapterSettings.model_validate({"leaseDuration": "9s", **settings})
 
     @contextmanager
     def adapter(self) -> Iterator[Adapter]:
         """Run an adapter until the end of the context; it then releases its lease."""
-        with adapter_in_this_process(self._settings, self.api, self._server) as adapter:
-            yield adapter
+        config = self._plane.kubeconfig(ADAPTER_TOKEN)
+        with (
+            closing(Transport(config)) as reading,
+            closing(Transport(config, timeout=write_seconds(self._settings.lease_duration))) as writing,
+            Client(self._server) as client,
+        ):
+            adapter = Adapter(self._settings, reading, writing, client)
+            thread = threading.Thread(target=adapter.run)
+            thread.start()
+            try:
+                yield adapter
+            finally:
+                adapter.stop()
+                thread.join(_END_SECONDS)
+            assert not thread.is_alive(), "the adapter does not stop"
 
     def start(self, *pods: str) -> None:
         """Run pods on the node, as if an adapter had bound them long ago."""
@@ -74,10 +65,20 @@ class AdapterStage:
 
     def dry_run_output(self) -> list[dict[str, str]]:
         """Return the bindings and evictions of a dry run."""
-        config = self.api.kubeconfig(ADAPTER_TOKEN)
+        config = self._plane.kubeconfig(ADAPTER_TOKEN)
         with closing(Transport(config)) as transport, Client(self._server) as client:
             run = dry_run(self._settings, transport, client)
         return [step for step in decision_rows(run) if step["kind"] in ("bind", "evict")]
+
+
+class AdapterStage(Stage):
+    """A stage on a fake API server, which lists the calls of adapters and injects faults."""
+
+    def __init__(
+        self, api: FakeApiServer, cluster: UserCluster, server: str, name: str, more: Mapping[str, Any]
+    ) -> None:
+        super().__init__(api, cluster, server, {"clusterId": name, "namespace": NAMESPACE, **more})
+        self.api = api
 
     def writes(self) -> list[str]:
         """Return the writes of adapters in order, as "POST /path"."""

@@ -14,7 +14,8 @@ from tenure.cli.migration.syntax_tree import ScalarNode, lookup, text_at
 from tenure.cli.migration.workload_kinds import (
     CLASS,
     EXEMPT,
-    RUNAI_CLASS,
+    OTHER_CLASS_PLACES,
+    OTHER_CLASSES,
     VOLCANO_KEY,
     ManifestObject,
     WorkloadKind,
@@ -30,17 +31,23 @@ from tenure.wire.violations import quote_name
 def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]:
     """Distinct priority classes of an object: several if its pods differ, none if a default applies.
 
-    Raises NeedsAttention if only some of its pods set one.
+    The other labels count as well, because KAI does not read all that the adapter reads. Those of pods count
+    only for the adapter, and only if the object has none. Raises NeedsAttention if only some of its pods set
+    one.
     """
     root = manifest.root
     names = [next(filter(None, (text_at(root, *path) for path in kind.classes)), "")]
     if not kind.has_pods:
         return tuple(filter(None, names))
+    others = [text_at(root, *path) for path in OTHER_CLASS_PLACES]
     if not names[0]:
-        names = [pods.text(CLASS) or text_at(pods.spec, CLASS) for pods in pod_templates(root)]
+        templates = pod_templates(root)
+        names = [pods.text(CLASS) or text_at(pods.spec, CLASS) for pods in templates]
+        if not any(others):
+            others = [pods.text(*OTHER_CLASSES) for pods in templates]
     if any(names) and not all(names):
         raise NeedsAttention("only some of its pod templates set a priority class; set it in all of them")
-    names.extend(text_at(root, *path) for path in notes_and_labels(RUNAI_CLASS))
+    names.extend(others)
     return tuple(dict.fromkeys(filter(None, names)))
 
 

@@ -102,8 +102,10 @@ def _is_pod_spec(node: MappingNode) -> bool:
 
 CLASS: Final = "priorityClassName"
 """Name of the field, and key of the label that KAI's pod grouper reads first (semantics R8.3)."""
-RUNAI_CLASS: Final = "runai/priority-class"
-"""Label of Run:ai for workloads of other vendors (semantics D8.14)."""
+_RAY_CLASS: Final = "ray.io/priority-class-name"
+_RUNAI_CLASS: Final = "runai/priority-class"
+OTHER_CLASSES: Final = (_RAY_CLASS, _RUNAI_CLASS)
+"""Labels of Ray, and of Run:ai for workloads of other vendors (semantics D8.14), which the adapter reads."""
 VOLCANO_KEY: Final = "volcano.sh/preemptable"
 """Annotation or label with true or false."""
 
@@ -113,8 +115,14 @@ _NOTE: Final = ("metadata", "annotations", PREEMPTIBILITY)
 _WISHES: Final = notes_and_labels(PREEMPTIBILITY, VOLCANO_KEY)
 _CLASS_FIELD: Final = ("spec", CLASS)
 _CLASSES: Final = notes_and_labels(CLASS)
-_RAY_CLASSES: Final = notes_and_labels("ray.io/priority-class-name", CLASS)
+_RAY_CLASSES: Final = notes_and_labels(_RAY_CLASS, CLASS)
+_GROUP_CLASSES: Final = notes_and_labels(_RAY_CLASS, CLASS, _RUNAI_CLASS)
 _JOB: Final = ("spec", "jobTemplate")
+OTHER_CLASS_PLACES: Final = (
+    *notes_and_labels(*OTHER_CLASSES, within=_JOB),
+    *notes_and_labels(*OTHER_CLASSES),
+)
+"""Places of these labels in a workload; only a CronJob has the first ones."""
 
 
 def lower(mode: Preemptibility) -> str:
@@ -147,9 +155,7 @@ class WorkloadKind:
 # KAI's pod grouper reads the label of the workload first, then of its pods. It reads no annotation (R8.2).
 _WORKLOAD: Final = WorkloadKind(_LABEL, _CLASSES, has_pods=True)
 _RAY: Final = WorkloadKind(_LABEL, _RAY_CLASSES, has_pods=True)
-_RUNAI: Final = WorkloadKind(
-    _FIELD, (_CLASS_FIELD, *_CLASSES, *notes_and_labels(RUNAI_CLASS)), (_FIELD, *_WISHES), spell=title
-)
+_RUNAI: Final = WorkloadKind(_FIELD, (_CLASS_FIELD, *_GROUP_CLASSES), (_FIELD, *_WISHES), spell=title)
 # Each job of a CronJob is a pod group: what its jobs have precedes what the CronJob itself has.
 _CRON_JOB: Final = WorkloadKind(
     (*_JOB, *_LABEL),
@@ -158,8 +164,9 @@ _CRON_JOB: Final = WorkloadKind(
     has_pods=True,
 )
 _POD_CLIQUES: Final = WorkloadKind(_LABEL, (*_CLASSES, ("spec", "template", CLASS)), has_pods=True)
+_KAI_GROUP: Final = WorkloadKind(_FIELD, (_CLASS_FIELD, *_GROUP_CLASSES), (_FIELD, *_WISHES))
 # Volcano's definition of pod groups has no such field: the API server drops it.
-_VOLCANO_GROUP: Final = WorkloadKind(_NOTE, (_CLASS_FIELD, *_CLASSES), ignored_places=(_FIELD,))
+_VOLCANO_GROUP: Final = WorkloadKind(_NOTE, (_CLASS_FIELD, *_GROUP_CLASSES), ignored_places=(_FIELD,))
 # Volcano copies annotations and the priority class of its jobs to their pod groups.
 _VOLCANO_JOB: Final = WorkloadKind(
     _NOTE,
@@ -169,7 +176,7 @@ _VOLCANO_JOB: Final = WorkloadKind(
 )
 
 _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
-    ("scheduling.run.ai", "PodGroup"): WorkloadKind(_FIELD, (_CLASS_FIELD, *_CLASSES), (_FIELD, *_WISHES)),
+    ("scheduling.run.ai", "PodGroup"): _KAI_GROUP,
     ("scheduling.volcano.sh", "PodGroup"): _VOLCANO_GROUP,
     ("batch.volcano.sh", "Job"): _VOLCANO_JOB,
     ("batch", "CronJob"): _CRON_JOB,
