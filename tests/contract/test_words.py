@@ -16,16 +16,22 @@ _EXCLUDED: Final = re.compile(
     r"|redeem(?:s|ed)?|promise[sd]?|openings?|rooms?|doubt(?:s|ful)?)\b",
     re.IGNORECASE,
 )
-_CHECKED: Final = ("docs/**/*.md", "README.md", "protos/**/*", "client/**/*.py", "server/**/*.py")
+_CHECKED: Final = (
+    *("docs/**/*.md", "README.md", "protos/**/*", "client/**/*.py", "server/**/*.py"),
+    *("server/**/*.yaml", "docker/**/*.yaml"),
+)
 
 
 def _files(globs: tuple[str, ...]) -> set[Path]:
     found = {path for glob in globs for path in ROOT.glob(glob)}
-    return {path for path in found if path.suffix in {".md", ".proto", ".py"} and "_pb2" not in path.name}
+    return {
+        path for path in found if path.suffix in {".md", ".proto", ".py", ".yaml"} and "_pb2" not in path.name
+    }
 
 
 def prose_of(text: str, suffix: str) -> Iterator[str]:
-    """The text of a page, the comments of a proto, or the docstrings, comments and messages of a module.
+    """The text of a page, the comments of a proto or a YAML file, or the docstrings, comments and messages of
+    a module.
 
     A message is a text with a space, so that keys and names of fields are not checked.
     """
@@ -33,6 +39,8 @@ def prose_of(text: str, suffix: str) -> Iterator[str]:
         yield text
     elif suffix == ".proto":
         yield from re.findall(r"//(.*)", text)
+    elif suffix == ".yaml":
+        yield from re.findall(r"(?:^|\s)#(.*)", text, re.MULTILINE)
     else:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
@@ -62,6 +70,7 @@ def test_files_have_no_excluded_words() -> None:
     [
         ("nobody", ".md", ["nobody"]),
         ("string room = 1;  // a room", ".proto", [" a room"]),
+        ("room: 1  # a room\nnote: a#b", ".yaml", [" a room"]),
         ('"""A module."""\nroom = "room"  # note', ".py", ["A module.", "# note"]),
         ('raise Error(f"{kind} is unknown: {name}")', ".py", [" is unknown: "]),
     ],
@@ -75,6 +84,7 @@ def test_only_prose_is_checked(text: str, suffix: str, parts: list[str]) -> None
     [
         ("Nobody is asked.", ".md"),
         ("string pod = 1;  // Who was promised it.", ".proto"),
+        ("# Nobody yields.", ".yaml"),
         ('"""What became of it."""', ".py"),
         ("pods = 1  # Mend this.", ".py"),
         ('raise Error("there is no room")', ".py"),

@@ -13,8 +13,8 @@ import (
 	pb "tenure.scheduler/go/tenure/v1"
 )
 
-// readRefusal sends a snapshot with two violations and finds both in the error details.
-func readRefusal(ctx context.Context, s *session) (string, error) {
+// readRejection sends a snapshot with two violations and finds both in the error details.
+func readRejection(ctx context.Context, s *session) (string, error) {
 	bad := proto.CloneOf(s.snapshot)
 	bad.Queues[0].Parent = "nowhere"
 	bad.Nodes[0].Allocatable.CpuMilli = -1

@@ -27,7 +27,7 @@ type step struct {
 
 var steps = []step{
 	{"capabilities", readCapabilities},
-	{"refusal", readRefusal},
+	{"rejection", readRejection},
 	{"push", pushSnapshot},
 	{"deltas", streamDeltas},
 	{"gap and resync", fallOutOfStep},

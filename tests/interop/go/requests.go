@@ -47,9 +47,9 @@ func compareDecisions(ctx context.Context, s *session) (string, error) {
 	}
 	evicted, reserved := count(answer)
 	if evicted == 0 || reserved == 0 || answer.Header.Version != s.snapshot.Version {
-		return "", fmt.Errorf("launch got no room: %v", answer.Outcomes)
+		return "", fmt.Errorf("launch got no capacity: %v", answer.Outcomes)
 	}
-	return fmt.Sprintf("%d bytes either way: %d pods yield, %d get their room", len(pushed), evicted, reserved), nil
+	return fmt.Sprintf("%d bytes either way: %d pods are evicted, %d have reserved capacity", len(pushed), evicted, reserved), nil
 }
 
 // count returns the number of evicted pods and the number of reservations.
@@ -82,9 +82,9 @@ func simulateMoreQuota(ctx context.Context, s *session) (string, error) {
 		return "", fmt.Errorf("there are %d cycles, not one", len(answer.Cycles))
 	}
 	if evicted, _ := count(answer.Cycles[0]); evicted > 0 {
-		return "", fmt.Errorf("%d pods yield, though they are within the quota", evicted)
+		return "", fmt.Errorf("%d pods are evicted, though they are within the quota", evicted)
 	}
-	return "with all quota for research nobody yields", nil
+	return "with all quota for research no pod is evicted", nil
 }
 
 func explainPending(ctx context.Context, s *session) (string, error) {
