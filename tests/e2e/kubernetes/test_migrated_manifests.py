@@ -10,6 +10,7 @@ from tenure.v1 import snapshot_pb2 as pb
 from tests.e2e.command import run_tenure
 from tests.e2e.kubernetes.test_owners import EXAMPLE, KEY, captured, template, workload
 from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.kubernetes.environment.resource_definitions import VOLCANO_POD_GROUP
 from tests.kubernetes.owner_objects import OwnerCluster
 
 pytestmark = pytest.mark.kube
@@ -31,6 +32,50 @@ LABELLED: Final = {
     "cart": workload("Deployment", "cart", template(labels={RUNAI: "inference"})),
 }
 """Deployments that name a class in the label of Run:ai only, on themselves and in their pod templates."""
+
+
+REQUEUED: Final = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata:
+  name: my-job
+  annotations:
+    kai.scheduler/expected-runtime: "2h"
+    kai.scheduler/requeue-delay: "10m"
+spec:
+  preemptibility: Preemptible
+  minMember: 1
+  queue: training
+"""
+"""The example of the requeue proposal. Volcano's own definition has no such field."""
+
+
+@pytest.mark.skipif(not VOLCANO_POD_GROUP.file.exists(), reason="needs Volcano's own definition")
+def test_field_that_volcano_drops_is_found_by_migrate_and_counts_as_an_annotation(
+    owners: OwnerCluster, plane: ControlPlane, tmp_path: Path
+) -> None:
+    file = tmp_path / "my-job.yaml"
+    file.write_text(REQUEUED)
+    done = run_tenure("migrate", str(file))
+    assert done.returncode == 1
+    assert (
+        f"spec.preemptibility is 'Preemptible', but this field is not read; write metadata.annotations[{KEY}]"
+        in (done.stdout)
+    )
+    document = yaml.safe_load(REQUEUED)
+    owners.apply(document)
+    document["metadata"]["name"] = "as-told"
+    document["metadata"]["annotations"][KEY] = document["spec"].pop("preemptibility")
+    owners.apply(document)
+    found = {row.name: row for row in captured(plane, tmp_path)}
+    assert {name: row.annotations.get(KEY) for name, row in found.items()} == {
+        "my-job": None,
+        "as-told": "Preemptible",
+    }
+    for row in found.values():
+        assert not row.preemptibility
+        assert row.annotations["kai.scheduler/expected-runtime"] == "2h"
+        assert row.annotations["kai.scheduler/requeue-delay"] == "10m"
 
 
 def test_what_migrate_writes_is_what_the_adapter_reads(
