@@ -61,5 +61,6 @@ def test_go_code_is_that_of_the_proto(proto: Path) -> None:
 def test_proto_names_the_import_path_of_its_go_code(proto: Path) -> None:
     options = import_module(f"tenure.v1.{proto.stem}_pb2").DESCRIPTOR.GetOptions()
     assert options.go_package == f"{IMPORT_PATH};tenurev1"
+    assert f'option go_package = "{options.go_package}";' in proto.read_text().splitlines()
     module = (ROOT / "client/go/go.mod").read_text().splitlines()[0].removeprefix("module ")
     assert IMPORT_PATH.startswith(module)
