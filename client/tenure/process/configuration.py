@@ -112,8 +112,10 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> ConfigProblem:
     return ConfigProblem(where, error.problem or "is not YAML")
 
 
+MISSING: Final = "is required"
+"""What is said of a key without a value."""
 _SENTENCES: Final = {
-    "missing": "is required",
+    "missing": MISSING,
     "path_type": "must be the name of a file",
     "string_type": "must be text",
     "bool_parsing": "must be true or false",

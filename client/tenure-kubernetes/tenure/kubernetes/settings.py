@@ -11,6 +11,7 @@ from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.process.configuration import (
+    MISSING,
     ConfigProblem,
     ConfigurationError,
     Sections,
@@ -158,7 +159,6 @@ class AdapterSettings(BaseModel):
 
 _SECTION: Final = "adapter"
 _NO_FILE: Final = "command line"
-_MISSING: Final = "Field required"
 _LEVEL: Final = "info"
 """Default log level: an adapter logs its leadership terms."""
 
@@ -218,7 +218,7 @@ def _validated_telemetry(telemetry: TelemetrySection) -> TelemetrySection:
 
 def _with_flag(problem: ConfigProblem) -> ConfigProblem:
     """A missing key can be set on the command line instead."""
-    if problem.text != _MISSING:
+    if problem.text != MISSING:
         return problem
     key = problem.path.removeprefix(f"{_SECTION}.")
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
