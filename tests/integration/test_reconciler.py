@@ -13,6 +13,7 @@ from tenure.integration.ports import (
     JournalConflict,
     JournalFull,
     LeaseLost,
+    failed,
     precondition_failed,
     retry,
 )
@@ -96,6 +97,22 @@ def test_rejected_all_or_nothing_group_is_decided_again_later(
     adapter = scheduler.start(client)
     adapter.reconcile()
     assert scheduler.calls == ["save", "report", "save"]
+    assert seconds_to_next(adapter, scheduler) <= 1
+    run(adapter, scheduler, seconds=61)
+    adapter.close()
+    assert dict(scheduler.applied) == CRASH_EFFECTS
+
+
+@pytest.mark.parametrize("last", [precondition_failed("the pod moved"), failed("a policy")])
+def test_decision_that_fails_for_good_at_a_retry_is_decided_again_later(
+    scheduler: FakeScheduler, client: Client, last: ApplyResult
+) -> None:
+    scheduler.failures += [("evict low-0", retry("overloaded", after=5)), ("evict low-0", last)]
+    adapter = scheduler.start(client)
+    adapter.reconcile()
+    scheduler.pass_time(6)
+    adapter.reconcile()
+    assert not scheduler.failures
     assert seconds_to_next(adapter, scheduler) <= 1
     run(adapter, scheduler, seconds=61)
     adapter.close()

@@ -84,6 +84,10 @@ class Journal:
         for entry in [entry for entry in self.entries.values() if entry.is_closed]:
             del self.entries[entry.id]
 
+    def failed_decisions(self) -> set[str]:
+        """Ids of the decisions that failed for good."""
+        return {decision for entry in self.entries.values() for decision in entry.failed_decisions()}
+
     def unreported(self) -> list[JournalEntry]:
         """Entries with results that the server lacks."""
         return [entry for entry in self.entries.values() if entry.is_unreported]

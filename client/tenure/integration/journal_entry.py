@@ -185,6 +185,10 @@ class JournalEntry:
         steps = ((decision, self.results.get(decision.id)) for decision in self._applicable_decisions())
         return [decision for decision, step in steps if step is None or _is_retryable(step)]
 
+    def failed_decisions(self) -> Iterator[str]:
+        """Ids of the decisions that failed for good: only another decision can replace them."""
+        return (name for name, step in self.results.items() if _is_final_failure(step))
+
     def is_expired(self, now: Timestamp) -> bool:
         """Whether the group has expired."""
         return self.group.expire_time.ToNanoseconds() <= now.ToNanoseconds()

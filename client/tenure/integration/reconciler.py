@@ -92,7 +92,7 @@ class Reconciler:
         self._patch_at: float | None = None
         """When failed writes of patches are retried, in seconds since 1970."""
         self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        """Consecutive reconciles with a new group that was rejected or did not fit."""
+        """Consecutive reconciles in which a decision failed for good, or a new group did not fit."""
 
     @property
     def next_reconcile_seconds(self) -> float | None:
@@ -172,11 +172,13 @@ class Reconciler:
         """Apply decisions. After an error the next reconcile decides again, even without a change."""
         self._has_unfinished_work = True
         self._journal.update_states(response.in_flight_group_statuses)
+        known_failures = self._journal.failed_decisions()
         wanted = [JournalEntry(group) for group in response.groups if group.id not in self._journal.entries]
         new = self._add_entries(wanted)
         self._save_new(new)
         self._applier.apply(list(self._journal.entries.values()))
-        self._schedule_recheck(len(new) < len(wanted) or any(entry.is_stopped for entry in new))
+        has_failed = not self._journal.failed_decisions() <= known_failures
+        self._schedule_recheck(has_failed or len(new) < len(wanted))
         self._cluster.status.report(response.outcomes, self._journal.entries.values())
         self._report()
         self._has_unfinished_work = False
@@ -199,7 +201,7 @@ class Reconciler:
         return new
 
     def _schedule_recheck(self, is_incomplete: bool) -> None:
-        """Decide again on groups that were rejected or did not fit, with doubling pauses."""
+        """Decide again after decisions that failed and groups that did not fit, with doubling pauses."""
         if not is_incomplete:
             self._backoff.reset()
             return
