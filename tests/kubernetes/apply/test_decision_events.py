@@ -1,5 +1,6 @@
 """Events about decisions: an applied decision has one event for all attempts, a rejection one per attempt."""
 
+import pytest
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.apply.events import DecisionEvents, PendingEvent
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -42,7 +43,7 @@ def test_applied_decision_gets_one_event_despite_earlier_failures() -> None:
     rig = EventsRig()
     assert rig.pending_events() == []
     rig.note("bind-waits", outcomes.APPLY_STATUS_FAILED, retry=1)
-    assert rig.pending_events() == []
+    assert [event.reason for event in rig.pending_events()] == ["BindingFailed"]
     rig.note("bind-waits", outcomes.APPLY_STATUS_APPLIED)
     (event,) = rig.pending_events()
     assert (event.about.name, event.reason, event.key) == ("waits", "Scheduled", "bind-waits")
@@ -56,6 +57,18 @@ def test_blocked_eviction_is_an_event_on_the_preemptor_counted_per_attempt() -> 
         (event,) = rig.pending_events()
         assert (event.about.kind, event.about.name, event.reason) == ("PodGroup", "job", "EvictionBlocked")
         assert event.note == f"Eviction of pod team/v blocked: {EVICTION_BLOCKED}"
+        assert event.is_counted
+        assert rig.pending_events() == []
+
+
+@pytest.mark.parametrize("retry_times", [(1, 2), (0,)], ids=["retried", "given up"])
+def test_failed_binding_is_an_event_on_the_pod_counted_per_attempt(retry_times: tuple[int, ...]) -> None:
+    rig = EventsRig()
+    for attempt in retry_times:
+        rig.note("bind-waits", outcomes.APPLY_STATUS_FAILED, retry=attempt)
+        (event,) = rig.pending_events()
+        assert (event.about.kind, event.about.name, event.reason) == ("Pod", "waits", "BindingFailed")
+        assert event.note == f"Binding to n1 failed: {EVICTION_BLOCKED}"
         assert event.is_counted
         assert rig.pending_events() == []
 

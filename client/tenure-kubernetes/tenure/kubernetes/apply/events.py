@@ -120,6 +120,7 @@ def _now() -> str:
 
 
 EVICTION_BLOCKED: Final = "EvictionBlocked"
+BINDING_FAILED: Final = "BindingFailed"
 DECISION_REFUSED: Final = "DecisionRefused"
 
 
@@ -172,6 +173,8 @@ class DecisionEvents:
         is_near = row is not None and row.namespace == pod.metadata.namespace
         if step.status == APPLY_STATUS_APPLIED:
             yield _done(decision, pod, is_near)
+        elif step.status == APPLY_STATUS_FAILED and decision.HasField("bind"):
+            yield _failed_binding(decision, pod, step.detail)
         elif step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):
             about = self._beneficiary_name(beneficiary, builder)
             yield from _blocked(pod, step.detail, about, is_near)
@@ -196,6 +199,14 @@ def _blocked(pod: Pod, detail: str, about: ObjectReference | None, is_near: bool
         yield PendingEvent(pod_reference(meta), key, EVICTION_BLOCKED, note, "Evicting", is_counted=True)
     if about is not None:
         yield PendingEvent(about, key, EVICTION_BLOCKED, which, "Evicting", is_counted=True)
+
+
+def _failed_binding(decision: Decision, pod: Pod, message: str) -> PendingEvent:
+    """An event per pod and node. The pod waits for what the API server names, such as a policy."""
+    node = decision.bind.node
+    note = f"Binding to {node} failed: {message}"
+    key = f"{BINDING_FAILED} {node}"
+    return PendingEvent(pod_reference(pod.metadata), key, BINDING_FAILED, note, "Binding", is_counted=True)
 
 
 def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
