@@ -17,8 +17,8 @@ from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
 from tests.kubernetes.cluster import UserCluster, wait_until
 from tests.kubernetes.environment import binaries
 from tests.kubernetes.environment.audit_log import AuditLog
+from tests.kubernetes.environment.components import run_owner_controllers
 from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
-from tests.kubernetes.environment.controller_manager import run_controller_manager
 from tests.kubernetes.environment.kubelet import Kubelet
 from tests.kubernetes.environment.resource_definitions import KAI_POD_GROUP, VOLCANO_POD_GROUP, define_kinds
 from tests.kubernetes.owner_objects import OwnerCluster
@@ -85,7 +85,7 @@ def cluster(namespace_only: UserCluster) -> UserCluster:
 @pytest.fixture
 def owners(plane: ControlPlane, cluster: UserCluster, tmp_path: Path) -> Iterator[OwnerCluster]:
     """The namespace of `cluster`, with the real controllers of Deployments, Jobs and other owners."""
-    with run_controller_manager(binaries.required_controller_manager(), plane, tmp_path):
+    with run_owner_controllers(binaries.required_controller_manager(), plane, tmp_path):
         made = OwnerCluster(cluster)
         yield made
         made.clear()

@@ -1,4 +1,4 @@
-"""Find the programs of a control plane: in KUBEBUILDER_ASSETS, or those of the tool `kubeapi`."""
+"""Find the programs of a cluster: in KUBEBUILDER_ASSETS, or those of the tools `kubeapi` and `kwok`."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,9 @@ from tests.checks import CannotRun
 ROOT: Final = Path(__file__).parents[3]
 """The root of the checkout."""
 BUILT: Final = ROOT / ".cache/kubeapi/bin"
+_KWOK: Final = ROOT / ".cache/kwok/bin/kwok"
 NO_CONTROLLERS: Final = "kube-controller-manager is missing: `python -m tests build kubeapi`"
+NO_CLUSTER: Final = "programs of a whole cluster are missing: `python -m tests build kubeapi kwok`"
 HOW: Final = "kube-apiserver and etcd are missing: `python -m tests build kubeapi`, or set KUBEBUILDER_ASSETS"
 
 
@@ -22,6 +24,15 @@ class Binaries(NamedTuple):
     api_server: Path
 
 
+class ClusterBinaries(NamedTuple):
+    """Paths of the programs of a whole cluster."""
+
+    control_plane: Binaries
+    controller_manager: Path
+    scheduler: Path
+    kwok: Path
+
+
 def _folder() -> Path:
     return Path(os.environ.get("KUBEBUILDER_ASSETS") or BUILT)
 
@@ -29,7 +40,21 @@ def _folder() -> Path:
 def find() -> Binaries | None:
     """Return the programs, or None if one of them is missing."""
     found = Binaries(_folder() / "etcd", _folder() / "kube-apiserver")
-    return found if all(os.access(path, os.X_OK) for path in found) else None
+    return found if all(map(_is_program, found)) else None
+
+
+def find_cluster() -> ClusterBinaries | None:
+    """Return the programs of a whole cluster, or None if one of them is missing.
+
+    KUBEBUILDER_ASSETS of the project itself have etcd and kube-apiserver only; the others are those that
+    `python -m tests build` made.
+    """
+    beside = _folder() if _is_program(_folder() / "kube-scheduler") else BUILT
+    others = (beside / "kube-controller-manager", beside / "kube-scheduler", _KWOK)
+    control_plane = find()
+    if control_plane is None or not all(map(_is_program, others)):
+        return None
+    return ClusterBinaries(control_plane, *others)
 
 
 def available() -> Binaries:
@@ -48,12 +73,24 @@ def required() -> Binaries:
     return found
 
 
+def required_cluster() -> ClusterBinaries:
+    """Return the programs of a whole cluster, likewise."""
+    found = find_cluster()
+    if found is None:
+        _skip(NO_CLUSTER)
+    return found
+
+
 def required_controller_manager() -> Path:
     """Return kube-controller-manager, likewise. KUBEBUILDER_ASSETS of the project itself lack it."""
     found = _folder() / "kube-controller-manager"
-    if not os.access(found, os.X_OK):
+    if not _is_program(found):
         _skip(NO_CONTROLLERS)
     return found
+
+
+def _is_program(path: Path) -> bool:
+    return os.access(path, os.X_OK)
 
 
 def _skip(why: str) -> NoReturn:

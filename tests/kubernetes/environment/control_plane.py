@@ -1,6 +1,7 @@
 """A real kube-apiserver on a real etcd, on loopback, in its own folder.
 
-It has no kubelet or scheduler; tests do their work. Controllers run beside it where a test needs them.
+Controllers, kube-scheduler and kwok run beside it where a test needs them (`components`). Else tests do
+their work.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from tenure.kubernetes.api.transport import Transport
 
 from tests.child_processes import Program, free_port
 from tests.kubernetes.environment.binaries import Binaries
@@ -25,7 +27,19 @@ ADAPTER_TOKEN: Final = "adapter-of-the-test"
 
 It distinguishes calls of the adapter from calls of tests.
 """
+CONTROLLERS_TOKEN: Final = "controllers-of-the-test"
+SCHEDULER_TOKEN: Final = "scheduler-of-the-test"
+_USERS: Final = (
+    (ADMIN_TOKEN, "admin", "system:masters"),
+    (ADAPTER_TOKEN, "adapter", "system:masters"),
+    (CONTROLLERS_TOKEN, "system:kube-controller-manager", ""),
+    (SCHEDULER_TOKEN, "system:kube-scheduler", ""),
+)
+"""Token, name and group of users. The API server itself grants rights to the last two."""
+_WITHOUT_CONTROLLERS: Final = "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"
+"""Else pods need a service account that no controller creates, and nodes keep the taint of unready ones."""
 START_SECONDS: Final = 60
+_MONTH_SECONDS: Final = 30 * 24 * 3600
 _TRIES: Final = 3
 """Number of attempts to start: another process can take a port between its choice and its use."""
 _UNVERIFIED: Final = ssl._create_unverified_context()
@@ -36,12 +50,17 @@ class StartFailed(RuntimeError):
 
 
 class ControlPlane:
-    """etcd and kube-apiserver. Either can be paused, killed and restarted with the same data."""
+    """etcd and kube-apiserver. Either can be paused, killed and restarted with the same data.
 
-    def __init__(self, binaries: Binaries, folder: Path, *api_flags: str) -> None:
+    With `has_controllers`, it admits pods and nodes as in a cluster, which needs all controllers beside it.
+    """
+
+    def __init__(
+        self, binaries: Binaries, folder: Path, *api_flags: str, has_controllers: bool = False
+    ) -> None:
         self._binaries = binaries
         self._folder = folder
-        self._api_flags = api_flags
+        self._api_flags = api_flags if has_controllers else (_WITHOUT_CONTROLLERS, *api_flags)
         self._etcd_port, self._peer_port, self.port = free_port(), free_port(), free_port()
         self._make_keys()
         self.etcd = self._start_etcd()
@@ -57,9 +76,14 @@ class ControlPlane:
         """The certificate that the API server generated for itself, which clients trust."""
         return self._folder / "certificates/apiserver.crt"
 
+    @property
+    def accounts_key(self) -> Path:
+        """The key that signs tokens of service accounts."""
+        return self._folder / "accounts.key"
+
     def kubeconfig(self, token: str = ADMIN_TOKEN) -> Path:
         """Write a kubeconfig file with this token."""
-        path = self._folder / f"kubeconfig-{token[-16:]}"
+        path = self._folder / ("kubeconfig" if token == ADMIN_TOKEN else f"kubeconfig-{token[-16:]}")
         path.write_text(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
             f"clusters: [{{name: test, cluster: {{server: '{self.url}', "
@@ -87,15 +111,14 @@ class ControlPlane:
 
     def _make_keys(self) -> None:
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self._folder.joinpath("accounts.key").write_bytes(
+        self.accounts_key.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.TraditionalOpenSSL,
                 serialization.NoEncryption(),
             )
         )
-        users = ((ADMIN_TOKEN, "admin"), (ADAPTER_TOKEN, "adapter"))
-        lines = (f'{token},{name},{name},"system:masters"\n' for token, name in users)
+        lines = (f'{token},{name},{name},"{group}"\n' for token, name, group in _USERS)
         self._folder.joinpath("tokens.csv").write_text("".join(lines))
 
     def _start_etcd(self) -> Program:
@@ -116,7 +139,6 @@ class ControlPlane:
         return _ready(program, f"{client}/health")
 
     def _start_api_server(self) -> Program:
-        keys = self._folder / "accounts.key"
         program = Program(
             self._folder / "api-server.log",
             self._binaries.api_server,
@@ -130,10 +152,9 @@ class ControlPlane:
             "--authorization-mode=RBAC",
             f"--token-auth-file={self._folder / 'tokens.csv'}",
             f"--service-account-issuer={self.url}",
-            f"--service-account-key-file={keys}",
-            f"--service-account-signing-key-file={keys}",
+            f"--service-account-key-file={self.accounts_key}",
+            f"--service-account-signing-key-file={self.accounts_key}",
             "--api-audiences=api",
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             "--allow-privileged",
             "--profiling=false",
             "--v=1",
@@ -175,12 +196,22 @@ def _is_reachable(url: str) -> bool:
         return False
 
 
+def account_token(admin: Transport, namespace: str, account: str) -> str:
+    """Return a token of a service account, which is valid for a month. Raises ApiError."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    spec = {"expirationSeconds": _MONTH_SECONDS}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    return str(json.loads(admin.post(path, request))["status"]["token"])
+
+
 @contextmanager
-def run_control_plane(binaries: Binaries, folder: Path, *api_flags: str) -> Iterator[ControlPlane]:
+def run_control_plane(
+    binaries: Binaries, folder: Path, *api_flags: str, has_controllers: bool = False
+) -> Iterator[ControlPlane]:
     """Run a control plane and remove it at the end."""
     for attempt in range(_TRIES):
         try:
-            plane = ControlPlane(binaries, folder, *api_flags)
+            plane = ControlPlane(binaries, folder, *api_flags, has_controllers=has_controllers)
             break
         except StartFailed:
             if attempt == _TRIES - 1:

@@ -8,30 +8,11 @@ from typing import Final
 from tenure.kubernetes.api.transport import Transport
 
 from tests.kubernetes.cluster import UserCluster
-from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.kubernetes.environment.control_plane import ControlPlane, account_token
+from tests.kubernetes.environment.manifests import collection, create, is_cluster_scoped
 from tests.packaging.charts import Object, only_object, render_chart
 
-_PLURALS: Final = {
-    "NetworkPolicy": "networkpolicies",
-    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
-}
-_CLUSTER_SCOPED: Final = {
-    "Namespace",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-}
-_FOR_THE_ADAPTER: Final = {*_CLUSTER_SCOPED, "ServiceAccount", "Role", "RoleBinding"}
-_STRICTLY: Final = {"fieldValidation": "Strict"}
-
-
-def collection(item: Object, namespace: str) -> str:
-    """Return the path of the collection of an object."""
-    version, kind = item["apiVersion"], item["kind"]
-    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    within = "" if kind in _CLUSTER_SCOPED else f"/namespaces/{namespace}"
-    return f"{base}{within}/{_PLURALS.get(kind, f'{kind.lower()}s')}"
+_FOR_THE_ADAPTER: Final = {"ServiceAccount", "Role", "RoleBinding"}
 
 
 class Installation:
@@ -42,8 +23,8 @@ class Installation:
         self._objects = render_chart(values, release=self.namespace, namespace=self.namespace)
         self._account = only_object(self._objects, "ServiceAccount")["metadata"]["name"]
         for item in self._for_the_adapter():
-            self._admin.post(collection(item, self.namespace), item, _STRICTLY)
-        self.kubeconfig = plane.kubeconfig(self._token())
+            create(self._admin, item, self.namespace)
+        self.kubeconfig = plane.kubeconfig(account_token(self._admin, self.namespace, self._account))
 
     @property
     def user(self) -> str:
@@ -65,16 +46,11 @@ class Installation:
     def remove(self) -> None:
         """Delete the objects outside of the namespace."""
         for item in self._for_the_adapter():
-            if item["kind"] in _CLUSTER_SCOPED:
+            if is_cluster_scoped(item):
                 self._admin.delete(f"{collection(item, self.namespace)}/{item['metadata']['name']}")
 
     def _for_the_adapter(self) -> Iterator[Object]:
-        return (item for item in self._objects if item["kind"] in _FOR_THE_ADAPTER)
-
-    def _token(self) -> str:
-        path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{self._account}/token"
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        return str(json.loads(self._admin.post(path, request))["status"]["token"])
+        return (item for item in self._objects if is_cluster_scoped(item) or item["kind"] in _FOR_THE_ADAPTER)
 
 
 def is_permitted(adapter: Transport, asked: Mapping[str, str]) -> bool:

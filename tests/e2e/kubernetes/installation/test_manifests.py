@@ -8,7 +8,7 @@ import yaml
 from tenure.kubernetes.api.api_errors import ApiError, Conflict
 from tenure.kubernetes.api.transport import Transport
 
-from tests.e2e.kubernetes.installation.installation import collection
+from tests.kubernetes.environment.manifests import collection
 from tests.packaging.charts import MANIFESTS, NAMESPACE, VALUES, pod, render_chart
 
 pytestmark = pytest.mark.kube

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from tenure.kubernetes.api.api_errors import NotFound
 
-from tests.e2e.kubernetes.installation.installation import collection
 from tests.kubernetes.cluster import UserCluster
 from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.kubernetes.environment.manifests import collection
 from tests.packaging.charts import CHART, Object, render_chart, run, value_arguments
 
 pytestmark = pytest.mark.kube
