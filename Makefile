@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench e2e compiled proto clean
+.PHONY: help demo cluster test lint bench e2e compiled proto clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,6 +25,10 @@ help: ## show this list
 
 demo: .venv/installed ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
+
+cluster: .venv/ready ## a Kubernetes cluster on this machine, with Tenure and sample workloads, until Ctrl-C (Go)
+	@$(BIN)/python -m tests build kubeapi kwok
+	@$(BIN)/python -m tests.cluster
 
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long'
@@ -45,9 +49,9 @@ lint: .venv/ready ## style, types, architecture
 bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
-e2e: .venv/ready ## long tests; the adapter on a real API server; the image, the chart and the manifests (Go)
-	$(BIN)/python -m tests build kubeapi helm
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m 'kube or long'
+e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
+	$(BIN)/python -m tests build kubeapi kwok helm
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto
