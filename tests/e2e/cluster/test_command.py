@@ -16,7 +16,7 @@ from tests.e2e.command import ROOT, run_command, run_tenure
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.environment.binaries import required_cluster
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 FULL = {"web": 2, "train": 4, "nightly": 1, "sweep": 8}
 """Running pods of the samples. The pod of nightly has two GPUs, of sixteen."""

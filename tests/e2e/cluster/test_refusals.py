@@ -10,7 +10,7 @@ from tests.kubernetes.environment.audit_log import AuditLog
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
 
-BOUND, NO_WEBHOOK = 201, 500
+BOUND, REFUSED, NO_WEBHOOK = 201, 422, 500
 
 
 @pytest.fixture
@@ -55,15 +55,21 @@ def test_pod_that_reuses_a_name_is_decided_on_its_own(story: Story, bindings: Bi
     assert bindings.statuses().count(BOUND) == 1
 
 
-def test_refused_binding_is_told_on_its_pod_and_tried_again(story: Story) -> None:
+def test_refused_binding_is_told_on_its_pod_and_tried_again_after_pauses(
+    story: Story, bindings: Bindings
+) -> None:
     story.node("n1")
     why = "the security team has not approved this pod"
     with refused_bindings(story, "gang-1-", why):
         story.gang("gang", pods=2, gpus=1)
         wait_until(lambda: any(why in note for note in story.event_notes("BindingFailed")))
         assert {name[:7] for name in story.events("BindingFailed")} == {"gang-1-"}
-        story.job("other", pods=1, gpus=1)
-        wait_until(lambda: story.running("other") == 1)
+        wait_until(lambda: "Unschedulable" in story.waiting("gang-1").values())
+        assert why in str(story.conditions_of("gang"))
+        for name in ("one", "two", "three", "four", "five"):
+            story.job(f"other-{name}", pods=1, gpus=1)
+            wait_until(lambda name=name: story.running(f"other-{name}") == 1)  # type: ignore[misc]
+        assert bindings.statuses().count(REFUSED) <= 4, "after 0, 2, 6 and 14 seconds"
         assert not any(name.startswith("gang-1-") for name in story.live("gang"))
     wait_until(lambda: story.running("gang") == 2)
 

@@ -42,6 +42,21 @@ def test_every_decision_is_applied_once_despite_the_fault(
     assert stage.sent("binding") == ["gang-0", "gang-1", "urgent-0"]
 
 
+def test_refused_binding_is_tried_after_a_pause_that_other_changes_do_not_shorten(
+    stage: AdapterStage,
+) -> None:
+    cluster = stage.cluster
+    stage.api.faults.refuse("POST", "*/refused-0/binding", 403, times=3)
+    with stage.adapter():
+        cluster.workload("refused", pods=1, gpus=1)
+        wait_until(lambda: cluster.events("BindingFailed") == ["refused-0"])
+        wait_until(lambda: "its binding to n1 failed" in str(cluster.conditions_of("refused")))
+        for number in range(5):
+            cluster.workload(f"other-{number}", pods=1, gpus=1)
+            wait_until(lambda number=number: cluster.bound(f"other-{number}") == 1)  # type: ignore[misc]
+        assert cluster.bound("refused") == 0, "the fourth attempt follows after 14 seconds"
+
+
 def test_blocked_eviction_is_retried_after_the_time_in_the_response(stage: AdapterStage) -> None:
     cluster = stage.cluster
     cluster.workload("gang", pods=2, gpus=4)

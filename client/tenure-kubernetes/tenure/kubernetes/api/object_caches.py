@@ -12,6 +12,7 @@ from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.reflector import Reflector
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.choices import WorkloadApi
+from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
@@ -88,6 +89,8 @@ class ObjectCaches:
     """Names of the collections that are followed."""
     bound_to: dict[str, str] = field(default_factory=dict)
     """Nodes of pods, by uid, that the API server bound for this adapter; the cache of pods follows later."""
+    binding_backoff: BindingBackoff = field(default_factory=BindingBackoff)
+    """Pods whose binding the API server refused."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":

@@ -9,8 +9,9 @@ from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.pods import ENDED
+from tenure.kubernetes.observe.row_table import readable
 from tenure.v1.decision_pb2 import Bind, Decision, Evict
-from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED
+from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED
 
 
 class PodApplier:
@@ -21,7 +22,7 @@ class PodApplier:
 
     def __init__(self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership) -> None:
         self._writer, self._pods, self._nodes = writer, caches.pods, caches.nodes
-        self._bound_to = caches.bound_to
+        self._bound_to, self._backoff = caches.bound_to, caches.binding_backoff
         self._ownership = ownership
 
     def preconditions(self) -> Callable[[Decision], str]:
@@ -63,6 +64,8 @@ class PodApplier:
         labels = gpu_labels(bind.gpu_groups, bind.node, pod.metadata.labels)
         result = self._writer.bind(_name(pod), bind.node, labels)
         self._note_binding(bind, result)
+        if result.status == APPLY_STATUS_FAILED and not result.is_retryable:
+            self._backoff.refuse(bind.pod, readable(f"its binding to {bind.node} failed: {result.detail}"))
         return result
 
     def _note_binding(self, bind: Bind, result: ApplyResult) -> None:

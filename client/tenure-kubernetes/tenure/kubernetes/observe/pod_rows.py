@@ -54,7 +54,7 @@ class PodRows:
     ) -> BuiltPod | None:
         """The rows of a pod; None: it has none, because it or its pod group is not managed.
 
-        `refusal` is why pending pods of the pod group cannot be placed; "": they can.
+        `refusal` is why the pod cannot be placed if it is pending; "": it can.
         """
         pod = member.pod
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED

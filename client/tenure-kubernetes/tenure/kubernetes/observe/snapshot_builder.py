@@ -69,7 +69,10 @@ class SnapshotBuilder:
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
         self.recheck_seconds: float | None = None
-        """When owners should be looked up again, in seconds since 1970. None: never."""
+        """When owners should be looked up again, or the pause after a refused binding ends; None: never.
+
+        In seconds since 1970.
+        """
         self._retry_at: float | None = None
         """When to look up owners that are unknown or only known by name."""
         self.warnings = WarningCollector()
@@ -78,7 +81,7 @@ class SnapshotBuilder:
         self._nodes = NodeRows(caches.nodes, config, self.warnings, self.set_aside, limits)
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, self.warnings, self.set_aside, limits),
-            caches.bound_to,
+            *(caches.bound_to, caches.binding_backoff),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 
@@ -186,6 +189,7 @@ class SnapshotBuilder:
             pods |= self._members.with_owners(changed)
         for uid in pods:
             groups |= self._members.put(uid, self._caches.pods.find(uid))
+        due = self._workloads.take_due(now)
         self._plan_recheck(seconds)
         nodes = self._nodes.take_changes()
         if self._nodes.offered.update():
@@ -193,7 +197,7 @@ class SnapshotBuilder:
             pods |= self._members.with_extended_requests()
         if self._read_queues(is_new) | self._read_context(is_new):
             groups |= {*self._groups.objects(), *self._members.pod_groups()}
-        pods |= self._workloads.due(now) | {uid for name, uid in self._refused if name == PODS}
+        pods |= due | {uid for name, uid in self._refused if name == PODS}
         groups |= {uid for name, uid in self._refused if name == POD_GROUPS}
         self._refused.clear()
         if is_new:
@@ -205,7 +209,7 @@ class SnapshotBuilder:
             self._nodes.read(name, foreign_usage.on(name))
 
     def _plan_recheck(self, seconds: float) -> None:
-        """Schedule the next lookup of owners: soon while pods wait for them, else rarely."""
+        """Schedule the next lookup of owners, soon while pods wait for them, and the end of a pause."""
         if self._members.pending:
             self._retry_at = seconds + _SOON
         elif not self._members.undetermined:
@@ -213,7 +217,8 @@ class SnapshotBuilder:
         elif self._retry_at is None:
             self._retry_at = seconds + _SELDOM
         wait = self._owners.wait()
-        times = (self._retry_at, None if wait is None else seconds + max(wait, _PAUSE))
+        pause_ends_at = self._caches.binding_backoff.next_end_seconds
+        times = (self._retry_at, pause_ends_at, None if wait is None else seconds + max(wait, _PAUSE))
         self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _read_context(self, is_new: bool) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, ServerRefusals
 from tenure.kubernetes.limits.set_aside import (
     QUEUE_FORBIDDEN,
@@ -49,9 +50,11 @@ class WorkloadRows:
         set_aside: SetAsideTable,
         limits: SenderLimits,
         bound_to: dict[str, str],
+        backoff: BindingBackoff,
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
-        self._groups, self._members, self._bound_to = groups, members, bound_to
+        self._groups, self._members = groups, members
+        self._bound_to, self._backoff = bound_to, backoff
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.context = RowContext(Priorities(), {}, {}, frozenset())
         """After a change, all pod groups are to be read again."""
@@ -77,9 +80,10 @@ class WorkloadRows:
             self._refusals.put(name, uid, row, reason)
         return row is not None
 
-    def due(self, now: Timestamp) -> set[str]:
-        """Uids of pods that change through time."""
-        return {uid for uid, moment in self._changes_at.items() if _seconds(now) >= moment}
+    def take_due(self, now: Timestamp) -> set[str]:
+        """Uids of pods that change through time, or whose bindings were refused since the last call."""
+        due = {uid for uid, moment in self._changes_at.items() if _seconds(now) >= moment}
+        return due | self._backoff.take_changes(_seconds(now))
 
     def read(self, groups: set[str], pods: set[str], now: Timestamp) -> None:
         """Update these pod groups and pods, and those that are withheld or not because of them."""
@@ -157,11 +161,12 @@ class WorkloadRows:
             self._warnings.replace(uid, "", [])
             self._set_aside.discard(uid)
             self._bound_to.pop(uid, None)
+            self._backoff.forget(uid)
             return
         pod, group, warnings = member.pod, member.pod_group, list[str]()
         sent = self.pod_groups.rows.get(group)
         reason = self._reasons.get(group, _SCHEDULED)
-        refusal = reason.text if reason.code == QUEUE_FORBIDDEN else ""
+        refusal = reason.text if reason.code == QUEUE_FORBIDDEN else self._backoff.reason(uid)
         row_of_group = sent or self._withheld.rows.get(group)
         built, problem = self._build_pod(member, row_of_group, refusal, now_seconds, warnings)
         node = self._node_of(pod, has_row=built is not None and sent is not None)
@@ -188,6 +193,7 @@ class WorkloadRows:
         uid, node = pod.metadata.uid, pod.spec.node_name
         if node:
             self._bound_to.pop(uid, None)
+            self._backoff.forget(uid)
         return node or ("" if has_row else self._bound_to.get(uid, ""))
 
     def _build_pod(
