@@ -27,7 +27,7 @@ EXPLAINED: Final[Mapping[tuple[Behavior, ...], tuple[str, ...]]] = {
 OVER_LIMIT: Final = _ids("801", "")
 """Cases after which a queue of the reference uses more than its limit."""
 UNEXPLAINED: Final = _ids(
-    "148 288 309 348 370 584 588 794 873", "42 119 164 168 252 400 414 448 516 587 596 601 721"
+    "148 288 348 370 584 588 794 873", "42 119 164 168 252 400 414 448 516 587 596 601 721"
 )
 """Cases whose cause is not known yet."""
 

@@ -17,7 +17,7 @@ class Batch:
 class Scenario:
     """Victims for a preemptor. `recorded` were needed for fewer of its tasks, `potential` are new."""
 
-    __slots__ = ("_victims", "pending", "potential", "preemptor", "recorded")
+    __slots__ = ("_victims", "by_pod_group", "pending", "potential", "preemptor", "recorded")
 
     def __init__(
         self,
@@ -25,12 +25,18 @@ class Scenario:
         pending: tuple[int, ...],
         recorded: tuple[Batch, ...],
         potential: tuple[Batch, ...],
+        by_pod_group: bool = False,
     ) -> None:
-        """`pending` are the tasks of the preemptor to place."""
+        """`pending` are the tasks of the preemptor to place.
+
+        With `by_pod_group` all batches of a pod group count as one: if it succeeds, either all or none of
+        them are recorded (semantics R5.6).
+        """
         self.preemptor = preemptor
         self.pending = pending
         self.recorded = recorded
         self.potential = potential
+        self.by_pod_group = by_pod_group
         self._victims: dict[int, list[int]] | None = None
 
     def victims(self) -> dict[int, list[int]]:
@@ -77,7 +83,7 @@ class ScenarioBuilder(Protocol):
         After each step `recorded` and `potential` hold the accumulated victims.
         """
 
-    def scenario(self, potential: Sequence[Batch]) -> Scenario:
+    def scenario(self, potential: Sequence[Batch], by_pod_group: bool = False) -> Scenario:
         """The scenario of the recorded victims and these."""
 
     def potential_on(self, node: int) -> Sequence[Batch]:

@@ -26,7 +26,7 @@ class NodeLocalGreedy(ScenarioGenerator):
         for _ in builder.outer_scenarios():
             if not builder.potential:
                 if builder.recorded:
-                    yield builder.scenario(())
+                    yield builder.scenario((), by_pod_group=True)
                 continue
             nodes, proposed = builder.nodes_of(builder.potential[-1].pod_group), set[frozenset[int]]()
             for node in nodes:
@@ -37,7 +37,7 @@ class NodeLocalGreedy(ScenarioGenerator):
                         continue
                     proposed.add(tasks)
                 if chosen:
-                    yield builder.scenario(chosen)
+                    yield builder.scenario(chosen, by_pod_group=True)
 
 
 class MultiNodeGang(ScenarioGenerator):

@@ -51,16 +51,14 @@ class ScenarioSimulator:
         return self._place_in_order(statement, scenario, victims, nodes | bit_set(left), preemptor_first)
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
-        """After a successful run, all batches of pod groups with an evicted or relocated task."""
-        placements = self._session.ledger.placements
-        gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
-        batches, left = (*scenario.recorded, *scenario.potential), set()
-        for batch in batches:
-            for task in batch.tasks:
-                if placements[task].status in gone:
-                    left.add(batch.pod_group)
-                    break
-        return tuple([batch for batch in batches if batch.pod_group in left])
+        """After a successful run, the batches with an evicted or relocated task (semantics R5.6)."""
+        placements, gone = self._session.ledger.placements, (TaskStatus.RELEASING, TaskStatus.PIPELINED)
+        batches = (*scenario.recorded, *scenario.potential)
+        left = [batch for batch in batches if any(placements[task].status in gone for task in batch.tasks)]
+        if not scenario.by_pod_group:
+            return tuple(left)
+        groups = {batch.pod_group for batch in left}
+        return tuple([batch for batch in batches if batch.pod_group in groups])
 
     def _place_in_order(
         self,

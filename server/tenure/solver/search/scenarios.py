@@ -57,9 +57,9 @@ class ScenarioAccumulator:
             if self._filters.pass_with(self.potential):
                 yield
 
-    def scenario(self, potential: Sequence[Batch]) -> Scenario:
+    def scenario(self, potential: Sequence[Batch], by_pod_group: bool = False) -> Scenario:
         """Scenario of the recorded victims and these."""
-        return Scenario(self._preemptor, self._probe.tasks, self.recorded, tuple(potential))
+        return Scenario(self._preemptor, self._probe.tasks, self.recorded, tuple(potential), by_pod_group)
 
     @property
     def skips_repeats(self) -> bool:
