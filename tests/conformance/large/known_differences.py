@@ -21,14 +21,18 @@ EXPLAINED: Final[Mapping[tuple[Behavior, ...], tuple[str, ...]]] = {
     (Behavior.TERMINATING_REMAINS,): _ids("808 864", "5 57 82 129 368 382 386 673"),
     (Behavior.FREE_DEVICE,): _ids("", "397"),
     (Behavior.RETURNED,): _ids("68 396 429 544 572 612 678", "78 153 251"),
+    (Behavior.COUNTED_TWICE, Behavior.TERMINATING_REMAINS): _ids("", "516"),
     (Behavior.COUNTED_TWICE, Behavior.TERMINATING_REMAINS, Behavior.RETURNED): _ids("481", ""),
+    (Behavior.LEFT_BEHIND,): _ids("", "42 448 721"),
+    (Behavior.LEFT_BEHIND, Behavior.TERMINATING_REMAINS): _ids("", "587"),
+    (Behavior.PLACED_DEMAND,): _ids("", "601"),
+    (Behavior.FIRST_ADDED,): _ids("", "164"),
+    (Behavior.CORE_ALONE, Behavior.TERMINATING_REMAINS): _ids("", "168"),
 }
 """Cases that agree once these behaviors of the reference are imitated."""
 OVER_LIMIT: Final = _ids("801", "")
 """Cases after which a queue of the reference uses more than its limit."""
-UNEXPLAINED: Final = _ids(
-    "148 288 348 370 584 588 794 873", "42 119 164 168 252 400 414 448 516 587 596 601 721"
-)
+UNEXPLAINED: Final = _ids("148 288 348 370 584 588 794 873", "119 252 400 414 596")
 """Cases whose cause is not known yet."""
 
 

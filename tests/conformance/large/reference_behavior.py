@@ -15,10 +15,13 @@ from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.node_info import SharedResource
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.placement import RELEASING, Placement
+from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.generators import NodeLocalGreedy
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
+
+from tests.conformance.large.search_behavior import Patch, core_alone, first_added, left_behind, placed_demand
 
 
 class Behavior(StrEnum):
@@ -42,6 +45,20 @@ class Behavior(StrEnum):
     """A pod that is placed on a node that it left in the cycle goes back to the node that it left last,
     whether or not that has capacity for it now (R2.14).
     """
+    LEFT_BEHIND = "left-behind"
+    """When the move of a pod to another shared device of its node is undone, the pod is on the node twice for
+    the rest of the session, once as terminating (R1.23, R2.11).
+    """
+    PLACED_DEMAND = "placed-demand"
+    """A domain of a required topology level must have free GPUs for all pods of the subgroup, those that run
+    already included, before a search simulates anything (R5.31).
+    """
+    CORE_ALONE = "core-alone"
+    """It evicts the core of a pod group on the nodes that it chose, and leaves surplus on others (R5.49)."""
+    FIRST_ADDED = "first-added"
+    """A queue stands among its siblings by the pod group that was added to it first, until it is at the top;
+    which one that is varies. Here it is the worst one (R3.5, R3.7).
+    """
 
 
 @contextmanager
@@ -54,17 +71,14 @@ def imitating(behaviors: Iterable[Behavior]) -> Iterator[None]:
         yield
 
 
-_Patch = tuple[type, str, Callable[..., Any]]
-
-
-def _second_slot() -> Iterator[_Patch]:
+def _second_slot() -> Iterator[Patch]:
     select = DeviceSelector.select
 
     def strict(self: Any, shape: Any, node: int) -> Any:
         chosen = select(self, shape, node)
         return None if chosen is not None and self._lacks_pod_slot(node) else chosen
 
-    yield DeviceSelector, "select", strict
+    yield Patch(DeviceSelector, "select", strict)
 
 
 class _EvictedTwice(Placement):
@@ -73,7 +87,7 @@ class _EvictedTwice(Placement):
     __slots__ = ()
 
 
-def _counted_twice() -> Iterator[_Patch]:
+def _counted_twice() -> Iterator[Patch]:
     scenarios, on_move = NodeLocalGreedy.scenarios, Usage.on_move
     local: dict[int, object] = {}
     """Scenarios of the generator, by identity."""
@@ -103,26 +117,36 @@ def _counted_twice() -> Iterator[_Patch]:
             statement.evicted[task].insert(0, now)
         return place(self, statement, scenario, *others)
 
-    yield NodeLocalGreedy, "scenarios", noted
-    yield Usage, "on_move", subtract_again
-    yield ScenarioSimulator, "_place_in_order", evict_again
+    allows = Guards.allows_scenario
+
+    def list_again(self: Any, action: Any, scenario: Any, time: int | None = None) -> Any:
+        taken = {batch.pod_group for batch in scenario.potential if id(scenario) in local}
+        listed = Scenario(scenario.preemptor, scenario.pending, scenario.recorded, scenario.potential)
+        for batch in scenario.recorded:
+            if batch.pod_group in taken:
+                listed.victims()[batch.pod_group].extend(batch.tasks)
+        return allows(self, action, listed, time)
+
+    yield Patch(NodeLocalGreedy, "scenarios", noted)
+    yield Patch(Guards, "allows_scenario", list_again)
+    yield Patch(Usage, "on_move", subtract_again)
+    yield Patch(ScenarioSimulator, "_place_in_order", evict_again)
 
 
-def _terminating_remains() -> Iterator[_Patch]:
+def _terminating_remains() -> Iterator[Patch]:
     def breaks_minimum(self: Any, group: Any, tasks: Iterable[int]) -> bool:
-        listed = set(tasks)
         for pod_set in group.pod_sets:
-            lost = len(listed.intersection(pod_set.tasks))
+            lost = sum(task in pod_set.tasks for task in tasks)
             used = sum(self._placements[task].use != 0 for task in pod_set.tasks)
             if lost and pod_set.min_available > used - lost:
                 return True
         return False
 
-    yield Guards, "_breaks_minimum", breaks_minimum
-    yield VictimSelector, "keeps_core", lambda self, victim: False
+    yield Patch(Guards, "_breaks_minimum", breaks_minimum)
+    yield Patch(VictimSelector, "keeps_core", lambda self, victim: False)
 
 
-def _free_device() -> Iterator[_Patch]:
+def _free_device() -> Iterator[Patch]:
     charge, whole_devices = SharedResource.charge, SharedResource.whole_devices
     reserved: dict[int, SharedResource] = {}
     """Devices whose only evicted pods had reservations, by identity."""
@@ -137,24 +161,28 @@ def _free_device() -> Iterator[_Patch]:
     def counted(self: SharedResource) -> tuple[int, int]:
         return (0, -1) if reserved.get(id(self)) is self else whole_devices(self)
 
-    yield SharedResource, "charge", noted
-    yield SharedResource, "whole_devices", counted
+    yield Patch(SharedResource, "charge", noted)
+    yield Patch(SharedResource, "whole_devices", counted)
 
 
-def _returned() -> Iterator[_Patch]:
+def _returned() -> Iterator[Patch]:
     def can_return(self: Any, task: int, origin: Placement, node: int, zones: Any) -> bool:
         if origin.node == node:
             return origin.zones == zones
         is_shared = self._ledger.tasks[task].shape.gpu.is_shared
         return not is_shared and origin.is_present_on(node)
 
-    yield Statement, "_can_return", can_return
+    yield Patch(Statement, "_can_return", can_return)
 
 
-_PATCHES: Final[dict[Behavior, Callable[[], Iterator[_Patch]]]] = {
+_PATCHES: Final[dict[Behavior, Callable[[], Iterator[Patch]]]] = {
     Behavior.SECOND_SLOT: _second_slot,
     Behavior.COUNTED_TWICE: _counted_twice,
     Behavior.TERMINATING_REMAINS: _terminating_remains,
     Behavior.FREE_DEVICE: _free_device,
     Behavior.RETURNED: _returned,
+    Behavior.LEFT_BEHIND: left_behind,
+    Behavior.PLACED_DEMAND: placed_demand,
+    Behavior.CORE_ALONE: core_alone,
+    Behavior.FIRST_ADDED: first_added,
 }
