@@ -4,13 +4,29 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.kubernetes.environment.binaries import HOW
 
+STORIES = "tests/e2e/cluster/"
+"""Tests that share one cluster."""
 LEFT_OUT = ("kube", "long")
 """Markers of tests that only `make e2e` runs."""
 _DESELECTED = pytest.StashKey[int]()
 """Number of deselected tests with such a marker."""
+
+
+class _StoryScheduling(LoadScopeScheduling):
+    """Sends all stories of a whole cluster to one worker, and each other test on its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return STORIES if nodeid.startswith(STORIES) else str(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """The scheduler of `--dist loadgroup`. The groups of xdist itself have no effect with pytest 9.2."""
+    return _StoryScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -32,8 +32,8 @@ export KUBECONFIG={_short(config)}
 {workloads}
 
 To watch a reclaim: all GPUs are in use, and the queue serving is below its quota. Start four more of its
-pods. Four pods of the job sweep are evicted for them, and the protected job nightly stays. The new pods of
-sweep wait, for a reason:
+pods. Four pods of the job sweep are evicted for them, and the protected job nightly stays. The job replaces
+its pods after ten seconds; the new ones wait, for a reason:
 
 {create} {_short(SAMPLES / "reclaim.yaml")}
 {workloads}

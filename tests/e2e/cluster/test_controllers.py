@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.cluster.story import RUN_FOR, Story
 from tests.kubernetes.cluster import wait_until
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 
 def test_rolling_update_replaces_the_pods_of_a_deployment_that_fills_its_node(story: Story) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.cluster.story import Story
 from tests.kubernetes.cluster import wait_until
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 SHORT = [
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}

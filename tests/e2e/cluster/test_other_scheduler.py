@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.cluster.story import THEIRS, Story
 from tests.kubernetes.cluster import wait_until
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 
 def test_pods_of_kube_scheduler_count_as_what_they_use(story: Story) -> None:

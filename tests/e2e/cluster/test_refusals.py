@@ -8,7 +8,7 @@ from tests.e2e.cluster.story import Story
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.environment.audit_log import AuditLog
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 BOUND, REFUSED, NO_WEBHOOK = 201, 422, 500
 

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.cluster.story import AT_DEADLINE, RUN_FOR, Story
 from tests.kubernetes.cluster import wait_until
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.kube
 
 PREEMPTIBLE = {"kai.scheduler/preemptibility": "preemptible", "priorityClassName": "train"}
 """Else pods of a Deployment have the class inference."""
