@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 import pytest
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 
 from tests.kubernetes.fake_api_server.server import run_fake_api_server
 from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-_WORKERS: Final = {"pytorchReplicaSpecs": {"Worker": {"replicas": 8}}}
-_UNREADABLE: Final = {"pytorchReplicaSpecs": "many"}
+_KEY: Final = "kai.scheduler/batch-min-member"
 
 
 class Site(NamedTuple):
@@ -25,9 +24,10 @@ class Site(NamedTuple):
     admin: Transport
     adapter: Transport
 
-    def job(self, namespace: str, name: str, spec: Any) -> OwnerReference:
+    def job(self, namespace: str, name: str, gang: str = "") -> OwnerReference:
         """Create a job; return the reference to it."""
-        body = {"metadata": {"name": name}, "spec": spec}
+        meta = {"name": name, "annotations": {_KEY: gang} if gang else {}}
+        body = {"metadata": meta, "spec": {}}
         content = self.admin.post(f"/apis/batch/v1/namespaces/{namespace}/jobs", body)
         return OwnerReference(
             "batch/v1", "Job", name, json.loads(content)["metadata"]["uid"], controller=True
@@ -55,13 +55,13 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def lookup(site: Site) -> ApiOwnerLookup:
     """A lookup that has listed the jobs: later ones are read one by one."""
     owners = ApiOwnerLookup(site.adapter)
-    owners.top("team", site.job("team", "earlier", {}))
+    owners.top("team", site.job("team", "earlier"))
     return owners
 
 
 def is_gang(owners: ApiOwnerLookup, gang: OwnerReference) -> bool:
     found = owners.top("team", gang)
-    return found is not None and (found.gang, found.warning) == (8, "")
+    return found is not None and (found.gang.minimum, found.warnings) == (8, ())
 
 
 FORGED: Final = {
@@ -77,8 +77,8 @@ FORGED: Final = {
 def test_reference_from_another_namespace_does_not_hide_an_owner(site: Site, forged: str) -> None:
     """Otherwise the owner would count as gone, and its gang would be started pod by pod."""
     owners = lookup(site)
-    site.job("evil", "odd", _UNREADABLE)
-    gang = site.job("team", "gang", _WORKERS)
+    site.job("evil", "odd", "many")
+    gang = site.job("team", "gang", "8")
     fields = {"api_version": gang.api_version, "kind": gang.kind, "name": gang.name, **FORGED[forged]}
     owners.top("evil", OwnerReference(**fields, uid=gang.uid, controller=True))
     assert is_gang(owners, gang)
@@ -88,11 +88,11 @@ def test_reference_from_another_namespace_does_not_hide_an_owner(site: Site, for
 def test_name_of_an_owner_makes_no_kind_forbidden(site: Site, name: str) -> None:
     """A subresource is forbidden. Its kind must not count as forbidden, or all its gangs are unknown."""
     owners = lookup(site)
-    gang = site.job("team", "gang", _WORKERS)
+    gang = site.job("team", "gang", "8")
     forged = OwnerReference("batch/v1", "Job", name, "uid-forged", controller=True)
     found = owners.top("evil", forged)
     assert found is not None
-    assert (found.metadata.uid, found.warning) == ("uid-forged", "")
+    assert (found.metadata.uid, found.warnings) == ("uid-forged", ())
     assert is_gang(owners, gang)
 
 

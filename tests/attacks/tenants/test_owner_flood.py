@@ -1,6 +1,5 @@
 """Pods of a tenant that each name another owner: few calls of the API server, and none waits for them."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,15 +10,16 @@ import pytest
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.objects.meta import OwnerReference
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.owners.gangs import OTHERS, Role
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 
+from tests.kubernetes.environment.resource_definitions import define_kinds
 from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_server
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, pod, queue
-from tests.kubernetes.observe.test_owners import create_owner, pod_owned_by
+from tests.kubernetes.owners.test_owners import create_owner, pod_owned_by
 
 _PODS: Final = 200
-_WORKERS: Final = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
-_POD: Final[dict[str, Any]] = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+_GANG: Final = {"kai.scheduler/batch-min-member": "3"}
 _MAX_CALLS: Final = 20
 """Calls of the API server for the owners of a namespace in one observation."""
 
@@ -62,7 +62,9 @@ def test_owners_of_a_namespace_are_looked_up_in_few_calls(
     for number in range(_PODS):
         meta = {"namespace": "evil", **owners(transport, number)}
         world.put("pods", pod(f"evil-{number:03}", meta=meta))
-    honest = create_owner(transport, "/apis/batch/v1/namespaces/team/jobs", "Job", "honest", spec=_WORKERS)
+    honest = create_owner(
+        transport, "/apis/batch/v1/namespaces/team/jobs", "Job", "honest", annotations=_GANG
+    )
     world.put("pods", pod("honest", meta={"namespace": "team", **pod_owned_by(honest)}))
     builder = world.builder(owners=lookup)
     api.calls.clear()
@@ -85,32 +87,34 @@ def test_pods_get_their_pod_groups_in_later_observations(api: FakeApiServer, tra
     assert counts == [(16, 16), (32, 16), (40, 8)]
 
 
-def test_pod_as_owner_lists_no_pods_of_other_namespaces(api: FakeApiServer, transport: Transport) -> None:
-    """Drivers own their executors, so pods can be owners. A list of all pods would displace true owners."""
-    lookup = ApiOwnerLookup(transport)
-    driver = {"metadata": {"name": "driver", "labels": {names.QUEUE: "q"}}, **_POD}
-    uid = json.loads(transport.post("/api/v1/namespaces/evil/pods", driver))["metadata"]["uid"]
-    found = lookup.top("evil", OwnerReference("v1", "Pod", "driver", uid))
+def test_pod_as_owner_is_not_read(api: FakeApiServer, transport: Transport) -> None:
+    """Drivers own their executors, so pods can be owners. All pods are observed already."""
+    world = CachedCluster()
+    world.put("pods", pod("driver", meta={"namespace": "evil", "labels": {names.QUEUE: "q", "a": "b"}}))
+    lookup = ApiOwnerLookup(transport, find_pod=world.mirrors.pods.find)
+    api.calls.clear()
+    found = lookup.top("evil", OwnerReference("v1", "Pod", "driver", "uid-driver"))
     assert found is not None
     assert found.metadata.labels == {names.QUEUE: "q"}
-    for number in range(30):
-        lookup.top("evil", OwnerReference("v1", "Pod", f"p{number}", f"u{number}"))
-    assert {call.path for call in api.calls if call.path.endswith("/pods") and call.method == "GET"} == {
-        "/api/v1/namespaces/evil/pods"
-    }
+    for namespace, number in (("team", "driver"), ("evil", "gone")):
+        other = lookup.top(namespace, OwnerReference("v1", "Pod", "driver", f"uid-{number}"))
+        assert other is not None
+        assert not other.is_known
+    assert api.calls == []
 
 
 @pytest.mark.parametrize("namespace", ["evil", "team"])
 def test_large_owners_cost_little_memory(transport: Transport, namespace: str) -> None:
+    define_kinds(transport)
     large = {f"note-{number}": "x" * 1_000 for number in range(200)}
     spec = {"replicatedJobs": [{"replicas": 2}] * 2_000, "preemptibility": {"deep": [1] * 10_000}}
-    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    path = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets"
     labels = {names.PREEMPTIBILITY: "preemptible"}
     notes = {**large, names.QUEUE: "q" * 100_000}
-    owner = create_owner(transport, path, "Job", "large", spec=spec, annotations=notes, labels=labels)
+    owner = create_owner(transport, path, "JobSet", "large", spec=spec, annotations=notes, labels=labels)
     lookup = ApiOwnerLookup(transport)
     found = lookup.top(namespace, owner)
     assert found is not None
-    assert found.gang == 4_000
+    assert found.gang.roles == (Role(OTHERS, 4_000),)
     assert found.metadata.labels == labels
     assert len(msgspec.json.encode(found.chain)) < 5_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tenure.client.snapshot_file import read_snapshot
 from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 
 from tests.e2e.command import run_tenure
 from tests.kubernetes.cluster import UserCluster, build_object
@@ -75,7 +75,10 @@ def test_owners_resolve_to_the_top_and_a_deleted_owner_resolves_by_name(
     for reference in (gone, of_nobody):
         found = owners.top(namespace_only.namespace, reference)
         assert found is not None
-        assert (found.metadata.uid, found.metadata.name, found.gang) == (reference.uid, reference.name, 0)
+        assert (found.metadata.uid, found.metadata.name, found.is_known) == (
+            *(reference.uid, reference.name),
+            False,
+        )
     found = owners.top(
         namespace_only.namespace, pods_referring_to(create_job(namespace_only, "made-after-the-first-list"))
     )

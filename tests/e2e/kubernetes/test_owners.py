@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 import yaml
 from tenure.client.snapshot_file import read_snapshot
-from tenure.kubernetes.api import owner_lists
 from tenure.kubernetes.api.transport import MERGE_PATCH
+from tenure.kubernetes.owners import owner_lists
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.e2e.command import run_tenure

@@ -6,6 +6,7 @@ contains them. Else, and for JobSet, objects of the kinds can have any fields.
 
 import json
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,12 +54,12 @@ JOB_SET: Final = CustomKind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", 
 KINDS: Final = (KAI_QUEUE, KAI_POD_GROUP, VOLCANO_QUEUE, VOLCANO_POD_GROUP, JOB_SET)
 
 
-def define_kinds(transport: Transport) -> None:
-    """Define all kinds and wait until they are served. Raises ApiError."""
-    for kind in KINDS:
+def define_kinds(transport: Transport, kinds: Sequence[CustomKind] = KINDS) -> None:
+    """Define kinds and wait until they are served. Raises ApiError."""
+    for kind in kinds:
         transport.post(_DEFINITIONS, _body(kind))
     end = time.monotonic() + _SERVED_SECONDS
-    for kind in KINDS:
+    for kind in kinds:
         while not _is_served(transport, kind):
             assert time.monotonic() < end, f"{kind.plural}.{kind.group} is not served"
             time.sleep(0.1)

@@ -72,6 +72,10 @@ _BUILT_IN: Final = (
     Resource("apps", "v1", "replicasets", "ReplicaSet", has_status=True, has_generation=True),
     Resource("apps", "v1", "deployments", "Deployment", has_status=True, has_generation=True),
     Resource("apps", "v1", "statefulsets", "StatefulSet", has_status=True, has_generation=True),
+    Resource("apps", "v1", "daemonsets", "DaemonSet", has_status=True, has_generation=True),
+    Resource(
+        "", "v1", "replicationcontrollers", "ReplicationController", has_status=True, has_generation=True
+    ),
 )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
-from tenure.kubernetes.observe.owners import OwnerLookup
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
+from tenure.kubernetes.owners.chains import OwnerLookup
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 NOW = Timestamp(seconds=1_800_000_000)

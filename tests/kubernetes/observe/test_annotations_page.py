@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from tenure.codec.annotations import KEYS
-from tenure.kubernetes.observe import derived_pod_groups, names
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.owners.kinds import built_in_kinds
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/annotations.md").read_text()
 NOT_KEYS = ("metadata.name", "kai-resource-reservation", "nvidia.com/mig-")
@@ -16,8 +17,11 @@ def known_keys() -> set[str]:
     found = set(KEYS)
     for value in constants.values():
         found |= {value} if isinstance(value, str) else set(value)
-    found |= set(re.findall(r'"(leaderworkerset[^"]+)"', Path(derived_pod_groups.__file__).read_text()))
-    return found - set(NOT_KEYS)
+    for kind in built_in_kinds().by_name.values():
+        found |= {kind.label, kind.pods_annotation, *kind.role_labels}
+        found |= {key for role in kind.roles for key in role.pod_labels}
+        found |= {key for path in kind.minimum for key in re.findall(r"annotations\['([^']+)'\]", path.text)}
+    return found - {*NOT_KEYS, ""}
 
 
 def test_every_key_is_on_the_page() -> None:

@@ -3,21 +3,33 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-import msgspec
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
-from tenure.kubernetes.objects.owner import OwnerObject
-from tenure.kubernetes.observe.owners import Owner
+from tenure.kubernetes.owners.chains import Owner
+from tenure.kubernetes.owners.gangs import Gang
+from tenure.kubernetes.owners.kinds import Grouping, built_in_kinds
+from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
 
-from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, node, pod, pod_group, running
+from tests.kubernetes.observe.cached_cluster import (
+    CONFIG,
+    NOW,
+    CachedCluster,
+    member,
+    node,
+    pod,
+    pod_group,
+    running,
+)
 
 
 class KnownOwners:
     """A fixed set of owners; other owners cannot be looked up."""
+
+    kinds = built_in_kinds()
 
     def __init__(self, owners: Mapping[str, Owner]) -> None:
         self.owners = dict(owners)
@@ -30,13 +42,27 @@ class KnownOwners:
         """See OwnerLookup."""
         return None
 
+    def refused_kinds(self) -> dict[str, str]:
+        """See OwnerLookup."""
+        return {}
+
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         return self.owners.get(reference.uid)
 
 
+VERSIONS: Final = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "ReplicationController": "v1"}
+"""API versions of kinds; of others it is apps/v1."""
+
+
 def owned(kind: str, uid: str, **meta: Any) -> dict[str, Any]:
-    reference = {"apiVersion": "v1", "kind": kind, "name": f"{kind}-{uid}", "uid": uid, "controller": True}
+    version = VERSIONS.get(kind, "apps/v1")
+    reference = {"apiVersion": version, "kind": kind, "name": f"{kind}-{uid}", "uid": uid, "controller": True}
     return {"ownerReferences": [reference], **meta}
+
+
+def owner(meta: ObjectMeta, gang: int = 1, **more: Any) -> Owner:
+    """An owner of a pod group with a minimum."""
+    return Owner(meta, None, Grouping.OWNER, Gang(gang), **more)
 
 
 def groups(world: CachedCluster) -> dict[str, pb.PodGroup]:
@@ -95,7 +121,7 @@ def test_fields_of_the_owner_precede_those_of_its_pods_and_set_the_gang_size() -
         },
         annotations={"kai.scheduler/expected-runtime": "3h", "kai.scheduler/preemption-delay": "30s"},
     )
-    owners = KnownOwners({"s": Owner(meta, gang=2, chain=(OwnerObject(meta),))})
+    owners = KnownOwners({"s": owner(meta, gang=2, chain=(OwnerObject(meta),))})
     [row] = world.builder(CONFIG, owners).snapshot(NOW).pod_groups
     assert (row.name, row.queue, row.priority, row.min_member) == ("set", "of-owner", 125, 2)
     assert row.preemption_delay.seconds == 30
@@ -106,7 +132,7 @@ def test_fields_of_the_owner_precede_those_of_its_pods_and_set_the_gang_size() -
     }
 
 
-def test_leaders_and_workers_are_a_gang_for_each_replica() -> None:
+def test_leaders_and_workers_are_a_pod_group_for_each_replica() -> None:
     world = CachedCluster()
     for name, key in {"a": "x", "b": "x", "c": "y"}.items():
         meta = owned(
@@ -117,7 +143,6 @@ def test_leaders_and_workers_are_a_gang_for_each_replica() -> None:
         )
         world.put("pods", pod(name, meta=meta))
     snapshot = world.snapshot()
-    assert [row.min_member for row in snapshot.pod_groups] == [2, 2]
     of = {row.name: row.pod_group for row in snapshot.pods}
     assert of["a"] == of["b"] != of["c"]
 
@@ -157,7 +182,7 @@ def test_pod_with_an_unavailable_owner_is_delayed_until_lookup() -> None:
     assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
     assert picture.recheck_seconds is not None
     assert not picture.delta(NOW).upserts.pods
-    owners.owners["j"] = Owner(ObjectMeta(name="j", uid="j"), 0)
+    owners.owners["j"] = owner(ObjectMeta(name="j", uid="j"))
     delta = picture.delta(NOW)
     assert [row.name for row in delta.upserts.pod_groups] == ["j"]
     assert {row.pod_group for row in delta.upserts.pods} == {row.uid for row in delta.upserts.pod_groups}
@@ -166,12 +191,12 @@ def test_pod_with_an_unavailable_owner_is_delayed_until_lookup() -> None:
 
 def test_owner_known_only_by_name_is_a_warning_and_looked_up_again() -> None:
     world, meta = CachedCluster(), ObjectMeta(name="j", uid="j")
-    owners = KnownOwners({"j": Owner(meta, 0, warning="403")})
+    owners = KnownOwners({"j": owner(meta, warnings=("403",), is_retried=True)})
     world.put("pods", pod("a", meta=owned("Job", "j")))
     picture = world.builder(CONFIG, owners)
     assert [row.min_member for row in picture.snapshot(NOW).pod_groups] == [1]
     assert [warned.text for warned in picture.warnings.active] == ["403"]
-    owners.owners["j"] = Owner(meta, 8)
+    owners.owners["j"] = owner(meta, 8)
     assert not picture.delta(NOW).upserts.pod_groups
     assert picture.recheck_seconds is not None
     later = Timestamp(seconds=int(picture.recheck_seconds))
@@ -207,31 +232,19 @@ def test_derived_pod_group_is_removed_with_its_pods() -> None:
     assert list(delta.removals.pod_groups) == list(delta.removals.pods) == ["uid-a"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "gang"),
-    [
-        ({}, 0),
-        ({"replicas": 3, "parallelism": 4}, 0),
-        ({"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 3}}}, {"name": "x"}]}, 7),
-        ({"pytorchReplicaSpecs": {"Master": {}, "Worker": {"replicas": 3}}}, 4),
-        (
-            {
-                "mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 3}},
-                "runPolicy": {"schedulingPolicy": {"minAvailable": 2}},
-            },
-            2,
-        ),
-        (
-            {
-                "headGroupSpec": {},
-                "workerGroupSpecs": [
-                    {"replicas": 5, "minReplicas": 2, "numOfHosts": 2},
-                    {"replicas": 1},
-                ],
-            },
-            6,
-        ),
-    ],
-)
-def test_gang_size_follows_from_the_owner_spec(spec: dict[str, Any], gang: int) -> None:
-    assert msgspec.convert({"spec": spec}, OwnerObject).gang() == gang
+NATIVE: Final[dict[str, dict[str, Any]]] = {
+    "schedulingGroup": {"schedulingGroup": {"podGroupName": "gang"}},
+    "workloadRef": {"workloadRef": {"name": "gang", "podGroup": "workers"}},
+}
+
+
+@pytest.mark.parametrize("field", NATIVE)
+def test_pod_of_a_pod_group_of_kubernetes_is_not_started_alone(field: str) -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("named"))
+    world.put("pods", pod("waits", spec=NATIVE[field]))
+    world.put("pods", pod("named", spec=NATIVE[field], meta=member("named")))
+    world.put("pods", running("runs", spec=NATIVE[field]))
+    reasons = {row.name: row.blocked_reason for row in world.snapshot().pods}
+    assert "its pod group 'gang' of scheduling.k8s.io is not supported" in reasons.pop("waits")
+    assert reasons == {"named": "", "runs": ""}

@@ -3,15 +3,15 @@
 from typing import Any, Final
 
 import pytest
-from tenure.kubernetes.api.owner_lists import REFRESH_SECONDS
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
+from tenure.kubernetes.owners.owner_lists import REFRESH_SECONDS
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.fake_api_server.server import FakeApiServer
 from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, pod, pod_group
-from tests.kubernetes.observe.test_owners import create_owner, pod_owned_by
+from tests.kubernetes.owners.test_owners import create_owner, pod_owned_by
 
 KEY: Final = "kai.scheduler/preemptibility"
 VOLCANO_KEY: Final = "volcano.sh/preemptable"

@@ -34,10 +34,11 @@ from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
 from tenure.kubernetes.limits.server_refusals import server_limits
 from tenure.kubernetes.limits.set_aside import COUNTED, SetAsideObject
 from tenure.kubernetes.objects.meta import ObjectReference
-from tenure.kubernetes.observe.owners import ApiOwnerLookup, OwnerLookup
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.kubernetes.owners.chains import OwnerLookup
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.kubernetes.telemetry import SET_ASIDE
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -167,7 +168,8 @@ class KubernetesConnection:
         """The ports on object caches; `ends` closes them."""
         settings, may_act = self._settings, term.may_act
         stored = StoredAnnotations(self._store.signing_key if self._store else new_key())
-        owners, scope = ApiOwnerLookup(self._reading), settings.snapshot_scope()
+        kinds, scope = settings.all_owner_kinds(), settings.snapshot_scope()
+        owners = ApiOwnerLookup(self._reading, kinds=kinds, find_pod=caches.pods.find)
         builder = LoggingSnapshotBuilder(caches, scope, owners, stored, self._read_limits)
         writer = PodWriter(self._writing, may_act, settings.eviction_mode)
         ownership = Ownership(caches, builder, settings.scheduler_name)

@@ -111,9 +111,9 @@ def capture(
         from tenure.kubernetes.api.api_errors import ApiError
         from tenure.kubernetes.api.object_caches import ObjectCaches
         from tenure.kubernetes.api.transport import Transport
-        from tenure.kubernetes.observe.owners import ApiOwnerLookup
         from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
         from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+        from tenure.kubernetes.owners.lookup import ApiOwnerLookup
     from tenure.client.snapshot_file import format_of, write_snapshot
 
     form = format_of(output)
@@ -127,7 +127,8 @@ def capture(
         unreadable = _read(caches, transport, workload_api)
         now = Timestamp()
         now.GetCurrentTime()
-        builder = SnapshotBuilder(caches, config, ApiOwnerLookup(transport, patience=0))
+        owners = ApiOwnerLookup(transport, patience=0, find_pod=caches.pods.find)
+        builder = SnapshotBuilder(caches, config, owners)
         snapshot = builder.snapshot(now)
     except ApiError as failure:
         _end(f"API server request failed: {failure}", _SERVER_FAILURE)

@@ -11,10 +11,10 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.limits.server_refusals import server_limits
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision
@@ -39,7 +39,10 @@ def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> 
     now.GetCurrentTime()
     store = ConfigMapStore(transport, settings.namespace, settings.lease, lambda: False)
     journal = load_journal(store)
-    owners, stored = ApiOwnerLookup(transport, patience=0), StoredAnnotations(store.signing_key)
+    owners = ApiOwnerLookup(
+        transport, patience=0, kinds=settings.all_owner_kinds(), find_pod=caches.pods.find
+    )
+    stored = StoredAnnotations(store.signing_key)
     limits = server_limits(client) or SenderLimits()
     builder = SnapshotBuilder(caches, settings.snapshot_scope(), owners, stored, limits)
     snapshot = builder.snapshot(now)

@@ -5,11 +5,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
+from tenure.kubernetes.owners.kinds import Factor, OwnerKind, OwnerKinds, RoleRow, built_in_kinds
 from tenure.process.configuration import (
     MISSING,
     ConfigProblem,
@@ -55,6 +65,7 @@ def _address(value: str) -> str:
 
 
 _LAST_PORT: Final = 65_535
+_MOST_KINDS: Final = 100
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Name = Annotated[str, AfterValidator(_name)]
 
@@ -105,6 +116,8 @@ class AdapterSettings(BaseModel):
     workload_api: WorkloadApi = WorkloadApi.AUTO
     derive_pod_groups: bool = True
     """Whether pods without a pod group get one that is derived from their owner."""
+    owner_kinds: Annotated[tuple[OwnerKind, ...], Field(max_length=_MOST_KINDS)] = ()
+    """Further kinds of owners, which replace those of the table with the same name."""
     default_queue: str = "default-queue"
     """Queue of derived pod groups without a queue."""
     queue_access: Annotated[QueueAccessSettings, BeforeValidator(parse_empty_section)] = QueueAccessSettings()
@@ -120,6 +133,15 @@ class AdapterSettings(BaseModel):
     """How long a silent leader keeps the lease."""
     health_listen: Annotated[str, AfterValidator(_address)] | None = None
     """Address of `/healthz` and `/readyz`. None: no probes."""
+
+    @field_validator("owner_kinds")
+    @classmethod
+    def _check_owner_kinds(cls, value: tuple[OwnerKind, ...]) -> tuple[OwnerKind, ...]:
+        names = [(row.api_group, row.kind) for row in value]
+        twice = [kind for group, kind in names if names.count((group, kind)) > 1]
+        if twice:
+            raise ValueError(f"the kind {twice[0]!r} occurs twice in one API group")
+        return value
 
     @model_validator(mode="after")
     def _check_lease_name(self) -> Self:
@@ -151,6 +173,10 @@ class AdapterSettings(BaseModel):
             priority_classes=self.priority_classes,
         )
 
+    def all_owner_kinds(self) -> OwnerKinds:
+        """The table of the kinds of owners, with further ones."""
+        return built_in_kinds().extended(self.owner_kinds)
+
     def unfollowed_collections(self) -> frozenset[str]:
         """Collections that the adapter does not observe."""
         without = unfollowed_collections(self.workload_api)
@@ -172,6 +198,9 @@ _SECTIONS: Final[Sections] = {
     (): _File,
     (_SECTION,): AdapterSettings,
     (_SECTION, "queueAccess"): QueueAccessSettings,
+    (_SECTION, "ownerKinds"): OwnerKind,
+    (_SECTION, "ownerKinds", "roles"): RoleRow,
+    (_SECTION, "ownerKinds", "roles", "size"): Factor,
     ("telemetry",): TelemetrySection,
     ("telemetry", "logs"): Logs,
 }
@@ -217,9 +246,11 @@ def _validated_telemetry(telemetry: TelemetrySection) -> TelemetrySection:
 
 
 def _with_flag(problem: ConfigProblem) -> ConfigProblem:
-    """A missing key can be set on the command line instead."""
+    """A missing key of the section itself can be set on the command line instead."""
     if problem.text != MISSING:
         return problem
     key = problem.path.removeprefix(f"{_SECTION}.")
+    if not key.isalpha():
+        return ConfigProblem(problem.path, "is missing")
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
     return ConfigProblem(problem.path, f"is missing; set it here or as --{flag}")

@@ -126,6 +126,18 @@ class PodResourceClaim(msgspec.Struct, rename="camel", omit_defaults=True):
     resource_claim_template_name: str = ""
 
 
+class SchedulingGroup(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The pod group of `scheduling.k8s.io` that a pod names."""
+
+    pod_group_name: str = ""
+
+
+class WorkloadReference(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The workload of `scheduling.k8s.io` that a pod names, in Kubernetes 1.35."""
+
+    name: str = ""
+
+
 class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     """Specification of a pod."""
 
@@ -142,6 +154,8 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     """Requests of the whole pod; empty: the sum of its containers."""
     overhead: dict[str, str] = {}
     scheduling_gates: list[SchedulingGate] = []
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
     resource_claims: list[PodResourceClaim] = []
     volumes: list[Volume] = []
     termination_grace_period_seconds: int | None = None

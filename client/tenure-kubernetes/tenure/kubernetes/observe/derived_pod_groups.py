@@ -1,9 +1,6 @@
 """Pod groups of pods that name none, derived from their owners as pod groupers do.
 
-    no owner, ReplicaSet, StatefulSet, ...   one pod group per pod
-    leader and workers (LeaderWorkerSet)     each replica is a gang of its size
-    any other owner (Job, JobSet, PyTorchJob, RayCluster, ...)   one pod group for the top owner: a gang if
-                                             the owner sets the number of pods, else minimum 1
+The table of kinds says which pods are together, and how many of them are a gang (`owners.kinds`).
 
 Users write the owner and replica labels of a pod, so they are not trusted beyond its namespace. They are only
 part of the uid of a pod group, together with the namespace.
@@ -15,11 +12,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.objects.owner import OwnerObject
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.owners import Owner, OwnerLookup
 from tenure.kubernetes.observe.pod_group_rows import count, not_negative
+from tenure.kubernetes.observe.pods import ENDED
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.times import read_duration, timestamp
 from tenure.kubernetes.observe.wishes import (
@@ -31,18 +27,25 @@ from tenure.kubernetes.observe.wishes import (
     read_durations,
     read_preemptibility,
 )
+from tenure.kubernetes.owners.chains import Owner, OwnerLookup
+from tenure.kubernetes.owners.gangs import (
+    NO_GANG,
+    OTHERS,
+    Gang,
+    MemberPod,
+    gang_of,
+    needed_of,
+    role_of,
+    with_pods_annotation,
+)
+from tenure.kubernetes.owners.kinds import Grouping, OwnerKind
+from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
 
-_EACH_FOR_ITSELF: Final = frozenset(
-    ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment", "DaemonSet", "Node")
-)
-"""Kinds of owners with independent pods."""
 _NODE: Final = "Node"
 """Owner of static pods, on which users do not write."""
+_SUCCEEDED: Final = "Succeeded"
 _ENCODE: Final = msgspec.json.Encoder().encode
-_LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-key"
-_LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
-_SERVES: Final = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment"))
 _UID_LENGTH: Final = 32
 """Hex digits in the uid of a derived pod group; a Kubernetes uid has as many."""
 _SERVING_CLASS: Final = "inference"
@@ -57,31 +60,48 @@ class Origin(NamedTuple):
     """Uid of its only pod, or a digest."""
     owner: ObjectMeta | None
     """The owner that the pod group stands for; None: it stands for its pods."""
-    gang: int
-    serves: bool
-    warning: str = ""
-    """What is unknown about the owner; "": nothing."""
+    kind: OwnerKind | None
+    """The row of that owner in the table of kinds; None: there is none."""
+    gang: Gang
+    warnings: tuple[str, ...] = ()
+    """What is unknown about the owner."""
+    is_retried: bool = False
+    """Whether the owner is read again later, because an owner could not be read."""
     chain: tuple[OwnerObject, ...] = ()
     """Owners on which users write, the first one that counts first."""
+
+    def role(self, pod: Pod) -> str:
+        """The role of a pod in the gang."""
+        return OTHERS if self.kind is None else role_of(self.kind, self.gang, pod.metadata.labels)
 
 
 def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
     """Origin of the pod group of a pod; None: its owner cannot be looked up for now."""
     meta, reference = pod.metadata, pod.metadata.owner()
-    owner = Owner(ObjectMeta(), 0)
+    owner = None
     if reference is not None and reference.kind != _NODE:
-        found = owners.top(meta.namespace, reference)
-        if found is None:
+        owner = owners.top(meta.namespace, reference)
+        if owner is None:
             return None
-        owner = found
-    if key := meta.labels.get(_LWS_GROUP):
-        size = _size(meta.annotations.get(_LWS_SIZE, ""))
-        return Origin(_uid(meta.namespace, "replica", key), None, size, True, owner.warning, owner.chain)
-    if reference is None or reference.kind in _EACH_FOR_ITSELF:
-        serves = reference is not None and reference.kind in _SERVES
-        return Origin(meta.uid, None, 1, serves, owner.warning, owner.chain)
-    uid = _uid(meta.namespace, "owner", owner.metadata.uid)
-    return Origin(uid, owner.metadata, owner.gang or 1, False, owner.warning, owner.chain)
+    if (by_label := owners.kinds.by_label(meta.labels)) is not None:
+        origin = _origin_by_label(pod, by_label, owner)
+    elif owner is None or owner.grouping is not Grouping.OWNER:
+        origin = Origin(meta.uid, None, owner.kind if owner else None, NO_GANG)
+    else:
+        uid = _uid(meta.namespace, "owner", owner.metadata.uid)
+        origin = Origin(uid, owner.metadata, owner.kind, owner.gang)
+    if owner is None:
+        return origin
+    return origin._replace(warnings=owner.warnings, is_retried=owner.is_retried, chain=owner.chain)
+
+
+def _origin_by_label(pod: Pod, kind: OwnerKind, owner: Owner | None) -> Origin:
+    """Origin of a pod whose label says which pods are its pod group."""
+    meta = pod.metadata
+    is_owner = owner is not None and owner.is_known and owner.kind is kind
+    gang = owner.gang if owner is not None and is_owner else gang_of(kind, None, [])
+    uid = _uid(meta.namespace, "replica", meta.labels[kind.label])
+    return Origin(uid, None, kind, with_pods_annotation(kind, gang, meta.annotations))
 
 
 def derived_row(
@@ -102,14 +122,33 @@ def derived_row(
         queue=queue_of(places) or config.default_queue,
         priority=_priority(origin, places, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),
-        min_member=count(origin.gang),
         preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
     )
+    _set_needed(row, origin, pods)
     read_preemptibility(row, places, warnings)
     read_durations(row, annotations)
-    if origin.warning:
-        warnings.append(origin.warning)
+    warnings.extend(origin.warnings)
     return row
+
+
+def _set_needed(row: pb.PodGroup, origin: Origin, pods: Sequence[Pod]) -> None:
+    """Set the minimum of a pod group, or its subgroups."""
+    members = [
+        MemberPod(
+            origin.role(pod),
+            bool(pod.spec.node_name),
+            pod.status.phase in ENDED,
+            pod.status.phase == _SUCCEEDED,
+        )
+        for pod in pods
+    ]
+    needed = needed_of(origin.gang, members)
+    if not needed.roles:
+        row.min_member = count(needed.pods)
+        return
+    row.sub_groups.extend(pb.SubGroup(name=role.name, min_member=role.pods) for role in needed.roles)
+    if needed.min_roles is not None:
+        row.min_sub_group = count(needed.min_roles)
 
 
 def _uid(*of: str) -> str:
@@ -134,16 +173,10 @@ def _priority(
     resolved = None if wish else priorities.of_pods(pods)
     if resolved is not None:
         return resolved
-    default = _SERVING_CLASS if origin.serves else _TRAINING_CLASS
+    serves = origin.kind is not None and origin.kind.serves
+    default = _SERVING_CLASS if serves else _TRAINING_CLASS
     last = [default] if default in priorities.values else []
     return priorities.first_of([*wishes, *last, *filter(None, [pod.spec.priority_class_name])], warnings)
-
-
-def _size(text: str) -> int:
-    return max(int(text), 1) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else 1
-
-
-_MOST_DIGITS: Final = 6
 
 
 def have_all_ended(pods: Iterable[Pod], ended: Iterable[str]) -> bool:

@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeVar
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
-from tenure.kubernetes.observe.owners import OwnerLookup
 from tenure.kubernetes.observe.pod_group_rows import task_of
 from tenure.kubernetes.observe.pod_group_table import VOLCANO, PodGroupTable, Reference, reference_of
 from tenure.kubernetes.observe.shapes import InternedShape, ShapeInterner
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.owners.chains import OwnerLookup
 
 _Key = TypeVar("_Key")
 
@@ -109,7 +109,9 @@ class Members:
         if pod.spec.scheduler_name == self._config.scheduler_name:
             pod_group, origin, problem = self._group_of(pod, reference)
         sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
-        if reference is not None and reference.api == VOLCANO:
+        if origin is not None:
+            sub_group = origin.role(pod)
+        elif reference is not None and reference.api == VOLCANO:
             sub_group = ""
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
@@ -127,15 +129,17 @@ class Members:
         if origin is None:
             self.pending.add(pod.metadata.uid)
             return "", None, "its owner cannot be looked up"
-        if origin.warning:
+        if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
         return origin.uid, origin, ""
 
 
 def sub_group_of(member: Member, has_sub_groups: bool) -> str:
-    """Subgroup of a pod. In Volcano, tasks are subgroups if they have minimums."""
+    """Subgroup of a pod. Tasks of Volcano, and roles of owners, are subgroups if they have minimums."""
     if member.reference is not None and member.reference.api == VOLCANO:
         return task_of(member.pod).lower() if has_sub_groups else ""
+    if member.origin is not None and not has_sub_groups:
+        return ""
     return member.sub_group
 
 

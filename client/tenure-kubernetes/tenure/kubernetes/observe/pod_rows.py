@@ -9,7 +9,7 @@ from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
-from tenure.kubernetes.observe.row_table import RowTable
+from tenure.kubernetes.observe.row_table import RowTable, readable
 from tenure.kubernetes.observe.shapes import drop_unoffered_resources
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
@@ -67,8 +67,8 @@ class PodRows:
         warnings.extend(shaped.warnings)
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
-        if refusal and not row.node:
-            row.blocked_reason = refusal
+        if not row.node and (blocked := refusal or _unread_group(member) or _waits_for_role(member, group)):
+            row.blocked_reason = blocked
         self._fix_devices(row, warnings)
         self._label(row, member)
         return BuiltPod(row, shaped.row, self._limits.problem(row) or self._shape_problem(shaped.row))
@@ -155,3 +155,28 @@ def largest_request(shape: pb.PodShape) -> int:
     requests = shape.requests
     own = (requests.cpu_milli, requests.memory_bytes, shape.gpu.devices * MILLI)
     return max(*own, *requests.extended.values())
+
+
+def _waits_for_role(member: Member, group: pb.PodGroup) -> str:
+    """Why a pod waits for others of its role, which is placed as a whole; "": it does not."""
+    if member.origin is None or not group.sub_groups:
+        return ""
+    if any(one.name == member.sub_group for one in group.sub_groups):
+        return ""
+    return f"not all pods of role {member.sub_group!r} exist yet"
+
+
+def _unread_group(member: Member) -> str:
+    """Why a pod of a pod group of Kubernetes itself is not placed; "": it is in none, or names another one.
+
+    The API changes with each release, and is not read. Without it, a part of a gang could start.
+    """
+    spec = member.pod.spec
+    if member.origin is None or (spec.scheduling_group is None and spec.workload_ref is None):
+        return ""
+    group = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
+    name = group or (spec.workload_ref.name if spec.workload_ref else "")
+    return readable(
+        f"its pod group {name!r} of scheduling.k8s.io is not supported: name one in the annotation "
+        f"{names.KAI_POD_GROUP}"
+    )

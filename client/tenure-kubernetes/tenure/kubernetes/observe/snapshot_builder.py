@@ -16,7 +16,6 @@ from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.meta import ObjectReference, cluster_reference
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
-from tenure.kubernetes.observe.owners import NoOwnerLookup, OwnerLookup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable
 from tenure.kubernetes.observe.queues import build_queue_rows
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
@@ -28,6 +27,7 @@ from tenure.kubernetes.observe.snapshot_scope import (
 )
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.workload_rows import WorkloadRows, pod_group_key
+from tenure.kubernetes.owners.chains import NoOwnerLookup, OwnerLookup
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import SetAsideRows, StateDelta
 from tenure.wire.limits import MAX_LEVELS
@@ -73,6 +73,8 @@ class SnapshotBuilder:
 
         In seconds since 1970.
         """
+        self._refused_kinds: set[str] = set()
+        """Kinds of owners with a warning."""
         self._retry_at: float | None = None
         """When to look up owners that are unknown or only known by name."""
         self.warnings = WarningCollector()
@@ -189,6 +191,7 @@ class SnapshotBuilder:
             pods |= self._members.with_owners(changed)
         for uid in pods:
             groups |= self._members.put(uid, self._caches.pods.find(uid))
+        self._warn_of_refused_kinds()
         due = self._workloads.take_due(now)
         self._plan_recheck(seconds)
         nodes = self._nodes.take_changes()
@@ -220,6 +223,16 @@ class SnapshotBuilder:
         pause_ends_at = self._caches.binding_backoff.next_end_seconds
         times = (self._retry_at, pause_ends_at, None if wait is None else seconds + max(wait, _PAUSE))
         self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
+
+    def _warn_of_refused_kinds(self) -> None:
+        """One warning for each kind of owners that may not be read, however many pods have one."""
+        refused = self._owners.refused_kinds()
+        for kind in self._refused_kinds - refused.keys():
+            self.warnings.replace(f"owner kind {kind}", "", [])
+        for kind, reason in refused.items():
+            text = f"{reason}: gangs, queues and preemptibility of its pods are unknown"
+            self.warnings.replace(f"owner kind {kind}", f"kind {kind}", [text])
+        self._refused_kinds = set(refused)
 
     def _read_context(self, is_new: bool) -> bool:
         """Read priority classes, topologies and namespaces. Returns whether to update all pod groups.

@@ -2,7 +2,7 @@
 
     the pod group, if it is an object: nothing else counts
     else the owners of the pod, the top owner first: a Deployment before its ReplicaSet
-    then the CronJob of a Job
+    then owners that create workloads one after the other: the CronJob of a Job
     then the pod, which has the labels and annotations of its template
 
 In each place, a field of the spec precedes an annotation, and that a label.
@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.objects.owner import OwnerObject
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
-
 _MODES: Final = {
     "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
     "nonpreemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
@@ -37,6 +36,7 @@ class Place(NamedTuple):
     metadata: ObjectMeta
     preemptibility: str = ""
     priority_class: str = ""
+    queue: str = ""
 
     def texts(self, *keys: str) -> Iterator[str]:
         """Values of annotations and labels with these keys, the first key first, without empty ones."""
@@ -46,12 +46,17 @@ class Place(NamedTuple):
 
 def place_of(owner: OwnerObject) -> Place:
     """An owner as a place."""
-    return Place(owner.metadata, owner.spec.preemptibility, owner.spec.priority_class_name)
+    return Place(owner.metadata, owner.preemptibility, owner.priority_class, owner.queue)
 
 
 def queue_of(places: Iterable[Place]) -> str:
     """The queue; "": none is set."""
-    found = (text for place in places for text in place.texts(names.QUEUE, names.VOLCANO_QUEUE))
+    found = (
+        text
+        for place in places
+        for text in (place.queue, *place.texts(names.QUEUE, names.VOLCANO_QUEUE))
+        if text
+    )
     return next(found, "")
 
 

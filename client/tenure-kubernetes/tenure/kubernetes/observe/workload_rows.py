@@ -231,6 +231,6 @@ def _seconds(now: Timestamp) -> float:
     return now.ToNanoseconds() / _SECOND
 
 
-def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
-    """What rows of pods depend on: whether there is a pod group, and whether it has subgroups."""
-    return row is not None, row is not None and bool(row.sub_groups)
+def _kind(row: pb.PodGroup | None) -> frozenset[str] | None:
+    """What rows of pods depend on: the subgroups of their pod group; None: there is no pod group."""
+    return None if row is None else frozenset(group.name for group in row.sub_groups)

@@ -11,15 +11,18 @@ namespace one by one, then lists each kind there once. What is still unknown wai
 import re
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
-from tenure.kubernetes.api.owner_lists import MAX_CACHED, OwnerLists, read_owner
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
-from tenure.kubernetes.objects.owner import OwnerObject
+from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.owners.chains import Owner, link_of, owner_of
+from tenure.kubernetes.owners.kinds import OwnerKinds, built_in_kinds
+from tenure.kubernetes.owners.owner_lists import MAX_CACHED, OwnerLists
+from tenure.kubernetes.owners.owner_object import OwnerObject, kept_metadata, read_owner
 
 _MAX_LEVELS: Final = 8
 _MAX_READS: Final = 16
@@ -36,24 +39,8 @@ _VERSION: Final = re.compile(rf"{_NAME.pattern}(/v[a-z0-9]+)?")
 
 A name with a slash would be a subresource: no role permits it, and the kind would count as forbidden.
 """
-_STOPS: Final = frozenset(("CronJob",))
-"""Kinds that create unrelated workloads one after the other; they own no pods here."""
-
-
-_NOT_LISTED: Final = frozenset(("/api/v1/pods",))
-"""Kinds whose lists are long and seldom contain owners, although any user can name one of them as owner."""
-
-
-class Owner(NamedTuple):
-    """The top owner of a pod."""
-
-    metadata: ObjectMeta
-    gang: int
-    """Pods that must run together, of this owner or one below; 0: not set."""
-    warning: str = ""
-    """Why the owner is incompletely known and is retried; "": it is known."""
-    chain: tuple[OwnerObject, ...] = ()
-    """All owners, the top owner first, then the object that creates such owners one after the other."""
+_POD: Final = ("v1", "Pod")
+"""Version and kind of owners that are pods: leaders of their workers, drivers of their executors."""
 
 
 class _InvalidOwner(ApiError):
@@ -62,38 +49,6 @@ class _InvalidOwner(ApiError):
 
 class _LaterOwner(ApiError):
     """An owner is looked up in a later observation."""
-
-
-class OwnerLookup(Protocol):
-    """Looks up owners."""
-
-    def begin(self) -> set[str]:
-        """An observation begins. All pods that it looks at exist.
-
-        Returns the uids of owners that changed since they were looked up.
-        """
-
-    def wait(self) -> float | None:
-        """Seconds until an observation should begin, to find changed owners. None: no matter when."""
-
-    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """The top owner, from the owner of a pod upwards. None: not available for now, retry."""
-
-
-class NoOwnerLookup:
-    """Knows only the references in pods, for objects without an API server."""
-
-    def begin(self) -> set[str]:
-        """See OwnerLookup."""
-        return set()
-
-    def wait(self) -> float | None:
-        """See OwnerLookup."""
-        return None
-
-    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See OwnerLookup."""
-        return Owner(_only_named(namespace, reference), 0)
 
 
 class _Resource(msgspec.Struct):
@@ -129,12 +84,20 @@ class ApiOwnerLookup:
         transport: Transport,
         patience: float = _PATIENCE,
         stopwatch: Callable[[], float] = time.monotonic,
+        kinds: OwnerKinds | None = None,
+        find_pod: Callable[[str], Pod | None] = lambda _: None,
     ) -> None:
+        """`find_pod` finds a pod by its uid."""
+        self.kinds = kinds or built_in_kinds()
+        self._find_pod = find_pod
         self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
         """By kind if the whole kind is forbidden, else by namespace and uid."""
         self._lists = OwnerLists(transport, stopwatch)
-        self._kinds: dict[str, dict[str, _Resource]] = {}
+        self._served: dict[str, dict[str, _Resource]] = {}
+        """Served kinds by path of their version."""
+        self._asked: set[str] = set()
+        """Versions whose kinds were asked for in this observation."""
         self._reads: Counter[str] = Counter()
         """Calls in this observation for single owners, by namespace."""
         self._listed_now: dict[tuple[str, str], bool] = {}
@@ -144,6 +107,7 @@ class ApiOwnerLookup:
         """See OwnerLookup."""
         self._reads.clear()
         self._listed_now.clear()
+        self._asked.clear()
         return self._lists.refresh()
 
     def wait(self) -> float | None:
@@ -154,37 +118,52 @@ class ApiOwnerLookup:
         """See OwnerLookup.
 
         Only the name is known of an owner that is gone, or in another namespace: such an owner does not own
-        this pod.
+        this pod. A cycle of owners ends where it begins again.
         """
-        found, gang, chain = _only_named(namespace, reference), 0, tuple[OwnerObject, ...]()
+        links = [link_of(self.kinds, namespace, reference)]
         try:
-            for _ in range(_MAX_LEVELS):
+            for number in range(_MAX_LEVELS):
                 above = self._find(namespace, reference)
                 if above is None:
                     break
-                if chain and reference.kind in _STOPS:
-                    chain = (*chain, above)
-                    break
-                found, gang, chain = above.metadata, max(gang, above.gang()), (above, *chain)
-                if (parent := above.metadata.owner()) is None:
+                link = link_of(self.kinds, namespace, reference, above)
+                links[number:] = [link]
+                parent = above.metadata.owner()
+                if parent is None or any(parent.uid == one.metadata.uid for one in links):
                     break
                 reference = parent
         except (RequestRejected, _InvalidOwner) as failure:
             refusal = self._refusal(namespace, reference)
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
-            doubt = f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"
-            return None if is_new else Owner(found, gang, doubt, chain)
+            if is_new:
+                return None
+            doubts = () if _kind(reference) in self._refusals else (_doubt(reference, failure),)
+            return owner_of(links)._replace(warnings=doubts, is_retried=True)
         except ApiError:
             return None
-        return Owner(found, gang, chain=chain)
+        return owner_of(links)
+
+    def refused_kinds(self) -> Mapping[str, str]:
+        """See OwnerLookup."""
+        of_kinds = [(key, one) for key, one in self._refusals.items() if len(key) == _KIND_LENGTH]
+        return {f"{kind} of {version}": str(one.failure) for (version, kind), one in of_kinds}
 
     def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
+        if (reference.api_version, reference.kind) == _POD:
+            return self._pod(namespace, reference)
         known = self._lists.known
         if (key := self._lists.key(namespace, reference.uid)) is None:
             self._request(namespace, reference)
             key = self._lists.key(namespace, reference.uid) or (namespace, reference.uid)
         known.move_to_end(key)
         return known[key]
+
+    def _pod(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
+        """A pod as an owner. All pods are observed, so it is not read."""
+        pod = self._find_pod(reference.uid)
+        if pod is None or pod.metadata.namespace != namespace:
+            return None
+        return OwnerObject(kept_metadata(pod.metadata))
 
     def _request(self, namespace: str, reference: OwnerReference) -> None:
         """Read an owner, unless it was rejected recently. Raises ApiError."""
@@ -217,13 +196,12 @@ class ApiOwnerLookup:
         if is_long or not (_VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
             raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        resource = self._resources(namespace, base).get(reference.kind)
+        resource = self._resource(namespace, base, reference.kind)
         if resource is None:
             raise NotFound(f"{version} has no {reference.kind}")
-        kind = f"{base}/{resource.name}"
-        if not (kind in _NOT_LISTED or self._lists.has_listed(kind)):
+        if not self._lists.has_listed(kind := f"{base}/{resource.name}"):
             self._count_read(namespace)
-            self._lists.add_kind(kind)
+            self._lists.add_kind(kind, self.kinds.of(version, reference.kind))
         if self._lists.key(namespace, reference.uid) is None:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
             collection = f"{base}{within}/{resource.name}"
@@ -234,7 +212,8 @@ class ApiOwnerLookup:
 
     def _read_one(self, namespace: str, reference: OwnerReference, collection: str) -> None:
         self._count_read(namespace)
-        item = read_owner(self._transport.get(f"{collection}/{reference.name}"))
+        row = self.kinds.of(reference.api_version, reference.kind)
+        item = read_owner(self._transport.get(f"{collection}/{reference.name}"), row)
         if item is None:
             raise _InvalidOwner("the object is not an owner")
         self._lists.put(namespace, reference.uid, item if item.metadata.uid == reference.uid else None)
@@ -243,7 +222,9 @@ class ApiOwnerLookup:
         """List a collection, at most once in an observation. The pod exists, so an absent owner is gone."""
         if (namespace, collection) not in self._listed_now:
             self._listed_now[namespace, collection] = False
-            self._listed_now[namespace, collection] = self._lists.read_all(collection)
+            self._listed_now[namespace, collection] = self._lists.read_all(
+                collection, self.kinds.of(reference.api_version, reference.kind)
+            )
         if self._lists.key(namespace, reference.uid) is None:
             if not self._listed_now[namespace, collection]:
                 raise _LaterOwner(f"{collection} could not be read as a whole")
@@ -255,21 +236,27 @@ class ApiOwnerLookup:
             raise _LaterOwner(f"{_MAX_READS} calls were made for owners in {namespace}")
         self._reads[namespace] += 1
 
-    def _resources(self, namespace: str, base: str) -> dict[str, _Resource]:
-        if base not in self._kinds:
+    def _resource(self, namespace: str, base: str, kind: str) -> _Resource | None:
+        """A served kind; None: it is not served. An unknown one is looked for again: it may be new."""
+        if kind not in self._served.get(base, {}) and base not in self._asked:
             self._count_read(namespace)
             found = _RESOURCES.decode(self._transport.get(base)).resources
-            self._kinds[base] = {one.kind: one for one in found if "/" not in one.name}
-        return self._kinds[base]
+            self._served[base] = {one.kind: one for one in found if "/" not in one.name}
+            self._asked.add(base)
+        return self._served.get(base, {}).get(kind)
 
 
 def _kind(reference: OwnerReference) -> tuple[str, ...]:
     return reference.api_version, reference.kind
 
 
+_KIND_LENGTH: Final = 2
+"""Parts of the key of a refused kind."""
+
+
 def _owner(namespace: str, reference: OwnerReference) -> tuple[str, ...]:
     return namespace, *_kind(reference), reference.uid
 
 
-def _only_named(namespace: str, reference: OwnerReference) -> ObjectMeta:
-    return ObjectMeta(name=reference.name, namespace=namespace, uid=reference.uid)
+def _doubt(reference: OwnerReference, failure: ApiError) -> str:
+    return f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"

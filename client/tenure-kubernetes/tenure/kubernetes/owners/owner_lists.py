@@ -7,17 +7,15 @@ on a Deployment counts a few minutes after it was written.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.reflector import PAGE
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.objects.owner import OwnerObject, OwnerSpec, RunPolicy, SchedulingPolicy
-from tenure.kubernetes.observe.names import WISHES
-from tenure.kubernetes.observe.wishes import LONGEST_ANNOTATION
+from tenure.kubernetes.owners.kinds import OwnerKind
+from tenure.kubernetes.owners.owner_object import OwnerObject, read_owner
 
 MAX_CACHED: Final = 50_000
 """Most owners that are known at a time."""
@@ -35,37 +33,6 @@ class _Page(msgspec.Struct):
 
 
 _PAGES: Final = msgspec.json.Decoder(_Page)
-_OWNERS: Final = msgspec.json.Decoder(OwnerObject)
-
-
-def read_owner(content: bytes | msgspec.Raw) -> OwnerObject | None:
-    """An owner, with what counts only; None: it does not match its kind.
-
-    All owners of a kind are known, and users can make each as large as the API server accepts.
-    """
-    try:
-        item = _OWNERS.decode(content)
-    except msgspec.ValidationError:
-        return None
-    meta, spec = item.metadata, item.spec
-    kept = ObjectMeta(meta.name, meta.namespace, meta.uid)
-    kept.creation_timestamp = meta.creation_timestamp
-    kept.labels, kept.annotations = _wishes(meta.labels), _wishes(meta.annotations)
-    kept.owner_references = [owner for owner in (meta.owner(),) if owner is not None]
-    gang = RunPolicy(SchedulingPolicy(item.gang()))
-    texts = (_text(spec.preemptibility), _text(spec.priority_class_name))
-    return OwnerObject(
-        kept, OwnerSpec(run_policy=gang, preemptibility=texts[0], priority_class_name=texts[1])
-    )
-
-
-def _wishes(values: Mapping[str, str]) -> dict[str, str]:
-    return {key: values[key][:LONGEST_ANNOTATION] for key in WISHES if key in values}
-
-
-def _text(value: object) -> str:
-    """A field of an unknown kind may be anything; only text counts."""
-    return value[:LONGEST_ANNOTATION] if isinstance(value, str) else ""
 
 
 class OwnerLists:
@@ -75,8 +42,8 @@ class OwnerLists:
         self._transport, self._stopwatch = transport, stopwatch
         self.known: OrderedDict[tuple[str, str], OwnerObject | None] = OrderedDict()
         """By namespace and uid. None: there is none. A pod elsewhere that names the uid does not matter."""
-        self._collections: dict[str, None] = {}
-        """Paths of kinds that were listed."""
+        self._collections: dict[str, OwnerKind | None] = {}
+        """Kinds that were listed, by path."""
         self._unread: list[str] = []
         """Paths whose next reading has not ended, the current one last."""
         self._continue = ""
@@ -98,19 +65,19 @@ class OwnerLists:
         """Whether a kind was listed."""
         return path in self._collections
 
-    def add_kind(self, path: str) -> None:
+    def add_kind(self, path: str, kind: OwnerKind | None) -> None:
         """List a kind, now and from time to time. Raises ApiError."""
-        self.read_all(path)
+        self.read_all(path, kind)
         if not self._collections:
             self._next_at = self._stopwatch() + REFRESH_SECONDS
-        self._collections[path] = None
+        self._collections[path] = kind
 
-    def read_all(self, path: str) -> bool:
+    def read_all(self, path: str, kind: OwnerKind | None) -> bool:
         """List owners. Returns whether all could be read. Raises ApiError."""
         position, is_complete = "", True
         while True:
             page = self._page(path, position)
-            for item in map(read_owner, page.items):
+            for item in (read_owner(content, kind) for content in page.items):
                 if item is None:
                     is_complete = False
                 else:
@@ -127,6 +94,7 @@ class OwnerLists:
         if not self._collections or self._stopwatch() < self._next_at:
             return set()
         self._unread = self._unread or list(self._collections)
+        kind = self._collections[self._unread[-1]]
         try:
             page = self._page(self._unread[-1], self._continue)
         except ApiError:
@@ -137,7 +105,7 @@ class OwnerLists:
             self._unread.pop()
         if not self._unread:
             self._next_at = self._stopwatch() + REFRESH_SECONDS
-        return set(filter(None, map(self._replace, map(read_owner, page.items))))
+        return {uid for content in page.items if (uid := self._replace(read_owner(content, kind)))}
 
     def wait(self) -> float | None:
         """Seconds until the next page is read; None: no kind is known."""

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from tenure.kubernetes.api import owner_lists
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.owners import owner_lists
+from tenure.kubernetes.owners.gangs import NO_GANG, Gang, Role
+from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 
 from tests.kubernetes.environment.resource_definitions import define_kinds
 from tests.kubernetes.fake_api_server.server import FakeApiServer
@@ -56,7 +57,8 @@ def test_top_owner_determines_pod_group_and_gang_size(kinds: Transport) -> None:
     job = create_owner(kinds, _JOBS, "Job", "set-w-0", **pod_owned_by(top))
     found = ApiOwnerLookup(kinds).top("team", job)
     assert found is not None
-    assert (found.metadata.name, found.metadata.uid, found.gang) == ("set", top.uid, 6)
+    assert (found.metadata.name, found.metadata.uid) == ("set", top.uid)
+    assert found.gang == Gang(None, (Role("w", 6),))
 
 
 def test_a_kind_is_listed_once_and_later_owners_are_read_one_by_one(
@@ -125,7 +127,10 @@ def test_failed_reading_of_a_list_changes_nothing_and_is_repeated(
 def test_missing_owner_is_known_by_its_name(transport: Transport, reference: OwnerReference) -> None:
     found = ApiOwnerLookup(transport).top("team", reference)
     assert found is not None
-    assert (found.metadata.uid, found.metadata.name, found.gang) == (reference.uid, reference.name, 0)
+    assert (found.metadata.uid, found.metadata.name, found.gang) == (
+        *(reference.uid, reference.name),
+        NO_GANG,
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,10 @@ def test_forbidden_owner_is_known_by_its_name(
     found = ApiOwnerLookup(unauthorized_transport, patience=0).top("team", job)
     assert found is not None
     assert (found.metadata.uid, found.metadata.creation_timestamp) == (job.uid, None)
-    assert "only the name of its owner Job job is known" in found.warning
+    assert (found.is_known, found.is_retried, found.warnings) == (False, True, ())
+
+
+GANG_OF_8: Final = {"kai.scheduler/batch-min-member": "8"}
 
 
 class Stopwatch:
@@ -188,8 +196,7 @@ class Stopwatch:
 
 
 def test_late_permission_is_retried_until_it_exists(api: FakeApiServer, transport: Transport) -> None:
-    replicas = {"pytorchReplicaSpecs": {"Worker": {"replicas": 8}}}
-    job, stopwatch = create_owner(transport, _JOBS, "Job", "job", spec=replicas), Stopwatch()
+    job, stopwatch = create_owner(transport, _JOBS, "Job", "job", annotations=GANG_OF_8), Stopwatch()
     owners = ApiOwnerLookup(transport, stopwatch=stopwatch)
     api.faults.refuse("GET", "/apis/batch/v1*", 403, times=3)
     assert owners.top("team", job) is None
@@ -202,22 +209,26 @@ def test_late_permission_is_retried_until_it_exists(api: FakeApiServer, transpor
     stopwatch.seconds = 65
     found = owners.top("team", job)
     assert found is not None
-    assert (found.gang, "only the name" in found.warning) == (0, True)
+    assert (found.gang, found.is_retried) == (NO_GANG, True)
+    assert list(owners.refused_kinds()) == ["Job of batch/v1"]
     stopwatch.seconds = 300
     found = owners.top("team", job)
     assert found is not None
-    assert (found.gang, found.warning) == (8, "")
+    assert (found.gang, found.is_retried) == (Gang(8), False)
+    assert owners.refused_kinds() == {}
 
 
-def test_unreadable_owner_is_a_warning_and_does_not_affect_other_owners(transport: Transport) -> None:
-    senseless = create_owner(transport, _JOBS, "Job", "odd", spec={"pytorchReplicaSpecs": "many"})
+def test_field_that_is_no_number_is_a_warning_and_does_not_affect_other_owners(transport: Transport) -> None:
+    key = "kai.scheduler/batch-min-member"
+    senseless = create_owner(transport, _JOBS, "Job", "odd", annotations={key: "many"})
     other = create_owner(transport, _JOBS, "Job", "other")
     owners = ApiOwnerLookup(transport, patience=0)
     odd, sound = owners.top("team", senseless), owners.top("team", other)
     assert odd is not None
     assert sound is not None
-    assert (odd.metadata.uid, odd.warning != "") == (senseless.uid, True)
-    assert sound.metadata.creation_timestamp is not None
+    assert (odd.metadata.uid, odd.gang) == (senseless.uid, NO_GANG)
+    assert odd.warnings == (f"$.metadata.annotations['{key}']: 'many' is not a number: it is ignored",)
+    assert (sound.is_known, sound.warnings) == (True, ())
 
 
 def test_failed_lookup_is_repeated(api: FakeApiServer, transport: Transport) -> None:
