@@ -26,6 +26,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_CLOCK_SKEW: _ClassVar[WarningCode]
     WARNING_CODE_UNKNOWN_NODE: _ClassVar[WarningCode]
     WARNING_CODE_INVALID_MIN_RUNTIME: _ClassVar[WarningCode]
+    WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -37,6 +38,7 @@ WARNING_CODE_MISSING_START_TIME: WarningCode
 WARNING_CODE_CLOCK_SKEW: WarningCode
 WARNING_CODE_UNKNOWN_NODE: WarningCode
 WARNING_CODE_INVALID_MIN_RUNTIME: WarningCode
+WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")

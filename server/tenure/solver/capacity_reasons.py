@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.odd_gpu import OddGpus
+from tenure.solver.actions.protection_turns import Newcomers, name_pod_groups
 from tenure.solver.actions.reason_probes import UNCHECKED, UNCHECKED_SHARE
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.statement import Move
@@ -34,14 +36,13 @@ from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.oracle import WITHIN_FAIR_SHARE
-from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
+from tenure.terms.formatting import count_gpus, format_gpus
 from tenure.terms.reasons import ReasonCode
 
 MAX_CHECKS: Final = 64
 """Kinds of pod groups that are placed on changed states; for the others, free capacity is reported."""
 MAX_MOVES: Final = 2_000
 """Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
-_MAX_NAMED: Final = 3
 
 
 def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[int]) -> None:
@@ -49,7 +50,9 @@ def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[in
     session = context.session
     placed = {commit.beneficiary for commit in session.commits}
     checks: _CapacityChecks | None = None
-    session.rejections.update(dict.fromkeys(find_released(context, waiting, placed), RELEASED))
+    if released := find_released(context, waiting, placed):
+        newcomers = Newcomers(context)
+        session.rejections.update({each: newcomers.add_to(RELEASED, each) for each in released})
     for pod_group in waiting:
         rejection = session.rejections.get(pod_group)
         is_open = rejection is not None and rejection.code in SEARCHED and pod_group not in placed
@@ -89,6 +92,7 @@ class _CapacityChecks:
         self._free: dict[int, _FreeGpus] = {}
         self._left = MAX_CHECKS
         status = self._session.queue_status
+        self._odd_gpus = OddGpus(self._session, status)
         self._using = {each.queue for each in status if each.allocated_after[GPU]}
         """Queues with GPUs."""
         self._over = {each.queue for each in status if each.allocated_after[GPU] > each.fair_share[GPU] >= 0}
@@ -128,10 +132,10 @@ class _CapacityChecks:
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
         if rejection.code is ReasonCode.OVER_FAIR_SHARE:
-            return rejection
+            return self._odd_gpus.add_to(rejection, pod_group, tasks)
         unchecked = _unchecked(rejection)
         if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
-            return WITHIN_FAIR_SHARE
+            return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
         return self._no_capacity(tasks, gpus, unchecked)
 
     def _held_by_others(self, pod_group: int, tasks: list[int]) -> Rejection | None:
@@ -178,14 +182,15 @@ class _CapacityChecks:
         holders = {self._cluster.tasks[move.task].pod_group for move in held}
         groups = {status.group for status in self._session.in_flight if status.reservations}
         until = min((self._cluster.in_flight[group].expire_time for group in groups), default=None)
-        detail = f"it would fit, but capacity is reserved for {self._named(pod_group, sorted(holders))}"
+        who = name_pod_groups(self._session, pod_group, sorted(holders))
+        detail = f"it would fit, but capacity is reserved for {who}"
         return Rejection(ReasonCode.RESERVED, detail, until, "search")
 
     def _order(self, pod_group: int, tasks: list[int]) -> Rejection:
         groups, first = self._cluster.pod_groups, self._first
         if self._per_pod(tasks):
             first = [each for each in first if any(self._per_pod([task]) for task in groups[each].tasks)]
-        who = self._named(pod_group, first or self._first)
+        who = name_pod_groups(self._session, pod_group, first or self._first)
         detail = f"it would have fitted, but free capacity went first to {who}"
         return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
 
@@ -198,15 +203,6 @@ class _CapacityChecks:
             return None
         detail = "it would fit on the free nodes, but not within its topology constraint"
         return Rejection(ReasonCode.TOPOLOGY, detail, source="search")
-
-    def _named(self, pod_group: int, others: Sequence[int]) -> str:
-        """Pod groups of the same queue and namespace by name, others by number."""
-        groups, mine = self._cluster.pod_groups, self._cluster.pod_groups[pod_group]
-        named = [groups[other].facts.name for other in others if mine.may_name(groups[other])][:_MAX_NAMED]
-        rest = len(others) - len(named)
-        whose = "" if any(groups[other].queue == mine.queue for other in others) else " of other queues"
-        more = f"{rest:,} more" if named else f"{format_count(rest, 'pod group')}{whose}"
-        return join_words([*named, more] if rest else named)
 
     def _are_others_within_share(self, pod_group: int, gpus: _FreeGpus | None, tasks: list[int]) -> bool:
         """Whether other queues have the GPUs, and none exceeds its fair share: reclaim finds no victim."""

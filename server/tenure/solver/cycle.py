@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.protection_turns import settle_delays
 from tenure.solver.capacity_reasons import check_capacity
 from tenure.solver.eviction_history import update_eviction_history
 from tenure.solver.folding import fold_decisions
@@ -77,11 +78,10 @@ def run_cycle(
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
-        while session.reason_checks:  # a stop leaves the rest as not checked: all is decided
-            session.reason_checks.pop(0)()
+        settle_delays(context)
         session.queue_status = session.chains.queue_status()
         check_capacity(context, profile, waiting)
-        return context, _result(session, waiting, check_of(stop), stopped_early)
+        return context, _result(session, profile, waiting, check_of(stop), stopped_early)
 
 
 def _open_context(
@@ -108,7 +108,7 @@ def search_parts(session: Session) -> SearchParts:
 
 
 def _result(
-    session: Session, waiting: list[int], check: Callable[[], None], stopped_early: bool
+    session: Session, profile: Profile, waiting: list[int], check: Callable[[], None], stopped_early: bool
 ) -> CycleResult:
     """The result: what is committed, outcomes, protections and warnings."""
     check()
@@ -126,7 +126,7 @@ def _result(
         protections=guarded,
         queues=session.queue_status,
         next_wake_time=next_wake_time(session, guarded, verdicts),
-        warnings=collect_warnings(session),
+        warnings=collect_warnings(session, profile),
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,

@@ -15,6 +15,9 @@ from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
+from tenure.solver.plugins.guards.min_runtime import Resolver
 from tenure.solver.resolution.slot_map import SlotChange
 
 FEW_CHANGES: Final = 64
@@ -33,6 +36,8 @@ class _WarningCandidates:
         """Pod groups without a start time, or with one in the future."""
         self.bad: set[int] = set()
         """Pod groups with a value that might be invalid."""
+        self.own_minimum: set[int] = set()
+        """Pod groups that set a minimum runtime of their own."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "_WarningCandidates":
@@ -48,6 +53,7 @@ class _WarningCandidates:
         """Independent copy."""
         other = _WarningCandidates(self.now)
         other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
+        other.own_minimum = self.own_minimum.copy()
         return other
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
@@ -56,6 +62,7 @@ class _WarningCandidates:
         for index in change.pod_groups:
             self.odd.discard(index)
             self.bad.discard(index)
+            self.own_minimum.discard(index)
             self._update(cluster.pod_groups[index])
         if len(change.pod_groups) > FEW_CHANGES:
             legacy = [index for index in change.pod_groups if _is_legacy(cluster.pod_groups[index])]
@@ -74,16 +81,18 @@ class _WarningCandidates:
             self.odd.add(group.index)
         if _may_be_bad(group):
             self.bad.add(group.index)
+            if group.facts.requeue.min_runtime.value is not None:
+                self.own_minimum.add(group.index)
 
 
 _CANDIDATES: Final = Derived(_WarningCandidates.of, _WarningCandidates.follow, _WarningCandidates.copy)
 
 
-def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
+def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarning, ...]:
     """Warnings of the snapshot, then one for each kind of missing value, then one per invalid value."""
     cluster, doubtful = session.cluster, _warning_candidates(session)
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
-    return (*cluster.warnings, *_shared(session, doubtful), *own)
+    return (*cluster.warnings, *_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *own)
 
 
 def _warning_candidates(session: Session) -> _WarningCandidates:
@@ -109,6 +118,23 @@ def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[Snapshot
     if skewed:
         message = "start time is after the snapshot time; runtimes count from the start time"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
+
+
+def _not_permitted(
+    cluster: Cluster, doubtful: _WarningCandidates, profile: Profile
+) -> Iterator[SnapshotWarning]:
+    """One warning about all pod groups whose own minimum runtime their queue ignores."""
+    guard = next((each for each in profile.plugins if each.name == MIN_RUNTIME), None)
+    if guard is None or not doubtful.own_minimum:
+        return
+    resolver, found = Resolver.of(cluster.queues, guard.arguments), list[int]()
+    for group in map(cluster.pod_groups.__getitem__, sorted(doubtful.own_minimum)):
+        own, queue = group.facts.requeue.min_runtime.value or 0, group.queue
+        if own > resolver.preempt(queue).minimum and not resolver.most(queue).minimum:
+            found.append(group.index)
+    if found:
+        message = "its own minimum runtime is ignored: neither its queue nor the configuration permits one"
+        yield SnapshotWarning(WarningCode.MIN_RUNTIME_NOT_PERMITTED, tuple(found), message)
 
 
 def _is_legacy(group: PodGroup) -> bool:

@@ -53,6 +53,9 @@ const (
 	// The minimum runtime of a pod group cannot be parsed or is negative. It counts as the
 	// longest one that its queue permits.
 	WarningCode_WARNING_CODE_INVALID_MIN_RUNTIME WarningCode = 10
+	// Pod groups set a minimum runtime of their own, and their queue permits none. It does
+	// not protect them.
+	WarningCode_WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED WarningCode = 11
 )
 
 // Enum value maps for WarningCode.
@@ -69,6 +72,7 @@ var (
 		8:  "WARNING_CODE_CLOCK_SKEW",
 		9:  "WARNING_CODE_UNKNOWN_NODE",
 		10: "WARNING_CODE_INVALID_MIN_RUNTIME",
+		11: "WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -82,6 +86,7 @@ var (
 		"WARNING_CODE_CLOCK_SKEW":                 8,
 		"WARNING_CODE_UNKNOWN_NODE":               9,
 		"WARNING_CODE_INVALID_MIN_RUNTIME":        10,
+		"WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED":  11,
 	}
 )
 
@@ -804,7 +809,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tduplicate\x18\x03 \x01(\x03R\tduplicate\x12\x16\n" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
-	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts*\xa7\x03\n" +
+	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts*\xd3\x03\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -817,7 +822,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x17WARNING_CODE_CLOCK_SKEW\x10\b\x12\x1d\n" +
 	"\x19WARNING_CODE_UNKNOWN_NODE\x10\t\x12$\n" +
 	" WARNING_CODE_INVALID_MIN_RUNTIME\x10\n" +
-	"B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"\x12*\n" +
+	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\vB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once

@@ -1,5 +1,6 @@
 """Until when is a pod group protected, by which guards, and from which preemptors?"""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from tenure.server.explain.audience_text import (
@@ -41,37 +42,43 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
     ):
         return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
     found = replay.before(0).session.chains.protections([pod_group])
-    leaving = _evictions(replay, names)
-    if not any(protection.scope for protection in found):
+    leaving = list(_evictions(replay, names))
+    is_protected = any(protection.scope for protection in found)
+    if not is_protected:
         text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
         return ExplainResult(join([format_text(text, who=who), *leaving]))
+    opening = [format_text("{who} is protected.", who=who)]
+    if leaving:
+        opening = [*leaving, for_all("Its protections do not prevent that.")]
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
-    return ExplainResult(
-        join([format_text("{who} is protected.", who=who), *leaving, *sentences]),
-        (),
-        found,
-        min(ends, default=None),
-    )
+    return ExplainResult(join([*opening, *sentences]), (), found, min(ends, default=None))
 
 
 def _evictions(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
-    """That pods of it are evicted in this cycle, by which actions and for which pod groups."""
-    tasks = replay.cluster.tasks
-    for group in replay.result.groups:
+    """Which of its pods are evicted, and for which pod groups; by earlier decisions first."""
+    tasks, groups = replay.cluster.tasks, replay.result.groups
+    earlier = Counter(
+        other for other, task in find_pending_evictions(replay) if tasks[task].pod_group == names.own
+    )
+    for beneficiary, number in sorted(earlier.items()):
+        yield _eviction(names, number, beneficiary, "by an earlier decision that is being applied")
+    for group in groups:
         number = sum(tasks[each.task].pod_group == names.own for each in group.evictions)
-        if not number:
-            continue
-        pods = f"{format_count(number, 'pod')} {'is' if number == 1 else 'are'} evicted"
-        if group.beneficiary == NOWHERE or group.beneficiary == names.own:
-            yield for_all(f"In this cycle {pods} by {group.action}.")
-        else:
-            yield format_text(
-                "In this cycle {pods} by {action} for {other}.",
-                pods=pods,
-                action=group.action,
-                other=names.pod_group(group.beneficiary),
-            )
+        if number:
+            yield _eviction(names, number, group.beneficiary, f"by {group.action} in this cycle")
+
+
+def _eviction(names: AudienceNames, number: int, beneficiary: int, how: str) -> AudienceText:
+    is_own = beneficiary in (NOWHERE, names.own)
+    return format_text(
+        "{pods} of {who} {be} evicted{purpose} {how}.",
+        pods=format_count(number, "pod"),
+        who=names.pod_group(names.own),
+        be="is" if number == 1 else "are",
+        purpose="" if is_own else format_text(" for {other}", other=names.pod_group(beneficiary)),
+        how=how,
+    )
 
 
 def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:

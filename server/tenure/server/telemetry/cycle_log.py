@@ -140,6 +140,8 @@ class CycleLog:
                 self._value(workloads, warning, _REQUEUE, "Requeue delay ignored")
             case service_pb.WARNING_CODE_INVALID_MIN_RUNTIME:
                 self._value(workloads, warning, _PREEMPTIBILITY, "Minimum runtime invalid")
+            case service_pb.WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED:
+                self._value(workloads, warning, _PREEMPTIBILITY, "Minimum runtime not permitted")
 
     def _value(
         self, workloads: CycleWorkloads, warning: WarningSummary, logger: logging.Logger, what: str

@@ -1,8 +1,8 @@
 """The session of a cycle and the search built on it: what actions work with."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -19,6 +19,33 @@ _MAX_FAILURES: Final = 64
 """Failed searches of a queue after which all other queues go first (semantics R5.75)."""
 
 
+class Delay(NamedTuple):
+    """A pod group that waits for a protection to end, as far as one action found."""
+
+    until: int
+    """Nanoseconds since the Unix epoch."""
+    pod_group: int
+    reason: Rejection
+    kind: Hashable
+    """Pod groups of an action and of equal kind have equal reasons."""
+    source: str
+    """Name of the action."""
+    check: "ReasonCheck"
+
+
+class ReasonCheck(Protocol):
+    """What an action checks after all actions: why pod groups wait. It changes no decision."""
+
+    def delays(self) -> Sequence[Delay]:
+        """Reject every noted pod group that does not wait for a protection alone, and return the others."""
+
+    def recheck(self, pod_group: int) -> Rejection:
+        """Why it waits beside what was placed since."""
+
+    def place(self, pod_group: int, time: int) -> bool:
+        """Commit what is found for it once the protections that end by a time have ended, if anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class CycleContext:
     """The session of a cycle with its search."""
@@ -29,6 +56,8 @@ class CycleContext:
     pod_groups: PodGroupLists
     placer: Placer
     solver: Solver
+    reason_checks: list[ReasonCheck] = field(default_factory=list)
+    """In the order of the actions."""
 
     @classmethod
     def open(cls, session: Session, parts: SearchParts) -> "CycleContext":
@@ -38,6 +67,7 @@ class CycleContext:
 
     def close(self) -> None:
         """Release the cycle: its parts refer to each other and would wait for the garbage collector."""
+        self.reason_checks.clear()
         self.parts.close()
         self.session.close()
 
@@ -61,7 +91,7 @@ class CycleContext:
         if group.facts.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None
         self.session.wake_times.append(end)
-        detail = "its preemption delay has not elapsed"
+        detail = "its preemption delay has not elapsed; what it may evict then was not checked"
         return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
 
     def unready_rejection(self, pod_group: int) -> Rejection | None:

@@ -1,12 +1,12 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext, SharedTurns
 from tenure.solver.actions.reason_probes import ReasonProbes
-from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
+from tenure.solver.actions.victim_rules import VictimRules, VictimSelector, find_endings
+from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
@@ -22,18 +22,18 @@ class EvictionAction:
     def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
         self._session = context.session
-        self._action = action
+        self.action = action
         self._rule = None if action.rule is None else action.rule(context)
         self._validates = validate_by_plugins(context, action, self._rule)
         self.max_victims = action.max_victims(context.session.options)
         self.rules = VictimRules(context, action, self._rule)
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
-        self._probes = ReasonProbes(context.session, context.solver)
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
         budget = Budget.of(self._session.options)
+        probes = ReasonProbes(self._session, self)
         turns = SharedTurns(self._session, self._context.pending(self._may_start))
         while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
@@ -42,13 +42,13 @@ class EvictionAction:
                 continue
             rejection = self.rejection(pod_group, tasks)
             if rejection is not None:
-                self._probes.reject_unsearched(pod_group, rejection, self.rules)
+                probes.reject_unsearched(pod_group, rejection, self.rules)
             elif (rejection := self._search(pod_group, tasks, budget)) is not None:
                 turns.add_failure(pod_group)
-                self._probes.reject(pod_group, rejection)
+                probes.reject(pod_group, rejection)
             if budget.is_over:
                 self._give_up(turns)
-        self._session.reason_checks.append(partial(self._probes.run, self))
+        self._context.reason_checks.append(probes)
 
     def _give_up(self, turns: SharedTurns) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
@@ -72,13 +72,12 @@ class EvictionAction:
 
     def rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
-        rejection = self._session.chains.admits(self._action, pod_group, tasks)
-        if rejection is not None:
+        if (rejection := self._session.chains.admits(self.action, pod_group, tasks)) is not None:
             return rejection
         if self._session.options.skip_similar_pod_groups:
             detail = self._similar.describe(pod_group, tasks)
             if detail is not None:
-                return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
+                return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self.action.name)
         return self._infeasible(tasks)
 
     def _infeasible(self, tasks: list[int]) -> Rejection | None:
@@ -86,7 +85,7 @@ class EvictionAction:
         for task in tasks:
             if not self._context.parts.allowed_nodes.is_possible(self._session.cluster.tasks[task].shape):
                 detail = "no node meets its requirements, even when empty"
-                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._action.name)
+                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self.action.name)
         return None
 
     def search(
@@ -98,7 +97,7 @@ class EvictionAction:
     ) -> Search:
         """The search for the next tasks of a pod group among these victims."""
         return Search(
-            self._action,
+            self.action,
             pod_group,
             self._context.gangs.tasks_to_allocate(pod_group),
             victim_queues=self.rules.victim_queues(pod_group),
@@ -117,7 +116,7 @@ class EvictionAction:
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, search, budget)
             if rejection is None:
-                self._session.commit(statement, self._action, pod_group, self._action.reason)
+                self._session.commit(statement, self.action, pod_group, self.action.reason)
                 patch_evictions(self._session)
                 self._add_wake_time(victims.first_end)
                 return None
@@ -138,11 +137,19 @@ class EvictionAction:
         if end is not None:
             self._session.wake_times.append(end)
 
-    def search_at(self, pod_group: int, time: int | None) -> Search:
-        """The search without the protections that end by a time; None: with all protections."""
+    def attempt(
+        self, statement: Statement, pod_group: int, time: int | None, budget: Budget
+    ) -> Rejection | None:
+        """Search without the protections that end by a time; None: with all protections."""
         victims = VictimSelector(self.rules, pod_group, time)
-        validates = validate_by_plugins(self._context, self._action, self._rule, time)
-        return self.search(pod_group, victims, victims.rule_key, validates)
+        validates = validate_by_plugins(self._context, self.action, self._rule, time)
+        search = self.search(pod_group, victims, victims.rule_key, validates)
+        search.is_trial = True
+        return self._context.solver.solve(statement, search, budget)
+
+    def endings(self, pod_group: int) -> Mapping[int, Rejection]:
+        """Protections of its candidates by their end."""
+        return find_endings(self.rules, pod_group)
 
 
 def evict_for_pending(context: CycleContext, action: Action) -> None:
@@ -155,10 +162,7 @@ def evict_for_pending(context: CycleContext, action: Action) -> None:
 def validate_by_plugins(
     context: CycleContext, action: Action, rule: ActionRule | None = None, time: int | None = None
 ) -> Callable[[Scenario], Rejection | None]:
-    """The guards, then the action's rule, then the scenario validators of all plugins.
-
-    With a time, protections that end by then do not count.
-    """
+    """Guards without the protections that end by a time, then the action's rule, then scenario validators."""
     chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:

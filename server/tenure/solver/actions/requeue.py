@@ -17,14 +17,15 @@ from functools import cache
 from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.odd_gpu import OddGpus
+from tenure.solver.actions.reason_probes import ReasonProbes
 from tenure.solver.actions.requeue_candidate import Candidate
-from tenure.solver.actions.requeue_search import FITS_ANYWAY, RequeueSearch
+from tenure.solver.actions.requeue_search import FITS_ANYWAY, ProtectedContenders, RequeueSearch
 from tenure.solver.actions.requeue_trial import NO_BENEFIT, RequeueTrial
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult
-from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
 from tenure.terms.reasons import ReasonCode
@@ -95,8 +96,33 @@ class _RequeueAction:
                 each for each in candidates if not (self._is_settled(each) if is_changed else each.is_decided)
             ]
         highest = max([self._groups[index].facts.priority for index in waiting], default=None)
+        odd_gpus: OddGpus | None = None
         for candidate in candidates:
+            objection, objector = candidate.objection, candidate.objector
+            is_share = objection is not None and objection.code is ReasonCode.OVER_FAIR_SHARE
+            if objection is not None and is_share and objector is not None:
+                odd_gpus = odd_gpus or OddGpus(self._session, self._session.chains.queue_status())
+                tasks = self._context.gangs.tasks_to_allocate(objector)
+                candidate.objection = odd_gpus.add_to(objection, objector, tasks)
             candidate.reject(highest)
+        self._note_protected(waiting)
+
+    def _note_protected(self, waiting: Sequence[int]) -> None:
+        """Note the contenders that a protection with an end may keep waiting; they are checked later."""
+        protected = [
+            each
+            for each in self._candidates
+            if any(one.until for one in each.protected) and not self._is_touched(each.group.index)
+        ]
+        lowest = min([each.group.facts.priority for each in protected], default=None)
+        if lowest is None:
+            return
+        checks = ProtectedContenders(self._context, self._action, self._search, protected)
+        probes = ReasonProbes(self._session, checks)
+        for contender in waiting:
+            if self._groups[contender].facts.priority > lowest and not self._is_touched(contender):
+                probes.note_protected(contender)
+        self._context.reason_checks.append(probes)
 
     def _in_order(self) -> Iterator[int]:
         """Pending pod groups that are ready and past their preemption delay (semantics R12.41)."""
@@ -147,6 +173,7 @@ class _RequeueAction:
                 continue
             if kind not in candidate.too_small:
                 candidate.objection = self._try(contender, kind, tasks, candidate, is_mixed)
+                candidate.objector = contender
                 if candidate.is_decided:
                     return
                 if candidate.objection is BUDGET_EXHAUSTED or candidate.objection is FITS_ANYWAY:
@@ -164,7 +191,7 @@ class _RequeueAction:
                 self._failed_together[kind] = frozenset([member.group.index for member in members])
                 for member in members:
                     if member.objection is None or member.objection is NO_BENEFIT:
-                        member.objection = objection
+                        member.objection, member.objector = objection, contender
 
     def _note_for_all(self, candidates: Sequence[Candidate], kind: object, objection: Rejection) -> None:
         """Note what ends the work on a contender, for all candidates that were not rejected before."""
@@ -184,7 +211,7 @@ class _RequeueAction:
         """Whether guards protect the candidate from the contender."""
         if kind not in candidate.too_small:
             candidate.tries += 1
-        rejection = self._guard_rejection(contender, candidate.group)
+        rejection = self._trial.guard_rejection(contender, candidate.group)
         if rejection is not None:
             candidate.protected.append(rejection)
             if not self._session.guards.is_pair_finding(contender, rejection.source):
@@ -206,22 +233,6 @@ class _RequeueAction:
         if not is_mixed:
             candidate.unfit.add(kind)
         return rejection
-
-    def _guard_rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
-        guards = self._session.guards
-        rejection = self._own_rejection(self._action, contender, victim)
-        if rejection is None and self._session.options.requeue_strict:
-            rule = self._trial.rule(contender, victim.index)
-            rejection = self._own_rejection(rule, contender, victim)
-            rejection = rejection or guards.allows_victim(rule, contender, victim.index)
-        return rejection or guards.allows_victim(self._action, contender, victim.index)
-
-    def _own_rejection(self, rule: Action, contender: int, victim: PodGroup) -> Rejection | None:
-        """Rejection by victim filters under the rules of an action."""
-        chains = self._session.chains
-        assert victim.queue is not None
-        rejection = chains.allows_victim_queue(rule, contender, victim.queue)
-        return rejection or chains.allows_victim(rule, contender, victim.index)
 
     def _kind_of(self, contender: int) -> object:
         """Contenders with equal keys have equal requests and rules: if one does not fit, none does."""

@@ -12,7 +12,17 @@ from tenure.terms.reasons import ReasonCode
 class Candidate:
     """What is known about a nominated pod group so far, until its result is set."""
 
-    __slots__ = ("group", "is_decided", "nomination", "objection", "protected", "too_small", "tries", "unfit")
+    __slots__ = (
+        "group",
+        "is_decided",
+        "nomination",
+        "objection",
+        "objector",
+        "protected",
+        "too_small",
+        "tries",
+        "unfit",
+    )
 
     def __init__(self, nomination: Nomination, group: PodGroup) -> None:
         self.nomination = nomination
@@ -28,6 +38,8 @@ class Candidate:
         """Rejections by guards."""
         self.objection: Rejection | None = None
         """Why the last contender that no guard rejected was not placed in its place."""
+        self.objector: int | None = None
+        """That contender, if the objection is its own."""
 
     def exhaust(self) -> None:
         """The search ended before it was evaluated."""

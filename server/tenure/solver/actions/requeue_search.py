@@ -1,6 +1,6 @@
 """Search for the place of one contender: one candidate of the action requeue, or the smallest set of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -9,11 +9,12 @@ from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.requeue_candidate import Candidate
 from tenure.solver.actions.requeue_sets import Positions, SmallestSet
 from tenure.solver.actions.requeue_trial import NO_BENEFIT, RequeueTrial
+from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget, FitCheck
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, FitCheck
 from tenure.solver.search.victim_order import one_victim, victim_order
 from tenure.terms.reasons import ReasonCode
 
@@ -110,7 +111,41 @@ class RequeueSearch:
         with self._session.statement() as trial:
             return not placer.place(trial, contender, tasks, nodes, simulation=True)
 
-    def _batches(self, contender: int, victim: PodGroup) -> Iterator[Batch]:
+    def attempt(
+        self,
+        statement: Statement,
+        contender: int,
+        victims: Sequence[PodGroup],
+        time: int | None,
+        budget: Budget,
+    ) -> Rejection | None:
+        """Place a contender in the place of one of these pod groups, or of all of them.
+
+        Without the protections that end by a time. The moves stay in the statement. To check a reason: what
+        it evicts may be more than necessary.
+        """
+        budget.start()
+        tasks = tuple(self._context.gangs.tasks_to_allocate(contender))
+        batches = [
+            tuple(self._batches(contender, victim, time))
+            for victim in victims
+            if self._trial.guard_rejection(contender, victim, time) is None
+        ]
+        sets = [each for each in batches if each]
+        if len(sets) > 1:
+            sets.append(tuple([batch for of_victim in sets for batch in of_victim]))
+        for potential in sets if tasks else ():
+            fits = self._context.parts.fit_check(contender, list(tasks), self._context.solver.feasible(tasks))
+            if not _fits_all(fits, [potential]):
+                continue
+            if not budget.spend():
+                return BUDGET_EXHAUSTED
+            if self._trial.attempt(statement, Scenario(contender, tasks, (), potential), time) is None:
+                return None
+            statement.rollback(0)
+        return NO_BENEFIT
+
+    def _batches(self, contender: int, victim: PodGroup, time: int | None = None) -> Iterator[Batch]:
         """Surplus one by one, then the core, as in victim order (semantics R12.43)."""
         assert victim.queue is not None
         order = victim_order(
@@ -119,10 +154,43 @@ class RequeueSearch:
             one_victim(self._session, victim.index),
             [victim.queue],
             lambda _: True,
-            lambda index: self._session.guards.keeps_core(self._action, contender, index),
+            lambda index: self._session.guards.summary_at(self._action, contender, index, time).keeps_core,
         )
         while (batch := order.pop()) is not None:
             yield batch
+
+
+class ProtectedContenders:
+    """Contenders that wait for the protections of candidates, for checks of that reason."""
+
+    def __init__(
+        self, context: CycleContext, action: Action, search: RequeueSearch, candidates: Sequence[Candidate]
+    ) -> None:
+        self.action = action
+        self._session = context.session
+        self._groups = context.session.cluster.pod_groups
+        self._search = search
+        self._victims = [candidate.group for candidate in candidates]
+
+    def attempt(
+        self, statement: Statement, pod_group: int, time: int | None, budget: Budget
+    ) -> Rejection | None:
+        """Place it without the protections that end by a time; None: with all of them."""
+        rejection = self._search.attempt(statement, pod_group, self._lower(pod_group), time, budget)
+        return rejection if rejection in (None, BUDGET_EXHAUSTED) else NO_SOLUTION
+
+    def endings(self, pod_group: int) -> Mapping[int, Rejection]:
+        """Protections of the candidates by their end."""
+        found: dict[int, Rejection] = {}
+        for victim in self._lower(pod_group):
+            for each in self._session.guards.endings(self.action, pod_group, victim.index):
+                if each.until is not None:
+                    found.setdefault(each.until, each)
+        return found
+
+    def _lower(self, pod_group: int) -> list[PodGroup]:
+        priority = self._groups[pod_group].facts.priority
+        return [victim for victim in self._victims if victim.facts.priority < priority]
 
 
 def _fits_all(fits: FitCheck | None, batches: Sequence[Sequence[Batch]]) -> bool:

@@ -21,6 +21,7 @@ from tenure.solver.model.inherited_settings import requeue_delay
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.oracle import Budget
@@ -43,6 +44,26 @@ class RequeueTrial:
         """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
         return PREEMPT if self._groups[contender].queue == self._groups[victim].queue else RECLAIM
 
+    def guard_rejection(self, contender: int, victim: PodGroup, time: int | None = None) -> Rejection | None:
+        """Why victim filters or guards keep a pod group running.
+
+        With a time, protections that end by then do not count.
+        """
+        guards = self._session.guards
+        rejection = self._filter_rejection(self._action, contender, victim)
+        if rejection is None and self._session.options.requeue_strict:
+            rule = self.rule(contender, victim.index)
+            rejection = self._filter_rejection(rule, contender, victim)
+            rejection = rejection or guards.summary_at(rule, contender, victim.index, time).rejection
+        return rejection or guards.summary_at(self._action, contender, victim.index, time).rejection
+
+    def _filter_rejection(self, rule: Action, contender: int, victim: PodGroup) -> Rejection | None:
+        """Rejection by victim filters under the rules of an action."""
+        chains = self._session.chains
+        assert victim.queue is not None
+        rejection = chains.allows_victim_queue(rule, contender, victim.queue)
+        return rejection or chains.allows_victim(rule, contender, victim.index)
+
     def gate_rejection(self, scenario: Scenario) -> Rejection | None:
         """Why the contender may not use that much, once the victims of its own queue have left."""
         rules = {self.rule(scenario.preemptor, victim) for victim in scenario.victims()}
@@ -59,13 +80,17 @@ class RequeueTrial:
 
     def rejection(self, scenario: Scenario) -> Rejection | None:
         """Simulate and validate the scenario; leaves no trace (semantics R12.45). NO_BENEFIT: no place."""
+        with self._session.statement() as trial:
+            return self.attempt(trial, scenario)
+
+    def attempt(self, statement: Statement, scenario: Scenario, time: int | None = None) -> Rejection | None:
+        """The same; moves stay in the statement. With a time, protections that end by then do not count."""
         self._session.chains.on_search_start(scenario.preemptor, scenario.pending)
         gate = self.gate_rejection(scenario)
         if gate is not None:
             return gate
         self._session.counters.simulated += 1
-        with self._session.statement() as trial:
-            return self._simulate(trial, scenario)
+        return self._simulate(statement, scenario, time)
 
     def reduced(self, scenario: Scenario, necessary: Batch | None = None) -> Scenario:
         """Drop the pod groups and batches that are not needed, the most important first.
@@ -133,7 +158,9 @@ class RequeueTrial:
         left = {s.index: active[s.index] - len(taken.intersection(s.tasks)) for s in group.pod_sets}
         return group.root.is_met(left)
 
-    def _simulate(self, statement: Statement, scenario: Scenario) -> Rejection | None:
+    def _simulate(
+        self, statement: Statement, scenario: Scenario, time: int | None = None
+    ) -> Rejection | None:
         """Evict, then place the contender, then the victims; both rules and effect must be right."""
         solver, chains = self._context.solver, self._session.chains
         is_firm = self._session.cores.has_firm_request(scenario.preemptor, scenario.pending)
@@ -143,21 +170,21 @@ class RequeueTrial:
             return NO_BENEFIT
         if not solver.simulator.displaced(scenario):
             return NO_BENEFIT
-        rejection = self._forbidden(scenario)
+        rejection = self._forbidden(scenario, time)
         if rejection is None and not is_firm:
             rejection = self._reclaimed_back(statement, scenario)
         return rejection
 
-    def _forbidden(self, scenario: Scenario) -> Rejection | None:
+    def _forbidden(self, scenario: Scenario, time: int | None) -> Rejection | None:
         """Rejection by guards and validators; in strict mode also by those of the actions that apply."""
-        rejection = validate_by_plugins(self._context, self._action)(scenario)
+        rejection = validate_by_plugins(self._context, self._action, time=time)(scenario)
         if rejection is not None or not self._session.options.requeue_strict:
             return rejection
         for rule in (PREEMPT, RECLAIM):
             theirs = [b for b in scenario.potential if self.rule(scenario.preemptor, b.pod_group) is rule]
             if theirs and rejection is None:
                 part = Scenario(scenario.preemptor, scenario.pending, (), tuple(theirs))
-                rejection = validate_by_plugins(self._context, rule)(part)
+                rejection = validate_by_plugins(self._context, rule, time=time)(part)
         return rejection
 
     def _reclaimed_back(self, statement: Statement, scenario: Scenario) -> Rejection | None:

@@ -179,3 +179,10 @@ class VictimSelector(VictimPolicy, VictimChecker):
     def note_protection(self, victim: int, rejection: Rejection) -> None:
         """Note that it is protected for a time."""
         self.protected.setdefault(victim, rejection)
+
+
+def find_endings(rules: VictimRules, pod_group: int) -> dict[int, Rejection]:
+    """Protections with an end of all candidates, by that end."""
+    victims = VictimSelector(rules, pod_group)
+    victims.check_all(rules.victim_queues(pod_group))
+    return victims.endings()

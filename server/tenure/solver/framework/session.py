@@ -66,8 +66,6 @@ class Session:
     """Pod groups that received capacity in this cycle that was free or is being released."""
     searches: list[Action] = field(default_factory=list)
     """Actions of this cycle that searched for victims of pending pod groups, in their order."""
-    reason_checks: list[Callable[[], None]] = field(default_factory=list)
-    """What rejects pod groups with reasons that are checked after all actions."""
     wake_times: list[int] = field(default_factory=list)
     """Times at which a delay or grace period ends, so that another cycle may decide differently."""
     blocked: dict[int, Rejection] = field(default_factory=dict)

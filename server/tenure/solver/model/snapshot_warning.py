@@ -17,6 +17,7 @@ class WarningCode(IntEnum):
     CLOCK_SKEW = 8
     UNKNOWN_NODE = 9
     INVALID_MIN_RUNTIME = 10
+    MIN_RUNTIME_NOT_PERMITTED = 11
 
 
 class SnapshotWarning(NamedTuple):

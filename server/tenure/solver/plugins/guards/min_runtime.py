@@ -80,14 +80,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
-        chosen = {**MinRuntime.DEFAULTS, **arguments}
-        self._resolver = Resolver(
-            self._queues,
-            parse_duration(chosen["defaultPreemptMinRuntime"]),
-            parse_duration(chosen["defaultReclaimMinRuntime"]),
-            chosen["reclaimResolveMethod"],
-            parse_duration(chosen["maxMinRuntime"]),
-        )
+        self._resolver = Resolver.of(self._queues, arguments)
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """Protects the minimum of a victim until it reaches its minimum runtime (R7.20, R7.30, R7.31)."""
@@ -102,7 +95,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         return self._verdict(self._groups[victim], self._with_own(self._groups[victim], resolved))
 
     def may_expire(self, victims: Sequence[int]) -> bool:
-        """Whether any of them has not reached the longest minimum runtime that applies to it."""
+        """Whether any of them has not reached the longest minimum runtime that applies."""
         return any(self._is_young(self._groups[victim]) for victim in victims)
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
@@ -242,6 +235,14 @@ class Resolver:
         self._reclaim: dict[int, dict[int, ResolvedMinRuntime]] = {}
         """By reclaimer's and victim's queue."""
         self._most: dict[int | None, ResolvedMinRuntime] = {}
+
+    @classmethod
+    def of(cls, queues: Sequence[Queue], arguments: Mapping[str, str]) -> "Resolver":
+        """By the arguments of the plugin."""
+        chosen = {**MinRuntime.DEFAULTS, **arguments}
+        names = ("defaultPreemptMinRuntime", "defaultReclaimMinRuntime", "maxMinRuntime")
+        preempt, reclaim, most = (parse_duration(chosen[name]) for name in names)
+        return cls(queues, preempt, reclaim, chosen["reclaimResolveMethod"], most)
 
     def most(self, victim: int | None) -> ResolvedMinRuntime:
         """The longest minimum runtime that pod groups of a queue may set for themselves."""
