@@ -122,6 +122,34 @@ def test_victim_is_told_that_its_own_minimum_runtime_is_not_permitted(client: Cl
         assert f"minruntime (no protection, {OWN}, which is not permitted)" in text
 
 
+@pytest.mark.parametrize(
+    ("case", "is_ignored"),
+    [
+        ("nothing is permitted by default", True),
+        ("an explicit zero permits none", True),
+        ("as far as the queue permits", False),
+        ("it never shortens that of the queue", False),
+    ],
+)
+def test_own_minimum_runtime_that_nobody_permits_is_a_warning(
+    client: Client, case: str, is_ignored: bool
+) -> None:
+    snapshot = snapshot_of(CASES[case])
+    pushed = client.decide_state(client.put_snapshot("own", snapshot))
+    for answer in (client.decide(snapshot), pushed):
+        found = {WarningCode.Name(each.code): each for each in answer.warnings}
+        assert ("WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED" in found) == is_ignored
+        if is_ignored:
+            warning = found["WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED"]
+            assert list(warning.pod_groups) == ["job"]
+            assert warning.message.startswith("its own minimum runtime is ignored: neither its queue nor")
+
+
+def test_own_minimum_runtime_that_the_queue_grants_anyway_is_no_warning(client: Client) -> None:
+    answer = client.decide(snapshot_of(Case(annotation="1h", of_queue=2 * HOUR)))
+    assert not answer.warnings
+
+
 def test_pending_pod_group_is_told_until_when_it_waits(client: Client) -> None:
     snapshot = snapshot_of(CASES["as far as the queue permits"])
     add_contender(snapshot)

@@ -42,11 +42,32 @@ def overdue() -> GpuCluster:
     return cluster.job("job", "q", priority=90)
 
 
-def test_opt_outs_of_a_requeued_pod_group_are_reported_with_its_requeue(client: Client) -> None:
+def test_requeued_pod_group_is_not_called_protected_and_its_opt_outs_are_reported(client: Client) -> None:
     text = protected_until(client, overdue().snapshot, "old")
-    assert "In this cycle 1 pod is evicted by requeue for pod group job (queue q)." in text.operator
-    assert "In this cycle 1 pod is evicted by requeue for another workload of its queue." in text.public
+    end = "by requeue in this cycle. Its protections do not prevent that."
+    assert text.operator.startswith(
+        f"1 pod of pod group old (queue q) is evicted for pod group job (queue q) {end}"
+    )
+    assert text.public.startswith(
+        f"1 pod of pod group old is evicted for another workload of its queue {end}"
+    )
+    assert "is protected." not in text.operator
     assert "all pods while running (preemptibility, its own opt-out)" in text.operator
+
+
+def test_pod_group_that_an_earlier_decision_evicts_is_not_called_protected(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2, preempt_min_runtime="1h")
+    cluster.job("old", "q", on="n1", pods=2, min_member=1, ran="30m", priority=40)
+    cluster.job("job", "q", priority=90)
+    group = cluster.snapshot.in_flight_groups.add(id="g", action="preempt", beneficiary="job")
+    group.evictions.add(pod="old-0", node="n1")
+    group.reservations.add(pod="job-0", node="n1")
+    group.expire_time.FromJsonString("2025-03-03T10:39:00Z")
+    text = protected_until(client, cluster.snapshot, "old").operator
+    assert text.startswith(
+        "1 pod of pod group old (queue q) is evicted for pod group job (queue q) "
+        "by an earlier decision that is being applied. Its protections do not prevent that."
+    )
 
 
 def large_before_small() -> GpuCluster:

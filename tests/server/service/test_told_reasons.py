@@ -144,6 +144,80 @@ def test_who_finds_victims_beside_an_earlier_one_waits_for_their_protection(clie
     assert later["job"] == later["behind"] == pb.OUTCOME_KIND_WAITING_FOR_VICTIMS
 
 
+def test_all_that_come_first_are_named_where_several_do(client: Client) -> None:
+    """Rule R13.46: the gang of two finds nothing beside the two that wait for earlier ends."""
+    snapshot = two_ends(1).job("second", "q", priority=60).job("pair", "q", pods=2, priority=55).snapshot
+    found = {each.pod_group: each.reason for each in client.decide(snapshot).outcomes}
+    assert found["second"].until == time_at("10:50")
+    assert found["pair"].code == pb.REASON_CODE_QUEUE_ORDER
+    assert found["pair"].message.endswith(
+        "pod groups job and second come first and together leave too little for it."
+    )
+
+
+def test_pod_groups_of_different_actions_take_turns(client: Client) -> None:
+    """Rule R13.46: what `first` reclaims at 10:55 is not there for `job`, which preempts at 11:35."""
+    cluster = GpuCluster().node("n1", 4)
+    cluster.queue("a", quota=2).queue("b", quota=2, preempt_min_runtime="1h", reclaim_min_runtime="30m")
+    cluster.job("young", "b", on="n1", ran="0m", priority=60)
+    cluster.job("gang", "b", on="n1", pods=2, ran="10m")
+    cluster.job("job", "b", gpus=4, priority=90).job("first", "a", pods=2, priority=75)
+    snapshot = cluster.snapshot
+    response = client.decide(snapshot)
+    assert outcome(response, "first").reason.until == time_at("10:55")
+    found = outcome(response, "job")
+    assert (found.kind, found.reason.code) == (
+        pb.OUTCOME_KIND_WAITING_FOR_CAPACITY,
+        pb.REASON_CODE_QUEUE_ORDER,
+    )
+    assert "another pod group waits for the same capacity and comes first" in found.reason.message
+
+
+def evicted_and_back() -> ClusterSnapshot:
+    """Build a full node: `urgent` evicts `loser`, which comes back and preempts `young` before `job`."""
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2, preempt_min_runtime="1h")
+    cluster.job("young", "q", on="n1", ran="45m", priority=20).job("loser", "q", on="n1", priority=60)
+    return cluster.job("urgent", "q", priority=90).job("job", "q", priority=40).snapshot
+
+
+def test_evicted_pod_group_that_may_come_first_is_named(client: Client) -> None:
+    """Rule R13.46: `job` is delayed until 10:50 as far as was checked, and `loser` is faster."""
+    snapshot = evicted_and_back()
+    found = outcome(client.decide(snapshot), "job").reason
+    assert found.until == time_at("10:50")
+    assert found.message.endswith("; pod group loser that this cycle evicts may come first.")
+
+
+def test_evicted_pod_group_of_lower_priority_is_no_reason_to_doubt_the_order(client: Client) -> None:
+    snapshot = evicted_and_back()
+    snapshot.pod_groups[1].priority = 30
+    found = outcome(client.decide(snapshot), "job").reason
+    assert "may come first" not in found.message
+    assert found.message.endswith("; decisions for others before then may change that.")
+
+
+def test_elastic_pod_group_that_needs_more_pods_is_named(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2, preempt_min_runtime="1h")
+    cluster.job("young", "q", on="n1", ran="45m", priority=20)
+    cluster.job("urgent", "q", pods=2, min_member=1, priority=90).job("job", "q", priority=40)
+    found = outcome(client.decide(cluster.snapshot), "job").reason
+    assert found.message.endswith("; pod group urgent that still needs pods may come first.")
+
+
+def test_delay_without_other_decisions_has_no_reservation(client: Client) -> None:
+    found = outcome(client.decide(one_protected_gpu(1).snapshot), "job").reason
+    assert found.message.endswith("is delayed: young is protected by queue q.")
+
+
+def test_preemption_delay_says_that_what_follows_was_not_checked(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("old", "q", on="n1", priority=40)
+    cluster.job("job", "q", priority=90)
+    cluster.snapshot.pod_groups[-1].preemption_delay.FromSeconds(48 * 3600 + 900)
+    found = outcome(client.decide(cluster.snapshot), "job").reason
+    assert found.code == pb.REASON_CODE_PREEMPTION_DELAY
+    assert found.message.endswith("has not elapsed; what it may evict then was not checked.")
+
+
 def test_another_queue_is_not_named_as_earlier(client: Client) -> None:
     cluster = GpuCluster().node("n1", 1).queue("rich", reclaim_min_runtime="1h")
     cluster.queue("a", quota=1).queue("b", quota=1)
