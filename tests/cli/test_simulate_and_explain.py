@@ -176,6 +176,25 @@ def test_invalid_use_is_reported_without_traceback(
     assert "Traceback" not in ended.err
 
 
+def test_reason_that_decisions_before_its_end_may_change_says_so_and_waiting_is_played(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`loser` is evicted, comes back, and is faster than `job` when the protection of `young` ends."""
+    cluster = GpuCluster().node("n1", 2).queue("q", quota=2, preempt_min_runtime="1h")
+    cluster.job("young", "q", on="n1", ran="45m", priority=20).job("loser", "q", on="n1", priority=60)
+    snapshot = tmp_path / "cluster.json"
+    cluster.job("urgent", "q", priority=90).job("job", "q", priority=40)
+    snapshot.write_text(MessageToJson(cluster.snapshot))
+    monkeypatch.setenv("COLUMNS", "200")
+    command = in_process(monkeypatch, capsys)
+    assert "pod group loser that this cycle evicts may come first; may change at 10:50 UTC" in output_text(
+        command("decide", str(snapshot))
+    )
+    told = output_text(command("explain", str(snapshot), "why-pending", "job"))
+    assert "At 2025-03-03 10:50:00 UTC it is still pending because" in told
+    assert "capacity goes to pod group loser (queue q)" in told
+
+
 def test_time_that_is_left_is_stated_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
