@@ -1,6 +1,7 @@
 """What the evicting actions share: one search for victims per pending pod group."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
+from functools import partial
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext, SharedTurns
@@ -33,7 +34,7 @@ class EvictionAction:
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
         budget = Budget.of(self._session.options)
-        probes = ReasonProbes(self._session, self)
+        probes = ReasonProbes(self._session, self, partial(find_endings, self.rules))
         turns = SharedTurns(self._session, self._context.pending(self._may_start))
         while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
@@ -118,7 +119,7 @@ class EvictionAction:
             if rejection is None:
                 self._session.commit(statement, self.action, pod_group, self.action.reason)
                 patch_evictions(self._session)
-                self._add_wake_time(victims.first_end)
+                victims.add_wake_time(self._session.wake_times)
                 return None
         is_exhausted = rejection is BUDGET_EXHAUSTED
         if not is_exhausted:
@@ -126,16 +127,12 @@ class EvictionAction:
         protected = list(victims.protected.values())
         if not victims.has_pair_findings:
             self._similar.add(pod_group, tasks, has_protected=bool(protected))
-        self._add_wake_time(victims.first_end)
+        victims.add_wake_time(self._session.wake_times)
         if is_exhausted:
             return rejection
         rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
         parts.record_failure(search, rejection)
         return rejection
-
-    def _add_wake_time(self, end: int | None) -> None:
-        if end is not None:
-            self._session.wake_times.append(end)
 
     def attempt(
         self, statement: Statement, pod_group: int, time: int | None, budget: Budget
@@ -146,10 +143,6 @@ class EvictionAction:
         search = self.search(pod_group, victims, victims.rule_key, validates)
         search.is_trial = True
         return self._context.solver.solve(statement, search, budget)
-
-    def endings(self, pod_group: int) -> Mapping[int, Rejection]:
-        """Protections of its candidates by their end."""
-        return find_endings(self.rules, pod_group)
 
 
 def evict_for_pending(context: CycleContext, action: Action) -> None:

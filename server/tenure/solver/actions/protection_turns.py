@@ -119,39 +119,47 @@ class Newcomers:
 
     def __init__(self, context: CycleContext) -> None:
         self._session = context.session
-        self._gangs = context.gangs
-        self._found = self._find()
-        """Pod groups, and whether this cycle evicts pods of them."""
+        self._groups = context.session.cluster.pod_groups
+        self._first: dict[int | None, tuple[int, str]] = {}
+        """By queue, the first of these pod groups in its order, and what becomes of it."""
+        for pod_group, what in _find_newcomers(context):
+            queue = self._groups[pod_group].queue
+            if queue not in self._first or self._precedes(pod_group, self._first[queue][0]):
+                self._first[queue] = pod_group, what
 
     def add_to(self, reason: Rejection, pod_group: int) -> Rejection:
-        """The reason of a pod group, with the first other one that may come before it."""
-        groups, mine = self._session.cluster.pod_groups, self._session.cluster.pod_groups[pod_group]
-        for other, is_evicted in self._found:
-            is_own = groups[other].queue == mine.queue
-            if other == pod_group or (is_own and not self._precedes(other, pod_group)):
-                continue
-            who = "another pod group" if is_own else "a pod group of another queue"
-            if mine.may_name(groups[other]):
-                who = f"pod group {groups[other].facts.name}"
-            what = "that this cycle evicts" if is_evicted else "that still needs pods"
-            return reason._replace(detail=f"{reason.detail.rstrip('.')}; {who} {what} may come first")
-        return reason
+        """The reason of a pod group, with one that may come before it, if any."""
+        mine = self._groups[pod_group]
+        own = self._first.get(mine.queue)
+        if own is not None and self._precedes(own[0], pod_group):
+            other, what = self._groups[own[0]], own[1]
+            who = f"pod group {other.facts.name}" if mine.may_name(other) else "another pod group"
+        else:
+            what = next((found[1] for queue, found in self._first.items() if queue != mine.queue), "")
+            who = "a pod group of another queue"
+        if not what:
+            return reason
+        return reason._replace(detail=f"{reason.detail.rstrip('.')}; {who} {what} may come first")
 
     def _precedes(self, other: int, pod_group: int) -> bool:
-        session = self._session
-        return session.pod_group_key(other) < session.pod_group_key(pod_group)
+        key = self._session.pod_group_key
+        return other != pod_group and key(other) < key(pod_group)
 
-    def _find(self) -> list[tuple[int, bool]]:
-        tasks, placements = self._session.cluster.tasks, self._session.ledger.placements
-        evicted, placed = dict[int, None](), dict[int, None]()
-        for commit in self._session.commits:
-            placed[commit.beneficiary] = None
-            for move in commit.moves:
-                leaves = move.after.status is TaskStatus.RELEASING
-                if leaves and placements[move.task].status is TaskStatus.RELEASING:
-                    evicted[tasks[move.task].pod_group] = None
-        partly = [each for each in placed if each >= 0 and self._gangs.tasks_to_allocate(each)]
-        return [*((each, True) for each in evicted), *((each, False) for each in partly)]
+
+def _find_newcomers(context: CycleContext) -> Iterator[tuple[int, str]]:
+    """Pod groups that lose pods in this cycle, then those that were placed in part."""
+    session, placements = context.session, context.session.ledger.placements
+    evicted, placed = dict[int, None](), dict[int, None]()
+    for commit in session.commits:
+        placed[commit.beneficiary] = None
+        for move in commit.moves:
+            leaves = move.after.status is TaskStatus.RELEASING
+            if leaves and placements[move.task].status is TaskStatus.RELEASING:
+                evicted[session.cluster.tasks[move.task].pod_group] = None
+    yield from ((each, "that this cycle evicts") for each in evicted)
+    for each in placed:
+        if each >= 0 and context.gangs.tasks_to_allocate(each):
+            yield each, "that still needs pods"
 
 
 @contextmanager

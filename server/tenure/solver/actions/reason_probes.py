@@ -7,7 +7,7 @@ back, so probes change no decision. Number and simulations of the probes of an a
 counters. `protection_turns` compares what the actions found.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, final
 
@@ -55,17 +55,18 @@ class ProbedAction(Protocol):
         Returns why that is impossible. The moves stay in the statement.
         """
 
-    def endings(self, pod_group: int) -> Mapping[int, Rejection]:
-        """Protections of its candidates by their end, in nanoseconds."""
-
 
 @final
 class ReasonProbes:
     """The probes of one action in one cycle."""
 
-    def __init__(self, session: Session, action: ProbedAction) -> None:
+    def __init__(
+        self, session: Session, action: ProbedAction, endings: Callable[[int], Mapping[int, Rejection]]
+    ) -> None:
+        """`endings` returns the protections of a pod group's candidates by their end, in nanoseconds."""
         self._session = session
         self._action = action
+        self._endings = endings
         self._budget = Budget(MAX_SIMULATIONS_PER_PROBE, MAX_SIMULATIONS)
         self._left = MAX_PROBES
         self._obstacles: list[Obstacle] = []
@@ -163,7 +164,7 @@ class ReasonProbes:
 
     def _first_sufficient(self, pod_group: int) -> Rejection:
         """The protection with the earliest end that suffices, as far as the probes reach."""
-        by_end = self._action.endings(pod_group)
+        by_end = self._endings(pod_group)
         if not by_end:
             return NO_SOLUTION
         ends = sorted(by_end)

@@ -118,7 +118,7 @@ class _RequeueAction:
         if lowest is None:
             return
         checks = ProtectedContenders(self._context, self._action, self._search, protected)
-        probes = ReasonProbes(self._session, checks)
+        probes = ReasonProbes(self._session, checks, checks.endings)
         for contender in waiting:
             if self._groups[contender].facts.priority > lowest and not self._is_touched(contender):
                 probes.note_protected(contender)

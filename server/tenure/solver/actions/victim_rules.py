@@ -155,13 +155,11 @@ class VictimSelector(VictimPolicy, VictimChecker):
             if self.allows_queue(queue) and self._rules.source.may_expire(queue, self._request):
                 self._rules.check_queue(queue, self)
 
-    @property
-    def first_end(self) -> int | None:
-        """The first end of a protection that was met."""
-        if not self.protected:
-            return None
-        ends = [each.until for each in self.protected.values() if each.until is not None]
-        return min(ends, default=None)
+    def add_wake_time(self, times: list[int]) -> None:
+        """Add the first end of a protection that was met, if any."""
+        if self.protected:
+            ends = [each.until for each in self.protected.values() if each.until is not None]
+            times.extend([min(ends)] if ends else [])
 
     def endings(self) -> dict[int, Rejection]:
         """The first protection that was met by its end, of whole pod groups and of cores."""

@@ -101,8 +101,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
         """Protections from the own queue and from subtrees of other queues, the widest first."""
         found: list[Protection] = []
-        for pod_group in pod_groups:
-            group = self._groups[pod_group]
+        for group in map(self._groups.__getitem__, pod_groups):
             if self._is_young(group) and group.is_evictable:
                 found.extend(self._protections(group))
         return found
@@ -240,8 +239,8 @@ class Resolver:
     def of(cls, queues: Sequence[Queue], arguments: Mapping[str, str]) -> "Resolver":
         """By the arguments of the plugin."""
         chosen = {**MinRuntime.DEFAULTS, **arguments}
-        names = ("defaultPreemptMinRuntime", "defaultReclaimMinRuntime", "maxMinRuntime")
-        preempt, reclaim, most = (parse_duration(chosen[name]) for name in names)
+        preempt, reclaim = (parse_duration(chosen[f"default{it}MinRuntime"]) for it in ("Preempt", "Reclaim"))
+        most = parse_duration(chosen["maxMinRuntime"])
         return cls(queues, preempt, reclaim, chosen["reclaimResolveMethod"], most)
 
     def most(self, victim: int | None) -> ResolvedMinRuntime:
