@@ -256,9 +256,9 @@ class Session:
         return {tasks[move.task].pod_group for commit in self.commits for move in commit.moves}
 
     def _moves(self) -> SlotChange:
-        """Pod groups and tasks with committed moves."""
+        """Pod groups and tasks with committed moves, and pod groups whose moves were just undone."""
         tasks = {move.task for commit in self.commits for move in commit.moves}
-        return SlotChange(frozenset(self.moved_pod_groups()), frozenset(tasks))
+        return SlotChange(frozenset(self.moved_pod_groups() | self.changed_pod_groups), frozenset(tasks))
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Unique sort key of a pod group in its queue; `active` replaces the counts of the ledger."""
