@@ -13,6 +13,7 @@ from tenure.cli.exit_codes import INVALID_INPUT, report_errors
 from tenure.cli.explain import explain
 from tenure.cli.importers.commands import import_app
 from tenure.cli.migrate import migrate
+from tenure.cli.play.command import play
 from tenure.cli.records import records
 from tenure.cli.redact import redact
 from tenure.cli.replay import replay
@@ -72,6 +73,7 @@ app.command()(decide)
 app.command()(workloads)
 app.command()(simulate)
 app.command()(explain)
+app.command()(play)
 app.command()(serve)
 app.command()(records)
 app.command()(replay)

@@ -1,0 +1,140 @@
+"""`tenure play`: play a trace of jobs on a cluster that does not exist."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from tenure.cli.play.inputs import (
+    DEFAULT_NODES,
+    BaselineName,
+    TraceFormatName,
+    build_runs,
+    check_report,
+    invalid_input,
+    read_duration,
+)
+from tenure.process.options import Output
+
+FAILED: Final = 1
+"""Exit code: a protection was not kept."""
+INTERRUPTED: Final = 130
+
+
+def play(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="File with the jobs.")],
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="COUNTxGPUS", help=f"Equal nodes. Default: the trace's, else {DEFAULT_NODES}."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="SNAPSHOT", help="Nodes and queues of this snapshot, instead of --nodes."),
+    ] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Scheduler configuration. Repeat it to compare several."),
+    ] = None,
+    baseline: Annotated[
+        list[BaselineName] | None,
+        typer.Option(help="Play also this simple policy, without queues and evictions. Repeatable."),
+    ] = None,
+    form: Annotated[
+        TraceFormatName | None,
+        typer.Option("--format", help="Format of TRACE if its first line does not tell."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of failures (default 0) and of a generated trace (its own).")
+    ] = None,
+    cycle_period: Annotated[
+        str, typer.Option(metavar="DURATION", help="Shortest time between cycles.")
+    ] = "1s",
+    start_delay: Annotated[str, typer.Option(metavar="DURATION", help="From bind to running.")] = "0s",
+    termination_time: Annotated[
+        str, typer.Option(metavar="DURATION", help="From eviction until the capacity is free.")
+    ] = "30s",
+    checkpoint_interval: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Work that an evicted job keeps: whole intervals. 0s: all of it; never: none.",
+        ),
+    ] = "30m",
+    restart_overhead: Annotated[
+        str, typer.Option(metavar="DURATION", help="Time without progress after a restart.")
+    ] = "1m",
+    node_failures: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Mean time between failures of a node. Default: none fails."),
+    ] = None,
+    node_repair: Annotated[str, typer.Option(metavar="DURATION", help="Time until a node is back.")] = "1h",
+    until: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Stop so long after the first submission.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep the progress here, and go on from it when called again."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page. Requires tenure[report].")
+    ] = None,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+) -> None:
+    """Play a trace of jobs with the code that decides, and measure what comes out.
+
+    \b
+      tenure play philly.csv
+      tenure play jobs.swf --baseline easy --report waits.html
+      tenure play philly.csv --config now.yaml --config new.yaml --checkpoint runs
+      tenure play load.yaml --nodes 16x8 --seed 3 --output json
+
+    TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace, a CSV with
+    the columns job, queue, submit, runtime, gpus, pods, priority, preemptibility, min_member,
+    expected_runtime and checkpoint_interval, or a YAML description of arrivals. Lines that cannot be read
+    are left out, counted and named.
+
+    Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
+    and metrics of each run; the page of --report defines every metric.
+
+    Exit status: 0 played; 1 a protection was not kept; 2 invalid command line or file; 130 interrupted.
+    """
+    from tenure.cli.play.output import show_progress, show_runs
+    from tenure.server.installed import installed_registry
+    from tenure.simulator.runs import play as play_run
+    from tenure.simulator.settings import RunSettings
+    from tenure.simulator.traces.formats import TraceFormat, read_trace
+
+    settings = RunSettings(
+        seed=seed or 0,
+        cycle_period=read_duration(cycle_period, "--cycle-period"),
+        start_delay=read_duration(start_delay, "--start-delay"),
+        termination_time=read_duration(termination_time, "--termination-time"),
+        checkpoint_interval=read_duration(checkpoint_interval, "--checkpoint-interval"),
+        restart_overhead=read_duration(restart_overhead, "--restart-overhead"),
+        node_failure_interval=read_duration(node_failures or "0s", "--node-failures"),
+        node_repair_time=read_duration(node_repair, "--node-repair"),
+    )
+    stop = None if until is None else read_duration(until, "--until")
+    if report is not None:
+        check_report()
+    if checkpoint is not None:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+    with invalid_input():
+        _, jobs = read_trace(trace, TraceFormat(form) if form else None, seed)
+    inputs = build_runs(jobs, nodes, cluster, settings, config or [], baseline or [], stop)
+    runs = []
+    for run in inputs:
+        with show_progress(run, output) as progress, invalid_input():
+            try:
+                runs.append(play_run(run, installed_registry(), checkpoint, progress))
+            except KeyboardInterrupt:
+                typer.echo(_interrupted(checkpoint), err=True)
+                raise typer.Exit(INTERRUPTED) from None
+    show_runs(runs, output, report)
+    if any(played.violations for played in runs):
+        raise typer.Exit(FAILED)
+
+
+def _interrupted(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "tenure: interrupted; with --checkpoint FOLDER a run can go on"
+    return f"tenure: interrupted; call it again to go on from {checkpoint}"

@@ -1,0 +1,131 @@
+"""Inputs of `tenure play`, from its options."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from tenure.simulator.jobs import Trace
+    from tenure.simulator.runs import RunInput
+    from tenure.simulator.settings import RunSettings
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+DEFAULT_NODES: Final = "64x8"
+
+
+class TraceFormatName(StrEnum):
+    """Format of a trace; values of `tenure.simulator.traces.formats.TraceFormat`."""
+
+    SWF = "swf"
+    PHILLY = "philly"
+    OPENB = "openb"
+    JOBS = "jobs"
+    GENERATED = "generated"
+
+
+class BaselineName(StrEnum):
+    """A policy to compare with; values of `tenure.simulator.baselines.Baseline`."""
+
+    FIFO = "fifo"
+    FIRST_FIT = "first-fit"
+    EASY = "easy"
+
+
+@contextmanager
+def invalid_input() -> Iterator[None]:
+    """End with a message for input that the simulation refuses."""
+    from tenure.simulator.jobs import TraceError
+    from tenure.simulator.journal import CheckpointError
+
+    try:
+        yield
+    except (TraceError, CheckpointError) as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def read_duration(text: str, option: str) -> int:
+    """Nanoseconds of an option; `never` is FROM_ZERO for the checkpoint interval."""
+    from tenure.simulator.jobs import FROM_ZERO
+    from tenure.terms.durations import parse_duration
+
+    if option == "--checkpoint-interval" and text == "never":
+        return FROM_ZERO
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def check_report() -> None:
+    """Refuse --report if its packages are missing, before a run."""
+    try:
+        import jinja2  # noqa: F401 fail before the run, not after it
+        import vl_convert  # noqa: F401
+    except ImportError:
+        problem = "requires the packages of tenure[report]: pip install 'tenure[report]'"
+        raise typer.BadParameter(problem, param_hint="--report") from None
+
+
+def build_runs(
+    trace: "Trace",
+    nodes: str | None,
+    cluster: str | None,
+    settings: "RunSettings",
+    configs: list[Path],
+    baselines: list[BaselineName],
+    stop: int | None,
+) -> "list[RunInput]":
+    """A run for each configuration and baseline; `stop` is the time after the first submission."""
+    from tenure.server.settings import load_settings
+    from tenure.simulator.baselines import Baseline
+    from tenure.simulator.runs import RunInput
+    from tenure.solver.plugin_api.profile import Profile
+
+    trace, snapshot = _cluster(trace, nodes, cluster)
+    end = None if stop is None else trace.jobs[0].submit + stop
+    stems = [file.stem for file in configs]
+    policies: list[tuple[str, Profile | Baseline]] = [
+        (file.stem if stems.count(file.stem) == 1 else str(file), load_settings(file).profile)
+        for file in configs
+    ]
+    if not configs and not baselines:
+        policies.append(("default", load_settings(None).profile))
+    policies += [(str(name), Baseline(name)) for name in baselines]
+    return [RunInput(name, trace, snapshot, settings, policy, end) for name, policy in policies]
+
+
+def _cluster(trace: "Trace", nodes: str | None, cluster: str | None) -> "tuple[Trace, ClusterSnapshot]":
+    """The trace with jobs that fit, and the cluster."""
+    from tenure.client.snapshot_file import read_snapshot
+    from tenure.simulator import cluster as build
+    from tenure.simulator.jobs import split_jobs
+
+    if cluster is not None:
+        if nodes is not None:
+            raise typer.BadParameter("cannot be used with --cluster", param_hint="--nodes")
+        read = read_snapshot(cluster)
+        rows, queues = list(read.nodes), list(read.queues)
+        if not rows:
+            raise typer.BadParameter(f"{cluster} has no nodes", param_hint="--cluster")
+    else:
+        default = f"{trace.nodes}x{trace.node_gpus}" if trace.nodes and trace.node_gpus else DEFAULT_NODES
+        try:
+            rows, queues = build.equal_nodes(*build.parse_nodes(nodes or default)), []
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--nodes") from None
+    total = build.gpu_milli_of(rows)
+    largest = max(node.allocatable.gpu_milli for node in rows)
+    split = split_jobs(trace, largest // 1000, total // 1000)
+    if not split.jobs:
+        raise typer.BadParameter("no job of the trace fits on this cluster", param_hint="--nodes")
+    if not queues:
+        queues = build.equal_queues(split.queues, total)
+    known = {queue.name for queue in queues} - {queue.parent for queue in queues}
+    if missing := sorted(set(split.queues) - known):
+        problem = f"has no leaf queue {missing[0]!r}, which jobs of the trace name"
+        raise typer.BadParameter(problem, param_hint="--cluster")
+    return split, build.build_cluster(rows, queues, split.jobs)

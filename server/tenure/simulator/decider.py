@@ -1,0 +1,90 @@
+"""What decides in a simulation: the solver on a warm state, or any caller of the service."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from tenure.codec.decode import DecodedSnapshot, decode
+from tenure.codec.encode import encode_response
+from tenure.codec.engine import build_header
+from tenure.codec.incremental_decode import decode_change, with_base
+from tenure.simulator.warm_start import SequentialWarmStart
+from tenure.solver.cycle import decide
+from tenure.solver.plugin_api.profile import Profile, profile_digest
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.deltas import overlay
+
+
+class Decider(Protocol):
+    """Decides cycle after cycle on a state that changes by deltas."""
+
+    def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
+        """Decide on the state after a delta. `snapshot` returns that state as a whole."""
+
+
+class SolverDecider:
+    """The solver in this process, with a decoded state and derived data that are kept between cycles.
+
+    The response has no outcomes, protections, nominations or warnings: the simulation does not read them.
+    """
+
+    def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
+        self._profile = with_required_plugins(profile)
+        self._digest = profile_digest(profile)
+        self._registry = registry
+        self._decoded: DecodedSnapshot | None = None
+        self._carried = ClusterSnapshot()
+        """The eviction history and the in-flight groups of the state."""
+        self._warm_start = SequentialWarmStart()
+
+    def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
+        """Decide on the state after a delta; the first one is decided on as a whole."""
+        self._apply(delta, snapshot)
+        assert self._decoded is not None
+        result = decide(
+            self._decoded.cluster, self._profile, warm_start=self._warm_start, registry=self._registry
+        )
+        told = replace(result, outcomes=(), protections=(), nominations=(), warnings=())
+        header = ClusterSnapshot(
+            cluster_id=delta.base.cluster_id,
+            node_pool=delta.base.node_pool,
+            version=delta.version,
+            now=delta.now,
+        )
+        return encode_response(self._decoded.cluster, told, build_header(header, self._digest)).parse()
+
+    def _apply(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> None:
+        before = self._decoded
+        if before is not None:
+            changed = decode_change(
+                before, self._carried, delta.upserts, delta.removals, delta.now.ToNanoseconds()
+            )
+            if changed is not None:
+                self._decoded = changed
+                self._carry(delta)
+                if changed.change is None:
+                    self._warm_start = SequentialWarmStart()
+                else:
+                    self._warm_start.follow(changed.change, len(changed.pod_groups))
+                return
+        whole = snapshot()
+        self._carried = ClusterSnapshot(
+            in_flight_groups=whole.in_flight_groups, eviction_history=whole.eviction_history
+        )
+        self._decoded = with_base(decode(whole, self._registry.guarded.names), whole)
+        self._warm_start = SequentialWarmStart()
+
+    def _carry(self, delta: StateDelta) -> None:
+        fresh, gone = delta.upserts, delta.removals
+        if fresh.in_flight_groups or gone.in_flight_groups or fresh.eviction_history or gone.eviction_history:
+            self._carried = overlay(self._carried, _carried_rows(fresh), gone).snapshot
+
+
+def _carried_rows(upserts: ClusterSnapshot) -> ClusterSnapshot:
+    return ClusterSnapshot(
+        in_flight_groups=upserts.in_flight_groups, eviction_history=upserts.eviction_history
+    )

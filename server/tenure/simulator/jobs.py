@@ -1,0 +1,151 @@
+"""Jobs of a trace, and what is wrong with a trace."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tenure.terms.durations import SECOND
+from tenure.v1.snapshot_pb2 import Preemptibility
+
+WHOLE_GPU: Final = 1000
+"""Thousandths of a GPU."""
+DEFAULT_PRIORITY: Final = 50
+"""Below 100, as of preemptible work."""
+FROM_ZERO: Final = -1
+"""Checkpoint interval of a job that keeps no work when it is evicted."""
+MAX_SECONDS: Final = 10**10
+"""Latest time in a trace, in seconds; some three centuries."""
+MAX_GPUS: Final = 10**6
+"""Largest number of GPUs, pods or processors of one job."""
+PREEMPTIBILITY: Final = {
+    "preemptible": Preemptibility.PREEMPTIBILITY_PREEMPTIBLE,
+    "semi-preemptible": Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+    "non-preemptible": Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE,
+}
+
+
+class TraceError(ValueError):
+    """A trace cannot be read at all. The message names the file, the problem and the fix."""
+
+
+class Job(NamedTuple):
+    """One job. Times and durations are in nanoseconds."""
+
+    name: str
+    """Unique in the trace."""
+    queue: str
+    submit: int
+    """Since the Unix epoch."""
+    runtime: int
+    """Alone and without interruption."""
+    gpu_milli: int
+    """Thousandths of a GPU of each pod; of the whole job while `pods` is 0."""
+    pods: int = 0
+    """0: as many as needed, by the size of a node (`split_jobs`)."""
+    min_member: int = 0
+    """Pods without which it does not run; 0: all."""
+    priority: int = DEFAULT_PRIORITY
+    preemptibility: str = "preemptible"
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    """Of each pod."""
+    expected_runtime: int = 0
+    """What its owner says; 0: nothing."""
+    checkpoint_interval: int | None = None
+    """None: that of the run. 0: it keeps all work. FROM_ZERO: it keeps none."""
+
+    @property
+    def least_pods(self) -> int:
+        """Pods without which it does not run."""
+        return self.min_member or self.pods
+
+    @property
+    def total_gpu_milli(self) -> int:
+        """Thousandths of a GPU of all pods."""
+        return self.gpu_milli * (self.pods or 1)
+
+
+class BadLine(NamedTuple):
+    """A line that is not played, and why."""
+
+    line: int
+    problem: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Jobs in order of submission, and the lines that are left out."""
+
+    jobs: Sequence[Job]
+    bad_lines: Sequence[BadLine] = ()
+    notes: Sequence[str] = field(default=())
+    """How the trace was read: rules that were applied to it, for people."""
+    node_gpus: int | None = None
+    """GPUs or processors of a node, if the trace says so."""
+    nodes: int | None = None
+
+    @property
+    def queues(self) -> list[str]:
+        """Names of the queues, sorted."""
+        return sorted({job.queue for job in self.jobs})
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Jobs by submission; those of the same time stay in the order of the trace."""
+    return sorted(jobs, key=lambda job: job.submit)
+
+
+def split_jobs(trace: Trace, node_gpus: int, total_gpus: int) -> Trace:
+    """Divide jobs into pods that fit on nodes of so many GPUs; leave out jobs that never fit.
+
+    A job of more GPUs than a node has is split into the fewest pods of equal size.
+    """
+    jobs, refused = [], []
+    for number, job in enumerate(trace.jobs, start=1):
+        split = _split(job, node_gpus * WHOLE_GPU)
+        if (
+            split.gpu_milli > node_gpus * WHOLE_GPU
+            or split.gpu_milli * split.least_pods > total_gpus * WHOLE_GPU
+        ):
+            gpus = split.gpu_milli * split.least_pods / WHOLE_GPU
+            refused.append(
+                BadLine(number, f"job {job.name} needs {gpus:g} GPUs, more than the cluster offers")
+            )
+        else:
+            jobs.append(split)
+    return Trace(jobs, [*trace.bad_lines, *refused], trace.notes, trace.node_gpus, trace.nodes)
+
+
+def _split(job: Job, node_milli: int) -> Job:
+    if job.pods:
+        return job
+    if job.gpu_milli <= node_milli or job.gpu_milli % WHOLE_GPU:
+        return job._replace(pods=1)
+    pods = -(-job.gpu_milli // node_milli)
+    gpus = job.gpu_milli // WHOLE_GPU
+    while gpus % pods:
+        pods += 1
+    return job._replace(pods=pods, gpu_milli=job.gpu_milli // pods)
+
+
+def seconds(text: str) -> int:
+    """Nanoseconds of a text with whole or decimal seconds. Raises ValueError."""
+    whole, _, fraction = text.strip().partition(".")
+    if (
+        not whole.isascii()
+        or not whole.isdigit()
+        or (fraction and not (fraction.isascii() and fraction.isdigit()))
+    ):
+        raise ValueError(f"{text!r} is not a number of seconds")
+    value = int(whole) * SECOND + int(fraction[:9].ljust(9, "0") or 0)
+    if value > MAX_SECONDS * SECOND:
+        raise ValueError(f"{text!r} is more than {MAX_SECONDS} seconds")
+    return value
+
+
+def count(text: str, what: str, least: int = 0) -> int:
+    """A whole number of GPUs, pods or processors. Raises ValueError."""
+    stripped = text.strip()
+    if not stripped.isascii() or not stripped.isdigit() or not least <= int(stripped[:20]) <= MAX_GPUS:
+        raise ValueError(f"{what} {text!r} is not a whole number from {least} to {MAX_GPUS}")
+    return int(stripped)

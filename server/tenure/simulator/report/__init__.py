@@ -1,0 +1,1 @@
+"""A run as figures and as a page."""

@@ -1,0 +1,224 @@
+"""Pictures as Vega-Lite specifications, rendered to SVG without a browser and without scripts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tenure.simulator.jobs import WHOLE_GPU
+from tenure.simulator.metrics import SIZES
+from tenure.simulator.results import Results, SeriesPoint
+from tenure.simulator.runs import Run
+from tenure.terms.durations import SECOND
+
+MAX_POINTS: Final = 300
+"""Points of a line; intervals are merged to have no more."""
+MAX_QUEUES: Final = 15
+WIDTH: Final = 640
+_DAY: Final = 86_400 * SECOND
+_DATES: Final = {"format": "%d %b %H:%M", "tickCount": 6, "labelOverlap": True}
+_CONFIG: Final = {
+    "font": "sans-serif",
+    "axis": {"labelFontSize": 11, "titleFontSize": 11},
+    "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "top"},
+    "view": {"stroke": "#bbbbbb"},
+}
+
+Spec = dict[str, Any]
+
+
+def render(spec: Spec) -> str:
+    """SVG of a specification."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(spec))
+
+
+def allocation_chart(runs: Sequence[Run]) -> Spec:
+    """Allocation and goodput over time, as parts of the usable GPUs."""
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        points = merge(run.results.series)
+        kept = goodput_series(run.results, points)
+        for point, good in zip(points, kept, strict=True):
+            if point.usable:
+                rows.append(_row(point, run, "allocation", point.allocated / point.usable))
+                rows.append(_row(point, run, "goodput", good / point.usable))
+    return _lines("Allocation and goodput of each run over time", rows, "Part of usable GPUs")
+
+
+def pending_chart(runs: Sequence[Run]) -> Spec:
+    """GPUs that pending pods ask for, over time."""
+    rows = [
+        _row(point, run, "pending", point.pending / WHOLE_GPU)
+        for run in runs
+        for point in merge(run.results.series)
+    ]
+    return _lines("GPUs that pending pods ask for, over time", rows, "GPUs pending")
+
+
+def wait_chart(runs: Sequence[Run], metric: str, title: str) -> Spec:
+    """Mean and 95th percentile of a metric by size of the job."""
+    rows = []
+    for run in runs:
+        for size, _ in SIZES:
+            found = run.metrics["by_size"].get(size, {}).get(metric, {})
+            rows += [
+                {"run": run.input.name, "size": size, "what": what, "value": found[key]}
+                for what, key in (("mean", "mean"), ("p95", "p95"))
+                if key in found
+            ]
+    return {
+        **_spec(f"{title} by size of the job: mean and 95th percentile", rows),
+        "mark": "bar",
+        "width": WIDTH // 2 - 40,
+        "height": 180,
+        "encoding": {
+            "column": {"field": "what", "type": "nominal", "title": None},
+            "x": {
+                "field": "size",
+                "type": "nominal",
+                "sort": [name for name, _ in SIZES],
+                "title": None,
+                "axis": {"labelAngle": 0},
+            },
+            "xOffset": {"field": "run", "sort": None},
+            "y": {"field": "value", "type": "quantitative", "title": title},
+            "color": {"field": "run", "type": "nominal", "sort": None, "title": None},
+        },
+    }
+
+
+def queue_chart(run: Run) -> Spec:
+    """Allocation against entitlement of each queue over time; the queues with the most demand."""
+    results = run.results
+    names = sorted(results.queue_names, key=lambda name: (-results.queues[name].demand, name))[:MAX_QUEUES]
+    places = {name: results.queue_names.index(name) for name in names}
+    rows = []
+    for point in merge(results.series, MAX_POINTS // 3):
+        for name, i in places.items():
+            for what, amounts in (("allocated", point.queues), ("entitled", point.entitled)):
+                rows.append(
+                    {"time": _time(point), "queue": name, "what": what, "value": amounts[i] / WHOLE_GPU}
+                )
+    return {
+        **_spec(f"GPUs of each queue against its entitlement over time, {run.input.name}", rows),
+        "mark": {"type": "line", "strokeWidth": 1, "interpolate": "step-after"},
+        "width": WIDTH // 3 - 40,
+        "height": 80,
+        "encoding": {
+            "facet": {"field": "queue", "type": "nominal", "columns": 3, "sort": names, "title": None},
+            "x": {
+                "field": "time",
+                "type": "temporal",
+                "title": None,
+                "scale": {"type": "utc"},
+                "axis": {**_DATES, "format": "%d %b", "tickCount": 3},
+            },
+            "y": {"field": "value", "type": "quantitative", "title": "GPUs"},
+            "color": {"field": "what", "type": "nominal", "title": None},
+        },
+    }
+
+
+def eviction_chart(runs: Sequence[Run]) -> Spec | None:
+    """Evictions by day and action; None: there are none."""
+    counts: dict[tuple[str, int, str], int] = {}
+    for run in runs:
+        for eviction in run.results.evictions:
+            key = (run.input.name, eviction.time // _DAY, eviction.action)
+            counts[key] = counts.get(key, 0) + 1
+    if not counts:
+        return None
+    rows = [
+        {"run": name, "time": _text(day * _DAY), "action": action, "value": count}
+        for (name, day, action), count in sorted(counts.items())
+    ]
+    return {
+        **_spec("Evictions by day and action", rows),
+        "mark": "bar",
+        "width": WIDTH,
+        "height": 120,
+        "encoding": {
+            "row": {"field": "run", "type": "nominal", "sort": None, "title": None},
+            "x": {"field": "time", "type": "temporal", "timeUnit": "utcyearmonthdate", "title": None},
+            "y": {"field": "value", "type": "quantitative", "title": "Evictions"},
+            "color": {"field": "action", "type": "nominal", "title": None},
+        },
+    }
+
+
+def merge(series: Sequence[SeriesPoint], most: int = MAX_POINTS) -> list[SeriesPoint]:
+    """At most so many points, each the mean of neighbors."""
+    step = -(-len(series) // most) or 1
+    merged = []
+    for i in range(0, len(series), step):
+        part = series[i : i + step]
+        size = len(part)
+        columns = list(
+            zip(*[(p.usable, p.allocated, p.pending, *p.queues, *p.entitled) for p in part], strict=True)
+        )
+        means = [sum(column) / size for column in columns]
+        queues = len(part[0].queues)
+        shares = tuple(means[3 : 3 + queues]), tuple(means[3 + queues :])
+        merged.append(SeriesPoint(part[0].start, means[0], means[1], means[2], *shares))
+    return merged
+
+
+def goodput_series(results: Results, points: Sequence[SeriesPoint]) -> list[float]:
+    """Milli-GPUs of kept work at each point: the work of a segment is spread over the time that it kept."""
+    starts = [point.start for point in points]
+    ends = [*starts[1:], max(results.end, starts[-1] + 1)] if starts else []
+    sums = [0.0] * len(points)
+    gpus = {result.job.name: result.job for result in results.jobs}
+    at = 0
+    for segment in sorted(results.segments, key=lambda each: each.start):
+        job = gpus[segment.job]
+        if segment.kept <= 0 or segment.end == segment.start:
+            continue
+        until = min(segment.end, segment.start + max(segment.kept // job.pods, 1))
+        rate = segment.kept * job.gpu_milli / (until - segment.start)
+        while at + 1 < len(starts) and starts[at + 1] <= segment.start:
+            at += 1
+        for i in range(at, len(starts)):
+            if starts[i] >= until:
+                break
+            sums[i] += rate * (min(until, ends[i]) - max(segment.start, starts[i]))
+    return [total / max(end - start, 1) for total, start, end in zip(sums, starts, ends, strict=True)]
+
+
+def _spec(description: str, rows: Iterable[Mapping[str, Any]]) -> Spec:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": description,
+        "config": _CONFIG,
+        "data": {"values": list(rows)},
+    }
+
+
+def _lines(description: str, rows: list[dict[str, Any]], title: str) -> Spec:
+    encoding: dict[str, Any] = {
+        "x": {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": _DATES},
+        "y": {"field": "value", "type": "quantitative", "title": title},
+        "color": {"field": "run", "type": "nominal", "sort": None, "title": None},
+    }
+    if len({row["what"] for row in rows}) > 1:
+        encoding["strokeDash"] = {"field": "what", "type": "nominal", "title": None}
+    return {
+        **_spec(description, rows),
+        "mark": {"type": "line", "strokeWidth": 1.2, "interpolate": "step-after"},
+        "width": WIDTH,
+        "height": 200,
+        "encoding": encoding,
+    }
+
+
+def _row(point: SeriesPoint, run: Run, what: str, value: float) -> dict[str, Any]:
+    return {"time": _time(point), "run": run.input.name, "what": what, "value": value}
+
+
+def _time(point: SeriesPoint) -> str:
+    return _text(point.start)
+
+
+def _text(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,105 @@
+"""The figures that tables and pages show: where each is in the metrics, how it is written, and what it is."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from tenure.simulator.metrics import DEFINITIONS
+from tenure.terms.durations import SECOND
+from tenure.terms.formatting import format_rough
+
+
+class Figure(NamedTuple):
+    """One figure of a run."""
+
+    title: str
+    path: tuple[str, ...]
+    kind: str
+    """duration (seconds), ratio, hours, count or number."""
+    definition: str
+
+    def of(self, metrics: Mapping[str, Any]) -> float | None:
+        """Its value; None: there is none."""
+        value: Any = metrics
+        for key in self.path:
+            value = value.get(key)
+            if value is None:
+                return None
+        return float(value)
+
+
+def _jobs(title: str, key: str) -> list[Figure]:
+    return [
+        Figure(
+            f"{title}, {name}", ("all", key, part), "number" if key == "bounded_slowdown" else "duration", key
+        )
+        for name, part in (("mean", "mean"), ("median", "p50"), ("p95", "p95"))
+    ]
+
+
+_COUNTS: Final = (
+    Figure("Jobs completed", ("jobs", "completed"), "count", "completed"),
+    Figure("Jobs never started", ("jobs", "never_started"), "count", "never_started"),
+)
+JOB_FIGURES: Final = (
+    *_COUNTS,
+    *_jobs("Wait", "wait"),
+    *_jobs("Total wait", "total_wait"),
+    *_jobs("Turnaround", "turnaround"),
+    *_jobs("Bounded slowdown", "bounded_slowdown"),
+)
+CLUSTER_FIGURES: Final = (
+    Figure("Makespan", ("cluster", "makespan"), "duration", "makespan"),
+    Figure("Allocation", ("cluster", "allocation"), "ratio", "allocation"),
+    Figure("Goodput", ("cluster", "goodput"), "ratio", "goodput"),
+    Figure("Lost GPU hours", ("cluster", "lost"), "hours", "lost"),
+    Figure("Overhead GPU hours", ("cluster", "overhead"), "hours", "overhead"),
+    Figure("Terminating GPU hours", ("cluster", "terminating"), "hours", "terminating"),
+    Figure("Unsaved GPU hours", ("cluster", "unsaved"), "hours", "unsaved"),
+    Figure("Idle GPU hours", ("cluster", "idle"), "hours", "idle"),
+    Figure("Jain index", ("cluster", "jain"), "number", "jain"),
+)
+EVICTION_FIGURES: Final = (
+    Figure("Evictions", ("evictions", "evictions"), "count", "evictions"),
+    Figure("Evictions per job", ("evictions", "evictions_per_job"), "number", "evictions_per_job"),
+    Figure("Jobs evicted", ("evictions", "jobs_evicted"), "ratio", "jobs_evicted"),
+    Figure("Eviction rate after GFS", ("evictions", "eviction_rate_gfs"), "ratio", "eviction_rate_gfs"),
+    Figure("Barren segments", ("evictions", "barren_segments"), "count", "barren_segments"),
+    Figure("Evictions in turn", ("evictions", "in_turn"), "count", "in_turn"),
+    Figure("Evictions in vain", ("evictions", "in_vain"), "count", "in_vain"),
+    Figure("Evictions soon after a start", ("evictions", "repeats"), "count", "repeats"),
+    Figure("Protections not kept", ("evictions", "violations"), "count", "violations"),
+)
+SECTIONS: Final = (("Jobs", JOB_FIGURES), ("GPU time", CLUSTER_FIGURES), ("Evictions", EVICTION_FIGURES))
+
+
+def definition_of(figure: Figure) -> str:
+    """One sentence about a figure."""
+    return DEFINITIONS[figure.definition]
+
+
+def figure_text(figure: Figure, metrics: Mapping[str, Any]) -> str:
+    """A figure of a run, for people."""
+    return value_text(figure.kind, figure.of(metrics))
+
+
+def value_text(kind: str, value: float | None) -> str:
+    """A value, for people."""
+    if value is None:
+        return "-"
+    match kind:
+        case "duration":
+            return duration_text(value)
+        case "ratio":
+            return f"{value:.1%}"
+        case "hours":
+            return f"{value:,.1f}"
+        case "count":
+            return f"{value:,.0f}"
+    return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def duration_text(value: float | None) -> str:
+    """A duration in seconds, for people; `-` for None."""
+    if value is None:
+        return "-"
+    return format_rough(round(value * SECOND)) if value >= 1 else "0s" if not value else "<1s"

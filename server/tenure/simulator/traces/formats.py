@@ -1,0 +1,88 @@
+"""Which reader reads a trace: by `--format`, else by the name and the first lines of the file."""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import yaml
+from tenure.simulator.jobs import Trace, TraceError
+from tenure.simulator.traces.generated import generate
+from tenure.simulator.traces.openb import COLUMNS as OPENB_COLUMNS
+from tenure.simulator.traces.openb import read_openb
+from tenure.simulator.traces.own import COLUMNS as OWN_COLUMNS
+from tenure.simulator.traces.own import read_own
+from tenure.simulator.traces.philly import COLUMNS as PHILLY_COLUMNS
+from tenure.simulator.traces.philly import read_philly
+from tenure.simulator.traces.swf import read_swf
+
+
+class TraceFormat(StrEnum):
+    """Formats of traces."""
+
+    SWF = "swf"
+    PHILLY = "philly"
+    OPENB = "openb"
+    JOBS = "jobs"
+    GENERATED = "generated"
+
+
+_READERS: Final[dict[TraceFormat, Callable[[Iterable[str]], Trace]]] = {
+    TraceFormat.SWF: read_swf,
+    TraceFormat.PHILLY: read_philly,
+    TraceFormat.OPENB: read_openb,
+    TraceFormat.JOBS: read_own,
+}
+_COLUMNS: Final = {
+    TraceFormat.PHILLY: PHILLY_COLUMNS,
+    TraceFormat.OPENB: OPENB_COLUMNS,
+    TraceFormat.JOBS: OWN_COLUMNS,
+}
+
+
+def read_trace(
+    path: Path, form: TraceFormat | None = None, seed: int | None = None
+) -> tuple[TraceFormat, Trace]:
+    """The format and the jobs of a file. `seed` replaces that of a description.
+
+    Raises TraceError if the file cannot be read or has no job.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: byte {error.start} is not valid UTF-8") from None
+    found = form or _guess(path, text)
+    try:
+        if found is TraceFormat.GENERATED:
+            trace = generate(_parse_yaml(text), seed)
+        else:
+            trace = _READERS[found](text.splitlines())
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
+    if not trace.jobs:
+        bad = trace.bad_lines[0] if trace.bad_lines else None
+        first = f"; line {bad.line}: {bad.problem}" if bad else ""
+        raise TraceError(f"{path}: no line is a job ({found} format){first}")
+    return found, trace
+
+
+def _parse_yaml(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise TraceError(f"is not YAML: {str(error).splitlines()[0]}") from None
+
+
+def _guess(path: Path, text: str) -> TraceFormat:
+    if path.suffix in (".yaml", ".yml"):
+        return TraceFormat.GENERATED
+    if path.suffix == ".swf" or text.startswith(";"):
+        return TraceFormat.SWF
+    header = text.partition("\n")[0].strip().split(",")
+    for form, columns in _COLUMNS.items():
+        if set(columns) <= set(header):
+            return form
+    known = ", ".join(TraceFormat)
+    raise TraceError(f"{path}: cannot infer the format from its first line; use --format with one of {known}")

@@ -1,0 +1,129 @@
+"""Tenure's own CSV of jobs, which has every property that the simulation knows.
+
+`job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`:
+times in seconds, GPUs of each pod, an empty value is the default.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final, TextIO
+
+from tenure.simulator.jobs import (
+    DEFAULT_PRIORITY,
+    FROM_ZERO,
+    MAX_GPUS,
+    PREEMPTIBILITY,
+    WHOLE_GPU,
+    Job,
+    Trace,
+    count,
+    seconds,
+)
+from tenure.simulator.traces.csv_lines import read_csv
+from tenure.terms.durations import SECOND
+
+COLUMNS: Final = (
+    "job",
+    "queue",
+    "submit",
+    "runtime",
+    "gpus",
+    "pods",
+    "priority",
+    "preemptibility",
+    "min_member",
+    "expected_runtime",
+    "checkpoint_interval",
+)
+NEVER: Final = "never"
+"""Checkpoint interval of a job that keeps no work."""
+_MAX_PRIORITY: Final = 10**9
+
+
+def read_own(lines: Iterable[str]) -> Trace:
+    """Jobs as they are written."""
+    return read_csv(lines, COLUMNS, _job)
+
+
+def write_own(jobs: Sequence[Job], file: TextIO) -> None:
+    """Write jobs; reading them gives the same jobs, except for CPU and memory."""
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for job in jobs:
+        interval = job.checkpoint_interval
+        kept = "" if interval is None else NEVER if interval == FROM_ZERO else _text(interval, SECOND)
+        rows.writerow(
+            (
+                job.name,
+                job.queue,
+                _text(job.submit, SECOND),
+                _text(job.runtime, SECOND),
+                _text(job.gpu_milli, WHOLE_GPU),
+                job.pods or "",
+                job.priority,
+                job.preemptibility,
+                job.min_member or "",
+                _text(job.expected_runtime, SECOND) if job.expected_runtime else "",
+                kept,
+            )
+        )
+
+
+def _text(amount: int, unit: int) -> str:
+    return format(Decimal(amount) / unit, "f")
+
+
+def _job(line: int, row: Mapping[str, str]) -> Job:
+    for key in ("job", "queue"):
+        if not row[key]:
+            raise ValueError(f"{key} is empty")
+    preemptibility = row["preemptibility"] or "preemptible"
+    if preemptibility not in PREEMPTIBILITY:
+        raise ValueError(f"preemptibility {preemptibility!r} is not one of {', '.join(PREEMPTIBILITY)}")
+    pods = count(row["pods"], "pods", 1) if row["pods"] else 0
+    least = count(row["min_member"], "min_member", 1) if row["min_member"] else 0
+    if least > (pods or 1):
+        raise ValueError(f"min_member {least} is more than pods")
+    interval = row["checkpoint_interval"]
+    return Job(
+        name=row["job"],
+        queue=row["queue"],
+        submit=seconds(row["submit"]),
+        runtime=seconds(row["runtime"]),
+        gpu_milli=_gpus(row["gpus"]),
+        pods=pods,
+        min_member=least,
+        priority=_priority(row["priority"]),
+        preemptibility=preemptibility,
+        expected_runtime=seconds(row["expected_runtime"]) if row["expected_runtime"] else 0,
+        checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
+    )
+
+
+def _gpus(text: str) -> int:
+    try:
+        value = Decimal(text) * WHOLE_GPU
+    except ArithmeticError:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise ValueError(f"gpus {text!r} is not a number")
+    if (
+        not 0 <= value <= MAX_GPUS * WHOLE_GPU
+        or value != int(value)
+        or (value % WHOLE_GPU and value > WHOLE_GPU)
+    ):
+        raise ValueError(f"gpus {text!r} is neither a whole number nor a part of one GPU in thousandths")
+    return int(value)
+
+
+def _priority(text: str) -> int:
+    if not text:
+        return DEFAULT_PRIORITY
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"priority {text!r} is not a whole number") from None
+    if abs(value) > _MAX_PRIORITY:
+        raise ValueError(f"priority {text!r} is out of range")
+    return value

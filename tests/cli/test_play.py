@@ -1,0 +1,108 @@
+"""`tenure play`: tables, JSON, page, checkpoints, and errors that name the option."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Tenure, in_process
+
+LOAD = """
+seed: 4
+days: 0.4
+jobs:
+  - {queue: a, perHour: 6, runtime: 40m, spread: 2, gpus: {1: 60, 4: 30, 16: 10}}
+  - {queue: b, perHour: 4, runtime: 30m, gpus: {2: 1}}
+"""
+
+
+@pytest.fixture
+def tenure(monkeypatch, capsys) -> Tenure:
+    return in_process(monkeypatch, capsys)
+
+
+@pytest.fixture
+def load(tmp_path) -> Path:
+    path = tmp_path / "load.yaml"
+    path.write_text(LOAD)
+    return path
+
+
+def test_runs_are_compared_in_tables(tenure, load, tmp_path):
+    config = tmp_path / "guarded.yaml"
+    config.write_text("plugins: {minruntime: {defaultReclaimMinRuntime: 30m}}")
+    result = tenure("play", str(load), "--nodes", "2x8", "--config", str(config), "--baseline", "fifo")
+    assert (result.code, result.err) == (0, "")
+    for text in ("on 2 nodes with 16 GPUs", "guarded", "fifo", "Lost GPU hours", "Mean wait by queue"):
+        assert text in result.out
+
+
+def test_json_has_inputs_and_metrics(tenure, load):
+    result = tenure("play", str(load), "--nodes", "2x8", "--output", "json")
+    (run,) = json.loads(result.out)["runs"]
+    assert (run["name"], run["policy"], run["gpus"], run["violations"]) == ("default", "solver", 16, [])
+    assert run["settings"]["checkpoint interval"] == "30m"
+    assert run["metrics"]["cluster"]["unbalanced_milli_gpu_ns"] == 0
+    assert run["metrics"]["jobs"]["completed"] > 50
+
+
+def test_the_same_command_gives_the_same_output_and_goes_on_from_a_checkpoint(tenure, load, tmp_path):
+    command = ("play", str(load), "--nodes", "2x8", "--output", "json", "--node-failures", "5h")
+    plain = tenure(*command)
+    kept = ("--checkpoint", str(tmp_path / "runs"))
+    cut = tenure(*command, *kept, "--until", "2h")
+    assert json.loads(cut.out)["runs"][0]["stopped"]
+    assert tenure(*command, *kept).out == plain.out
+    assert tenure(*command[:-2], "--seed", "5").out != tenure(*command[:-2]).out
+
+
+def test_the_page_is_written(tenure, load, tmp_path):
+    page = tmp_path / "page.html"
+    result = tenure("play", str(load), "--nodes", "2x8", "--report", str(page))
+    assert f"Report: {page}" in result.out.replace("\n", "")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_bad_lines_are_named_and_the_rest_is_played(tenure, tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = ["timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,60,1,60,a", "x,60,1,60,a"]
+    path.write_text("\n".join([*rows, "2017-10-09 07:01:55,60,1000,1,a"]))
+    result = tenure("play", str(path))
+    assert "1 job on 64 nodes with 512 GPUs" in result.out
+    assert "line 3: timestamp 'x' is not YYYY-MM-DD HH:MM:SS" in result.out
+    assert "needs 1000 GPUs, more than the cluster offers" in " ".join(result.out.split())
+
+
+def test_a_snapshot_gives_nodes_and_queues(tenure, load, tmp_path):
+    snapshot = tmp_path / "cluster.yaml"
+    node = "{name: n%d, allocatable: {cpu_milli: 1000, gpu_milli: 8000, pods: 99}}"
+    snapshot.write_text(
+        f"cluster_id: c\nnow: '2026-01-05T00:00:00Z'\nnodes: [{node % 1}, {node % 2}]\n"
+        "queues: [{name: a, gpu_milli: {quota: 8000}}, {name: b, gpu_milli: {quota: 8000}}]\n"
+    )
+    result = tenure("play", str(load), "--cluster", str(snapshot), "--output", "json")
+    assert json.loads(result.out)["runs"][0]["nodes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--nodes", "many"), "'many' is not COUNTxGPUS, such as 64x8"),
+        (("--nodes", "1x0"), "is not COUNTxGPUS"),
+        (("--cycle-period", "soon"), "--cycle-period"),
+        (("--termination-time", "never"), "--termination-time"),
+        (("--format", "philly"), "has no column"),
+        (("--config", "missing.yaml"), "missing.yaml"),
+        (("--cluster", "missing.yaml"), "missing.yaml"),
+    ],
+)
+def test_an_invalid_option_is_named(tenure, load, options, problem):
+    result = tenure("play", str(load), *options)
+    assert result.code == 2
+    assert problem in " ".join(result.err.replace("│", "").split())
+
+
+def test_a_trace_that_is_missing_is_named(tenure):
+    result = tenure("play", "none.csv")
+    assert result.code == 2
+    assert "none.csv: No such file or directory" in " ".join(result.err.replace("│", "").split())

@@ -1,0 +1,110 @@
+"""CSV traces: Philly, openb, our own; bad lines are named and left out."""
+
+from io import StringIO
+
+import pytest
+from tenure.simulator.jobs import FROM_ZERO, Job, TraceError, split_jobs
+from tenure.simulator.traces.openb import read_openb
+from tenure.simulator.traces.own import COLUMNS, read_own, write_own
+from tenure.simulator.traces.philly import read_philly
+from tenure.terms.durations import SECOND
+
+PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
+OPENB = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+    "creation_time,deletion_time,scheduled_time"
+)
+OWN = ",".join(COLUMNS)
+
+
+def test_philly_rows_are_jobs_in_order_of_submission():
+    trace = read_philly([PHILLY, "2017-10-09 07:01:55,66.0,1,66.0,b", "2017-10-09 06:13:03,2951.5,8,1,a", ""])
+    assert [(job.name, job.queue, job.gpu_milli) for job in trace.jobs] == [
+        ("job-0000003", "a", 8_000),
+        ("job-0000002", "b", 1_000),
+    ]
+    assert (trace.jobs[0].submit, trace.jobs[0].runtime) == (1_507_529_583 * SECOND, 2951_500_000_000)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("2017-13-09 07:01:55,66.0,1,66.0,b", "timestamp '2017-13-09 07:01:55' is not YYYY-MM-DD HH:MM:SS"),
+        ("1969-10-09 07:01:55,66.0,1,66.0,b", "timestamp '1969-10-09 07:01:55' is before 1970"),
+        ("2017-10-09 07:01:55,-1,1,66.0,b", "'-1' is not a number of seconds"),
+        ("2017-10-09 07:01:55,nan,1,66.0,b", "'nan' is not a number of seconds"),
+        ("2017-10-09 07:01:55,1e9,1,66.0,b", "'1e9' is not a number of seconds"),
+        ("2017-10-09 07:01:55,99999999999,1,66.0,b", "'99999999999' is more than 10000000000 seconds"),
+        ("2017-10-09 07:01:55,66.0,0,66.0,b", "num_gpus '0' is not a whole number from 1 to 1000000"),
+        ("2017-10-09 07:01:55,66.0,1,66.0,", "cluster is empty"),
+        ("2017-10-09 07:01:55,66.0,1,66.0", "has not the 5 values of the header"),
+        ("2017-10-09 07:01:55,66.0,1,66.0,b,c", "has not the 5 values of the header"),
+    ],
+)
+def test_a_bad_philly_line_is_named_and_left_out(row, problem):
+    trace = read_philly([PHILLY, row, "2017-10-09 07:01:55,66.0,1,66.0,b"])
+    assert len(trace.jobs) == 1
+    assert [(bad.line, bad.problem) for bad in trace.bad_lines] == [(2, problem)]
+
+
+def test_a_missing_column_is_an_error():
+    with pytest.raises(TraceError, match="line 1 has no column cluster"):
+        read_philly(["timestamp,duration,num_gpus,gpu_time"])
+
+
+def test_openb_pods_run_from_scheduling_to_deletion():
+    trace = read_openb([OPENB, "p,6000,1024,1,460,,LS,Running,10,100,30", "q,1,1,1,1000,,BE,Failed,10,100,"])
+    (job,) = trace.jobs
+    assert (job.submit, job.runtime, job.gpu_milli, job.queue) == (10 * SECOND, 70 * SECOND, 460, "LS")
+    assert (job.cpu_milli, job.memory_bytes) == (6000, 1 << 30)
+    assert trace.bad_lines[0].problem == "scheduled_time is empty: the run time is not known"
+
+
+def test_our_own_csv_keeps_every_property():
+    jobs = [
+        Job("a", "q", 5 * SECOND, 60 * SECOND, 500, 1),
+        Job("b", "q", 6 * SECOND, 1_500_000_000, 8_000, 4, 2, 75, "semi-preemptible", 0, 0, 90 * SECOND, 0),
+        Job("c", "r", 7 * SECOND, SECOND, 16_000, checkpoint_interval=FROM_ZERO),
+        Job("d", "r", 7 * SECOND, SECOND, 1_000, checkpoint_interval=600 * SECOND),
+    ]
+    file = StringIO()
+    write_own(jobs, file)
+    trace = read_own(file.getvalue().splitlines())
+    assert (trace.jobs, trace.bad_lines) == (jobs, [])
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (",q,1,1,1,,,,,,", "job is empty"),
+        ("a,q,1,1,1.5,,,,,,", "gpus '1.5' is neither a whole number nor a part of one GPU in thousandths"),
+        ("a,q,1,1,NaN,,,,,,", "gpus 'NaN' is not a number"),
+        ("a,q,1,1,1,,,often,,,", "preemptibility 'often' is not one of"),
+        ("a,q,1,1,1,2,,,3,,", "min_member 3 is more than pods"),
+        ("a,q,1,1,1,,high,,,,", "priority 'high' is not a whole number"),
+    ],
+)
+def test_a_bad_line_of_our_own_csv_is_named(row, problem):
+    (bad,) = read_own([OWN, row]).bad_lines
+    assert bad.problem.startswith(problem)
+
+
+def test_a_name_is_used_once():
+    trace = read_own([OWN, "a,q,1,1,1,,,,,,", "a,q,2,1,1,,,,,,"])
+    assert trace.bad_lines[0].problem == "the name 'a' is already used in line 2"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "pods", "each"), [(1, 1, 1), (8, 1, 8), (12, 2, 6), (16, 2, 8), (17, 17, 1), (128, 16, 8)]
+)
+def test_a_job_is_split_into_the_fewest_equal_pods_that_fit_on_a_node(gpus, pods, each):
+    trace = read_philly([PHILLY, f"2017-10-09 07:01:55,66.0,{gpus},66.0,b"])
+    (job,) = split_jobs(trace, 8, 512).jobs
+    assert (job.pods, job.gpu_milli, job.least_pods) == (pods, each * 1000, pods)
+
+
+def test_a_job_wider_than_the_cluster_is_refused_by_name():
+    trace = read_philly([PHILLY, "2017-10-09 07:01:55,66.0,128,66.0,b"])
+    refused = split_jobs(trace, 8, 64)
+    assert not refused.jobs
+    assert refused.bad_lines[0].problem == "job job-0000002 needs 128 GPUs, more than the cluster offers"
