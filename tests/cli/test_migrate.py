@@ -257,7 +257,8 @@ def test_help_explains_exit_codes_and_rules(migrate: Migrate) -> None:
 
 def test_example_of_the_documentation_prints_the_output_on_the_page(migrate: Migrate, tmp_path: Path) -> None:
     page = (ROOT / "docs/use/preemptibility.md").read_text()
-    manifest = page.split("```yaml\n")[2].split("```")[0]
+    manifests = [part for part in page.split("```yaml\n") if part.startswith("# The nightly run")]
+    manifest = manifests[0].split("```")[0]
     shown = page.split("```diff\n")[1].split("```")[0]
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests/training.yaml").write_text(manifest)
