@@ -101,18 +101,20 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
         """Protections from the own queue and from subtrees of other queues, the widest first."""
         found: list[Protection] = []
-        for group in map(self._groups.__getitem__, pod_groups):
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
             if self._is_young(group) and group.is_evictable:
                 found.extend(self._protections(group))
         return found
 
     def _is_young(self, group: PodGroup) -> bool:
         """Whether a minimum runtime that applies to it has not passed."""
-        longest, requeue = self._longest(group.queue), group.facts.requeue
+        longest = self._longest(group.queue)
+        requeue = group.facts.requeue
         if requeue is not NO_TERMS and requeue.min_runtime.is_set:
             longest = self._with_own(group, ResolvedMinRuntime(longest, None)).minimum
-        end = protection_end(self._last_start(group), longest)
-        return end is not None and self._now < end
+        start = self._last_start(group) if longest > 0 else None
+        return start is not None and self._now < start + longest
 
     def _with_own(self, group: PodGroup, resolved: ResolvedMinRuntime) -> ResolvedMinRuntime:
         """The value of the pod group itself if it is longer. An invalid one is the longest permitted."""
@@ -197,9 +199,10 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def _last_start(self, group: PodGroup) -> int | None:
         """Last start of a pod group: now, if it starts in this cycle and may be evicted in it (R7.22)."""
-        tasks = group.tasks if self._evicts_started else ()
-        is_new = not any(self._tasks[task].placement.is_allocated for task in tasks)
-        starts = any(self._ledger.placement(task).status is TaskStatus.BINDING for task in tasks)
+        if not self._evicts_started:
+            return group.facts.last_start
+        is_new = not any(self._tasks[task].placement.is_allocated for task in group.tasks)
+        starts = any(self._ledger.placement(task).status is TaskStatus.BINDING for task in group.tasks)
         return self._now if is_new and starts else group.facts.last_start
 
     def _protection(
