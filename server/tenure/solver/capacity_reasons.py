@@ -17,7 +17,7 @@ groups of a queue with equal priority and pods share the result; the number of c
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
@@ -49,20 +49,23 @@ def check_capacity(context: CycleContext, profile: Profile, waiting: Sequence[in
     """Replace what searches said of pod groups without capacity. A stop leaves the rest as it is."""
     session = context.session
     placed = {commit.beneficiary for commit in session.commits}
-    checks: _CapacityChecks | None = None
     if released := find_released(context, waiting, placed):
         newcomers = Newcomers(context)
         session.rejections.update({each: newcomers.add_to(RELEASED, each) for each in released})
+    found: list[tuple[int, _Kind]] = []
+    checks: _CapacityChecks | None = None
     for pod_group in waiting:
         rejection = session.rejections.get(pod_group)
         is_open = rejection is not None and rejection.code in SEARCHED and pod_group not in placed
         if rejection is None or not is_open or session.stop.is_set:
             continue
         checks = checks or _CapacityChecks(context, RECLAIM.name in profile.actions)
-        try:
-            session.rejections[pod_group] = checks.reason(pod_group, rejection)
-        except CycleStopped:
-            return
+        if tasks := context.gangs.tasks_to_allocate(pod_group):
+            found.append((pod_group, checks.kind_of(pod_group, tasks, rejection)))
+    if checks is not None:
+        with suppress(CycleStopped):
+            checks.run()
+    session.rejections.update({each: kind.reason for each, kind in found if kind.reason is not None})
 
 
 class _FreeGpus(NamedTuple):
@@ -85,12 +88,10 @@ class _CapacityChecks:
         self._session = context.session
         self._cluster = context.session.cluster
         self._nodes = context.parts.node_order.all_nodes
-        self._known: dict[Hashable, Rejection] = {}
-        """Reasons by kind of pod group."""
-        self._recent: list[_Answer | None] = [None] * (len(self._cluster.queues) + 1)
-        """The last answer by queue: the next pod group is often of the same kind, and a key is slow."""
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
+        """The last kind by queue: the next pod group is often of the same, and a key is slow."""
         self._free: dict[int, _FreeGpus] = {}
-        self._left = MAX_CHECKS
         status = self._session.queue_status
         self._odd_gpus = OddGpus(self._session, status)
         self._using = {each.queue for each in status if each.allocated_after[GPU]}
@@ -106,28 +107,40 @@ class _CapacityChecks:
         """Pod groups that took free capacity."""
         self._held = [move for commit in self._session.commits[:start] for move in commit.moves]
 
-    def reason(self, pod_group: int, rejection: Rejection) -> Rejection:
-        """The reason of a pod group that was rejected."""
-        tasks = self._context.gangs.tasks_to_allocate(pod_group)
-        if not tasks:
-            return rejection
+    def kind_of(self, pod_group: int, tasks: list[int], rejection: Rejection) -> "_Kind":
+        """The kind of a pod group that was rejected."""
         group, facts = self._cluster.pod_groups[pod_group], self._cluster.tasks
         shapes = [facts[task].shape.index for task in tasks]
         place = -1 if group.queue is None else group.queue
         recent = self._recent[place]
-        if recent is None or self._cluster.topologies or not recent.holds_for(group, rejection, shapes):
+        if recent is None or self._cluster.topologies or not recent.has(group, rejection, shapes):
             key = self._class_of(group, rejection, shapes)
-            if key not in self._known:
-                self._known[key] = self._check(pod_group, tasks, rejection)
-            recent = self._recent[place] = _Answer(group, rejection, shapes, self._known[key])
-        return recent.reason
+            recent = self._kinds.get(key)
+            if recent is None:
+                recent = self._kinds[key] = _Kind(group, tasks, rejection, shapes)
+            self._recent[place] = recent
+        return recent
 
-    def _check(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
-        if self._left > 0:
-            self._left -= 1
-            found = self._held_by_others(pod_group, tasks)
-            if found is not None:
-                return found
+    def run(self) -> None:
+        """Give every kind its reason. Earlier states are restored once, for all kinds together."""
+        first = list(self._kinds.values())[:MAX_CHECKS]
+        if held := self._reservations():
+            with self._undone(held):
+                for kind in [each for each in first if self._fits(each.group.index, each.tasks)]:
+                    kind.reason = self._reserved(kind.group.index, held)
+        if self._first and len(self._moves) <= MAX_MOVES:
+            with self._undone(self._moves):
+                for kind in first:
+                    if kind.reason is None and self._fits(kind.group.index, kind.tasks):
+                        kind.reason = self._order(kind.group.index, kind.tasks)
+        for place, kind in enumerate(self._kinds.values()):
+            if kind.reason is None and place < MAX_CHECKS:
+                kind.reason = self._topology(kind.group.index, kind.tasks)
+            if kind.reason is None:
+                kind.reason = self._free_capacity(kind.group.index, kind.tasks, kind.rejection)
+
+    def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
+        """The reason by what is free on the nodes."""
         gpus = self._free_gpus(tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
@@ -137,19 +150,6 @@ class _CapacityChecks:
         if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
             return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
         return self._no_capacity(tasks, gpus, unchecked)
-
-    def _held_by_others(self, pod_group: int, tasks: list[int]) -> Rejection | None:
-        """RESERVED, QUEUE_ORDER or TOPOLOGY, if the pod group fits on that state."""
-        if held := self._reservations():
-            reserved = self._reserved(pod_group, held)
-            with self._undone(held):
-                if self._fits(pod_group, tasks):
-                    return reserved
-        if self._first and len(self._moves) <= MAX_MOVES:
-            with self._undone(self._moves):
-                if self._fits(pod_group, tasks):
-                    return self._order(pod_group, tasks)
-        return self._topology(pod_group, tasks)
 
     def _fits(self, pod_group: int, tasks: list[int]) -> bool:
         """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
@@ -261,18 +261,19 @@ class _CapacityChecks:
 
 
 @final
-class _Answer:
-    """The reason of a pod group."""
+class _Kind:
+    """Pod groups that wait for the same reason, by the first of them."""
 
-    def __init__(self, group: PodGroup, rejection: Rejection, shapes: list[int], reason: Rejection) -> None:
-        self._group = group
-        self._rejection = rejection
+    def __init__(self, group: PodGroup, tasks: list[int], rejection: Rejection, shapes: list[int]) -> None:
+        self.group = group
+        self.tasks = tasks
+        self.rejection = rejection
         self._shapes = shapes
-        self.reason = reason
+        self.reason: Rejection | None = None
 
-    def holds_for(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> bool:
-        """Whether another pod group of the queue has the same reason."""
-        mine, detail = self._group, self._rejection.detail
+    def has(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> bool:
+        """Whether another pod group of the queue is of this kind."""
+        mine, detail = self.group, self.rejection.detail
         is_equal = mine.facts.priority == group.facts.priority and mine.is_preemptible == group.is_preemptible
         return is_equal and detail == rejection.detail and self._shapes == shapes
 
