@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 from rich.console import Console
@@ -19,7 +20,13 @@ from rich.table import Table
 from tests.checks import CannotRun, Counts
 from tests.conformance.cases import FORMAT, FORMAT_VERSION, Case, UnreadableCases, load_cases, select
 from tests.conformance.command import CHECKOUT
-from tests.conformance.large.known_differences import OVER_LIMIT, UNEXPLAINED, behaviors_of, exceeds_limit
+from tests.conformance.large.known_differences import (
+    EXPLAINED,
+    OVER_LIMIT,
+    UNEXPLAINED,
+    behaviors_of,
+    exceeds_limit,
+)
 from tests.conformance.large.reference_behavior import imitating
 from tests.conformance.large.shrinking import shrink, size_of
 from tests.conformance.results import CaseVerdict
@@ -53,12 +60,16 @@ def main(
         Path | None,
         typer.Option("--shrink", help="Write the explained cases, as small as they go"),
     ] = None,
+    find_causes: Annotated[
+        bool, typer.Option("--find-causes", help="Try the known causes on cases that are not listed with one")
+    ] = False,
     processes: Annotated[int, typer.Option("-j", min=1, help="Processes")] = os.cpu_count() or 1,
 ) -> Counts:
     """Run larger random clusters, and hold the list of known differences against the results.
 
     A case passes if it agrees, or if its listed cause holds: it agrees with a behavior of the reference
-    imitated, or the reference exceeds a limit in it.
+    imitated, or the reference exceeds a limit in it. With --find-causes, also if a cause that is listed for
+    other cases explains it: for cases that nobody has looked at.
     """
     try:
         chosen = select(load_cases(cases or (CHECKOUT / DEFAULT_CASES).resolve()), (), id_part)
@@ -71,7 +82,7 @@ def main(
     console = Console(stderr=True)
     results = list(
         track(
-            _run_all(chosen, processes),
+            _run_all(chosen, find_causes, processes),
             "running cases",
             total=len(chosen),
             console=console,
@@ -81,9 +92,9 @@ def main(
     )
     found: dict[str, Counter[Verdict]] = {}
     for case, verdict in zip(chosen, results, strict=True):
-        found.setdefault(_actions(case), Counter())[verdict] += 1
-        if verdict in (Verdict.NEW, Verdict.OUTDATED):
-            print(f"{case.id}: {verdict}")
+        found.setdefault(_actions(case), Counter())[verdict.kind] += 1
+        if verdict.cause or verdict.kind in (Verdict.NEW, Verdict.OUTDATED):
+            print(f"{case.id}: {verdict.kind}{verdict.cause}")
     Console(highlight=False).print(_table(found))
     passed = sum(counts[Verdict.AGREES] + counts[Verdict.EXPLAINED] for counts in found.values())
     return Counts(passed, len(chosen) - passed)
@@ -105,10 +116,30 @@ def _actions(case: Case) -> str:
     return actions[0] if len(actions) == 1 else "full cycle"
 
 
-def _run_all(cases: Sequence[Case], processes: int) -> Iterator[Verdict]:
+def _run_all(cases: Sequence[Case], find_causes: bool, processes: int) -> Iterator["_CaseResult"]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        yield from pool.map(_judge, cases, chunksize=4)
+        yield from pool.map(partial(_judge_and_explain, find_causes), cases, chunksize=4)
+
+
+class _CaseResult(NamedTuple):
+    """The verdict on a case, and the cause that was found for it, as a suffix for its line."""
+
+    kind: Verdict
+    cause: str = ""
+
+
+def _judge_and_explain(find_causes: bool, case: Case) -> _CaseResult:
+    verdict = _judge(case)
+    if not find_causes or verdict not in (Verdict.NEW, Verdict.UNEXPLAINED):
+        return _CaseResult(verdict)
+    if exceeds_limit(case.data):
+        return _CaseResult(Verdict.EXPLAINED, " by a limit that the reference exceeds")
+    for behaviors in sorted(EXPLAINED, key=len):
+        with time_limit(), imitating(behaviors):
+            if run_case(case, ()).verdict is CaseVerdict.PASSED:
+                return _CaseResult(Verdict.EXPLAINED, f" by {', '.join(behaviors)}")
+    return _CaseResult(verdict)
 
 
 def _judge(case: Case) -> Verdict:

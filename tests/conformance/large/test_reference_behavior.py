@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tenure.solver.search import devices
 
+from tests.checks import Counts
 from tests.conformance.cases import FORMAT, FORMAT_VERSION, Json, load_cases
+from tests.conformance.large import command
 from tests.conformance.large.reference_behavior import Behavior, imitating
 from tests.conformance.large.shrinking import shrink, size_of
 from tests.conformance.results import CaseVerdict
@@ -29,6 +31,13 @@ def with_one_slot(**extra: Json) -> Json:
     expected = {"two-0": {"status": "Binding", "node": "node0"}}
     wanted = {**found.data["expected"], "matcher": "random_oracle", "tasks": expected}
     return {**found.data, "expected": wanted}
+
+
+def with_two_slots_needed() -> Json:
+    """The same with the reference's verdict: the second pod waits."""
+    data = with_one_slot()
+    tasks = {"one-0": {"status": "Running", "node": "node0"}, "two-0": {"status": "Pending", "node": None}}
+    return {**data, "expected": {**data["expected"], "tasks": tasks}}
 
 
 def verdict_of(data: Json, tmp_path: Path) -> CaseVerdict:
@@ -57,6 +66,18 @@ def test_a_case_is_shrunk_to_what_the_behavior_needs(tmp_path: Path) -> None:
     assert verdict_of(smaller, tmp_path) is CaseVerdict.FAILED
     with pytest.raises(ValueError, match="makes no difference"):
         shrink(data, [Behavior.RETURNED])
+
+
+@plain_solver
+def test_a_known_behavior_is_found_for_a_case_that_is_not_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = {"format": FORMAT, "format_version": FORMAT_VERSION, "cases": [with_two_slots_needed()]}
+    (tmp_path / "cases.json").write_text(json.dumps(content))
+    assert command.main(tmp_path, processes=1) == Counts(0, 1)
+    assert "slot: new\n" in capsys.readouterr().out
+    assert command.main(tmp_path, find_causes=True, processes=1) == Counts(1, 0)
+    assert "slot: explained by second-slot\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
