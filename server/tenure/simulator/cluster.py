@@ -10,7 +10,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, PodShape, Queue
 CLUSTER_ID: Final = "simulation"
 _PATTERN: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
 _PLENTY: Final = 10**9
-"""CPU in milli-cores and memory in MiB of a node of which only the GPUs are known."""
+"""CPU in milli-cores and memory in MiB of a node for which only the GPUs are known."""
 _MIB: Final = 1 << 20
 _PODS: Final = 10**6
 

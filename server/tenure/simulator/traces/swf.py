@@ -1,7 +1,7 @@
 """The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line, -1 is unknown.
 
 A processor is played as a GPU. Parts of a preempted job (status 2 to 4) belong to the job of the same number,
-whose line has status 0 or 1; a job of which only parts are listed is played as the sum of its parts.
+whose line has status 0 or 1; a job with only parts in the file is played as the sum of its parts.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The GPU that queues of equal claim cannot share: who has it is a rule, and part of the reason (R4.16).
 
-Fair shares are whole GPUs. Of siblings with equal priority, quota and weight, of which none has all that it
-requests, some have one GPU more than the others: the oldest, then the first by name.
+Fair shares are whole GPUs. Siblings with equal priority, quota and weight may all request more than they
+have. Then some of them have one GPU more than the others: the oldest, then the first by name.
 """
 
 from collections.abc import Sequence

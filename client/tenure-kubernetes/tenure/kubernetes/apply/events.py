@@ -211,9 +211,9 @@ def _failed_binding(decision: Decision, pod: Pod, message: str) -> PendingEvent:
 
 def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
     """`is_near`: the pod group that it is for is in the namespace of the pod."""
-    is_binding = decision.HasField("bind")
-    reason, action = ("Scheduled", "Binding") if is_binding else ("Evicted", "Evicting")
-    note = decision.reason.message if is_near else format_public_message(decision.reason)
-    if is_binding:
-        note = f"Bound to {decision.bind.node}."
+    if decision.HasField("bind"):
+        reason, action, note = "Scheduled", "Binding", f"Bound to {decision.bind.node}."
+    else:
+        reason, action = "Evicted", "Evicting"
+        note = decision.reason.message if is_near else format_public_message(decision.reason)
     return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)

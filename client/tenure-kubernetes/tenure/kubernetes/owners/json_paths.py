@@ -91,4 +91,4 @@ def _compile_all(value: object) -> object:
 
 Path = Annotated[ObjectPath, BeforeValidator(_compile)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_compile_all)]
-"""Paths of which the first one that selects something counts; in a file also a single one."""
+"""Paths in order; the first that selects something counts. A file may also have a single path."""
