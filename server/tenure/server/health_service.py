@@ -1,11 +1,15 @@
 """The standard health service, which anyone may call: checks never wait, and watches are limited.
 
+Watches beyond the limits are rejected one at a time, not together. Otherwise their callers would also come
+again together, and each time delay all calls.
+
 The servicer of the library holds its lock while it sends to a watcher. A watcher that does not read, or that
 leaves while a status changes, blocks every check. Here each watch is served by a thread of a pool, which has
 as many threads as there may be watches.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +19,15 @@ import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tenure.server.errors import resource_exhausted
+from tenure.server.listen_address import MAX_REJECTED_WATCHES, MAX_WATCHES
 from tenure.server.security.callers import host_of
 
-MAX_WATCHES: Final = 128
-"""Maximum number of open watches; the calls of schedulers have eight times as many slots."""
 MAX_WATCHES_OF_A_PEER: Final = 16
 """Maximum number of open watches of one host."""
+
+
+REJECTED_APART_SECONDS: Final = 1 / 64
+"""Time between two rejections."""
 
 
 class _Watch:
@@ -41,9 +48,12 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # th
         self._statuses: dict[str, int] = {"": HealthCheckResponse.SERVING}
         self._watches: dict[_Watch, None] = {}
         self._peers: Counter[str] = Counter()
+        self._rejected: dict[Callable[[None], object], None] = {}
+        """What ends each rejected watch that waits, the oldest first."""
+        self._is_rejecting = False
         self._is_draining = False
         self._changing = threading.Lock()
-        self._pool = ThreadPoolExecutor(MAX_WATCHES + 1, "health")
+        self._pool = ThreadPoolExecutor(MAX_WATCHES + 2, "health")
         watch: Any = self.Watch.__func__  # type: ignore[attr-defined]  # how gRPC marks such methods
         watch.experimental_non_blocking, watch.experimental_thread_pool = True, self._pool
 
@@ -61,12 +71,13 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # th
         self,
         request: HealthCheckRequest,
         context: grpc.ServicerContext,
-        send_response_callback: Callable[[HealthCheckResponse], object],
+        send_response_callback: Callable[[HealthCheckResponse | None], object],
     ) -> None:
         """Send the status, and each later one. RESOURCE_EXHAUSTED beyond the limits."""
         peer, watch = host_of(context.peer()), _Watch(request.service, send_response_callback)
         if not self._add(watch, peer):
-            context.abort_with_status(resource_exhausted("too many health watches"))
+            self._reject(context, send_response_callback)
+            return
         if not context.add_callback(lambda: self._remove(watch, peer)):
             self._remove(watch, peer)
         self._update(watch)
@@ -84,6 +95,40 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # th
             self._is_draining = True
             self._statuses = dict.fromkeys(self._statuses, HealthCheckResponse.NOT_SERVING)
         self._update_all()
+
+    def _reject(self, context: grpc.ServicerContext, end: Callable[[None], object]) -> None:
+        """End a watch as soon as its turn comes, or at once if many wait."""
+        status = resource_exhausted("too many health watches")
+        with self._changing:
+            if waits := len(self._rejected) < MAX_REJECTED_WATCHES:
+                self._rejected[end] = None
+            must_begin = waits and not self._is_rejecting
+            self._is_rejecting |= must_begin
+        if not waits:
+            context.abort_with_status(status)
+        context.set_code(status.code)
+        context.set_details(status.details)
+        context.set_trailing_metadata(status.trailing_metadata)
+        if not context.add_callback(lambda: self._forget(end)):
+            self._forget(end)
+        if must_begin:
+            self._pool.submit(self._end_rejected)
+
+    def _forget(self, end: Callable[[None], object]) -> None:
+        with self._changing:
+            self._rejected.pop(end, None)
+
+    def _end_rejected(self) -> None:
+        """End the rejected watches, until none is left."""
+        while True:
+            time.sleep(REJECTED_APART_SECONDS)
+            with self._changing:
+                end = next(iter(self._rejected), None)
+                if end is None:
+                    self._is_rejecting = False
+                    return
+            end(None)
+            self._forget(end)
 
     def _update_all(self) -> None:
         with self._changing:

@@ -50,6 +50,10 @@ MAX_CALLS_PER_CONNECTION: Final = 256
 """Maximum number of concurrent calls on one connection; the client queues further ones."""
 MAX_CALLS: Final = 1_024
 """Maximum number of concurrent calls in the server, including calls about to be rejected."""
+MAX_WATCHES: Final = 128
+"""Maximum number of open health watches."""
+MAX_REJECTED_WATCHES: Final = 256
+"""Maximum number of health watches that wait for their rejection; further ones are rejected at once."""
 
 _SECOND_MS: Final = 1_000
 _MIB: Final = 2**20
@@ -88,7 +92,8 @@ def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
 
 
 _THREADS: Final = 2
-_MAX_CALLS: Final = 64
+_MAX_CHECKS: Final = 64
+_MAX_HEALTH_CALLS: Final = _MAX_CHECKS + MAX_WATCHES + MAX_REJECTED_WATCHES
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", 4_096),
     ("grpc.max_allowed_incoming_connections", 256),
@@ -101,7 +106,7 @@ class HealthPort:
 
     def __init__(self, servicer: health_pb2_grpc.HealthServicer, address: str) -> None:
         self._grpc = grpc.server(
-            ThreadPoolExecutor(_THREADS), options=_OPTIONS, maximum_concurrent_rpcs=_MAX_CALLS
+            ThreadPoolExecutor(_THREADS), options=_OPTIONS, maximum_concurrent_rpcs=_MAX_HEALTH_CALLS
         )
         health_pb2_grpc.add_HealthServicer_to_server(servicer, self._grpc)
         try:

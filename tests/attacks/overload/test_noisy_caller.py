@@ -17,11 +17,17 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_status import rpc_status
 from tenure.client import Client
 from tenure.codec.engine import Engine
-from tenure.server.health_service import MAX_WATCHES_OF_A_PEER
+from tenure.server.health_service import MAX_WATCHES_OF_A_PEER, REJECTED_APART_SECONDS
 from tenure.server.receiving_calls import ReceivingCalls
 from tenure.server.security.access_control import AccessControl
-from tenure.server.service.admission import TooManyCalls
-from tenure.server.service.cycle_queue import KEPT_SECONDS, CycleQueue
+from tenure.server.service.admission import (
+    PAUSE_APART_SECONDS,
+    PAUSE_SECONDS,
+    Admission,
+    TooManyCalls,
+)
+from tenure.server.service.cycle_queue import CycleQueue
+from tenure.server.service.recent_callers import KEPT_SECONDS
 from tenure.server.settings import Security
 from tenure.server.shard import Shard
 from tenure.v1.decide_pb2 import DecideRequest
@@ -126,6 +132,46 @@ def test_a_call_gets_a_slot_while_another_caller_has_all(tmp_path: Path) -> None
     [pushed_out] = [error for error in ended if error is not None]
     assert pushed_out.code() is EXHAUSTED
     assert has_retry_time(pushed_out)
+
+
+def test_the_last_slot_is_kept_for_a_caller_that_called_lately() -> None:
+    admission = Admission(max_calls=3, max_streams=1)
+    with ExitStack() as calls:
+        with admission.call("quiet"):
+            calls.enter_context(admission.call("noisy"))
+        calls.enter_context(admission.call("noisy"))
+        with pytest.raises(TooManyCalls), admission.call("noisy"):
+            pass
+        with admission.call("quiet"), pytest.raises(TooManyCalls), admission.call("quiet"):
+            pass
+
+
+def test_calls_that_are_rejected_together_do_not_end_together() -> None:
+    admission, together = Admission(max_calls=1, max_streams=1), 8
+
+    def call(_: int) -> None:
+        with pytest.raises(TooManyCalls), admission.call("noisy"):
+            pass
+
+    with admission.call("noisy"), ThreadPoolExecutor(together) as pool:
+        begin = time.monotonic()
+        list(pool.map(call, range(together)))
+    assert time.monotonic() - begin >= PAUSE_SECONDS + (together - 1) * PAUSE_APART_SECONDS
+
+
+def test_health_watches_that_are_rejected_together_do_not_end_together() -> None:
+    together = 8
+    with run_server() as (_, address), grpc.insecure_channel(address) as channel:
+        health = HealthStub(channel)
+        begin = time.monotonic()
+        watches = [
+            health.Watch(HealthCheckRequest(), timeout=60) for _ in range(MAX_WATCHES_OF_A_PEER + together)
+        ]
+        wait_until(lambda: sum(not watch.is_active() for watch in watches) == together)
+        assert time.monotonic() - begin >= together * REJECTED_APART_SECONDS
+        assert {watch.code() for watch in watches if not watch.is_active()} == {EXHAUSTED}
+        for watch in watches:
+            watch.cancel()
 
 
 def _rejected(decide: "grpc.UnaryUnaryMultiCallable", request: DecideRequest) -> bool:

@@ -1,10 +1,11 @@
 """Admission of calls and streams, shared fairly by callers.
 
 A single caller may use all slots. When none is free, a caller that has fewer takes one from the caller that
-has the most: its latest queued call or its latest stream ends. So slots are kept for every caller, and none
-is unused.
+has the most: its latest queued call or its latest stream ends. The last slot for calls is kept for callers
+without one that called lately, so that their calls displace no other.
 """
 
+import math
 import threading
 import time
 from collections import Counter
@@ -12,10 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from tenure.server.service.recent_callers import RecentCallers
 from tenure.server.shard import Draining
 
 PAUSE_SECONDS: Final = 1.0
-"""Time before a rejected call gets its response, which names a longer time to retry."""
+"""Minimum time before a rejected call gets its response, which names a longer time to retry."""
+PAUSE_APART_SECONDS: Final = 1 / 64
+"""Minimum time between two such responses: calls that were rejected together do not return together."""
 MAX_PAUSES: Final = 64
 """Maximum number of rejected calls that wait; further ones are rejected at once."""
 
@@ -71,7 +75,10 @@ class Admission:
         self._max_calls = max_calls
         self._max_streams = max_streams
         self._push_out = push_out
+        self._recent = RecentCallers()
         self._pauses = threading.BoundedSemaphore(MAX_PAUSES)
+        self._last_end = -math.inf
+        """When the latest pause ends."""
         self._is_draining = False
         self._changed = threading.Condition()
 
@@ -80,7 +87,8 @@ class Admission:
         """Admit one call for the block. Raises Draining or TooManyCalls."""
         with self._changed:
             self.refuse_if_draining()
-            is_admitted = self._calls.total() < self._max_calls or self._push_out_call(caller)
+            self._recent.remember(caller)
+            is_admitted = self._has_slot(caller) or self._push_out_call(caller)
             if is_admitted:
                 self._calls[caller] += 1
         if not is_admitted:
@@ -144,13 +152,26 @@ class Admission:
     def _is_empty(self) -> bool:
         return not (self._calls or self._leaving or self._open_streams)
 
+    def _has_slot(self, caller: str) -> bool:
+        """Whether there is a slot for a caller; the last one is kept for others that called lately."""
+        free = self._max_calls - self._calls.total()
+        if free > 1 or not self._calls[caller]:
+            return free > 0
+        return free == 1 and all(self._calls[other] for other in self._recent.others(caller))
+
     def _pause(self) -> None:
         """Wait before a call is rejected: a caller that calls again at once would take time from others."""
         if self._pauses.acquire(blocking=False):
             try:
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(self._pause_seconds())
             finally:
                 self._pauses.release()
+
+    def _pause_seconds(self) -> float:
+        with self._changed:
+            now = time.monotonic()
+            self._last_end = max(now + PAUSE_SECONDS, self._last_end + PAUSE_APART_SECONDS)
+            return self._last_end - now
 
     def _push_out_call(self, caller: str) -> bool:
         """Free the slot of a queued call for a caller with fewer calls; return whether there was one."""

@@ -9,22 +9,17 @@ one of a caller with few calls runs (`running_cycles`).
 
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Final
 
 import grpc
 from tenure.server.deadlines import CallDeadline, CutShort, Deadline
 from tenure.server.service.admission import TooManyCalls
+from tenure.server.service.recent_callers import RecentCallers
 from tenure.server.service.running_cycles import RunningCycles
 from tenure.server.shard import Shard
-
-KEPT_SECONDS: Final = 10.0
-"""How long a slot is kept for other callers after the last call of one."""
-_MAX_CALLERS: Final = 256
-"""Maximum number of callers that are remembered."""
 
 
 class CycleQueueTimeout(TimeoutError):
@@ -51,10 +46,8 @@ class CycleQueue:
         self._max_queued = max_queued
         self._max_of_a_caller = max(max_concurrent - 1, 1)
         """Maximum number of cycles of a caller that is not the only one."""
-        self._clock = clock
         self._running = RunningCycles(clock, self._rebalance)
-        self._called: OrderedDict[str, float] = OrderedDict()
-        """Time of the last call of each caller, the latest last."""
+        self._recent = RecentCallers(clock)
         self._waiting: dict[str, dict[Shard, deque[_Turn]]] = {}
         """Queued calls by caller and shard; the caller to serve next is first, and so is its shard."""
         self._numbers = count(1)
@@ -99,7 +92,7 @@ class CycleQueue:
 
     def _wait(self, caller: str, shard: Shard, seconds: float) -> None:
         with self._changing:
-            self._remember(caller)
+            self._recent.remember(caller)
             if self._free_slots and not self._waiting and self._can_run(caller, shard):
                 self._run(caller, shard)
                 return
@@ -142,20 +135,13 @@ class CycleQueue:
         self._free_slots -= 1
         self._running.balance(self._calls)
 
-    def _remember(self, caller: str) -> None:
-        self._called[caller] = self._clock()
-        self._called.move_to_end(caller)
-        if len(self._called) > _MAX_CALLERS:
-            self._called.popitem(last=False)
-
     def _can_run(self, caller: str, shard: Shard) -> bool:
         """Whether the shard is free, and a slot is left for other callers, if there are any."""
         if shard in self._running:
             return False
         if self._running.count(caller) < self._max_of_a_caller:
             return True
-        other = next((name for name in reversed(self._called) if name != caller), None)
-        return other is None or self._clock() - self._called[other] > KEPT_SECONDS
+        return next(self._recent.others(caller), None) is None
 
     def _next(self) -> tuple[str, Shard] | None:
         return next(
