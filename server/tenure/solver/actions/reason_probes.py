@@ -26,6 +26,8 @@ MAX_PROBES: Final = 32
 MAX_SIMULATIONS_PER_PROBE: Final = 8
 MAX_SIMULATIONS: Final = 64
 """Simulations of all probes of one action in a cycle."""
+MAX_UNFINISHED: Final = 2
+"""Probes of one action in a cycle that may run out of simulations: after two, others seldom find more."""
 EVER: Final = 2**63 - 1
 """A time by which every protection with an end has ended."""
 UNCHECKED: Final = "whether protections that end are the only obstacle was not checked"
@@ -69,6 +71,7 @@ class ReasonProbes:
         self._endings = endings
         self._budget = Budget(MAX_SIMULATIONS_PER_PROBE, MAX_SIMULATIONS)
         self._left = MAX_PROBES
+        self._unfinished = 0
         self._obstacles: list[Obstacle] = []
         self._known: dict[Hashable, Rejection] = {}
 
@@ -185,11 +188,14 @@ class ReasonProbes:
         if self._is_over():
             return BUDGET_EXHAUSTED
         with self._session.statement() as trial:
-            return self._action.attempt(trial, pod_group, time, self._budget)
+            found = self._action.attempt(trial, pod_group, time, self._budget)
+        self._unfinished += found is BUDGET_EXHAUSTED
+        return found
 
     def _is_over(self) -> bool:
         """Whether another probe is not permitted; it is counted if it is."""
-        if self._left <= 0 or self._budget.is_over or self._session.stop.is_set:
+        is_spent = self._left <= 0 or self._unfinished >= MAX_UNFINISHED or self._budget.is_over
+        if is_spent or self._session.stop.is_set:
             return True
         self._left -= 1
         return False
