@@ -83,12 +83,12 @@ def running(connection: FakeConnection) -> Iterator[AdapterLoop]:
         yield connection.loop
     finally:
         connection.loop.stop()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
 def wait_until(connection: FakeConnection, holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -20,9 +20,9 @@ _CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _T = TypeVar("_T")
 
 
-def wait_until(look: Callable[[], _T]) -> _T:
+def wait_until(look: Callable[[], _T], seconds: float = PATIENCE_SECONDS) -> _T:
     """Wait until the result is neither false nor empty, and return it."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < end, "it does not come about"
         time.sleep(0.05)
@@ -154,6 +154,15 @@ class UserCluster:
         """Return the annotations of a pod group, without the prefix of their names."""
         found = self.group(name, kind)["metadata"].get("annotations", {})
         return {key.rpartition("/")[2]: text for key, text in found.items()}
+
+    def wait_for_annotations(self, name: str, *keys: str, kind: CustomKind = KAI_POD_GROUP) -> dict[str, str]:
+        """Wait until a pod group has these annotations, and return all that it then has."""
+
+        def look() -> dict[str, str]:
+            found = self.annotations_of(name, kind)
+            return found if found.keys() >= {*keys} else {}
+
+        return wait_until(look)
 
     def conditions_of(self, name: str) -> dict[str, Any]:
         """Return Tenure's scheduling condition of a KAI pod group; empty if there is none."""

@@ -80,7 +80,7 @@ def test_start_is_a_readable_annotation_and_the_outcome_a_condition(stage: Stage
     cluster.workload("fits", 1, 8)
     began = datetime.now(UTC) - timedelta(seconds=2)
     with stage.adapter():
-        started = wait_until(lambda: cluster.annotations_of("fits").get("last-start-timestamp", ""))
+        started = cluster.wait_for_annotations("fits", "last-start-timestamp")["last-start-timestamp"]
         cluster.workload("waits", 1, 8)
         wait_until(lambda: cluster.reasons_of("waits"))
     assert began <= datetime.fromisoformat(started) <= datetime.now(UTC)

@@ -17,7 +17,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 _Found = TypeVar("_Found")
 
 

@@ -19,7 +19,7 @@ def test_rolling_update_replaces_the_pods_of_a_deployment_that_fills_its_node(st
     change = {"spec": {"template": {"metadata": {"labels": {"release": "2"}}}}}
     story.change("Deployment", "web", change)
     wait_until(lambda: len(story.live("web").keys() - before) == 3 and story.running("web") == 3)
-    assert story.object("Deployment", "web")["status"]["updatedReplicas"] == 3
+    wait_until(lambda: story.object("Deployment", "web")["status"].get("updatedReplicas") == 3)
 
 
 def test_evicted_pod_of_a_stateful_set_returns_under_its_name(story: Story) -> None:
@@ -50,7 +50,7 @@ def test_failed_pod_of_a_job_is_replaced_and_its_resources_are_used_again(story:
 
 def test_missed_run_of_a_cron_job_starts(story: Story) -> None:
     story.node("n1", gpus=1)
-    story.cron_job("nightly", "0 * * * *", gpus=1)
+    story.cron_job("nightly", "0 * * * *", gpus=1, spec={"concurrencyPolicy": "Forbid"})
     hours_ago = datetime.now(UTC) - timedelta(hours=2)
     last = {"status": {"lastScheduleTime": hours_ago.isoformat(timespec="seconds")}}
     story.change("CronJob", "nightly", last, "/status")

@@ -21,13 +21,13 @@ def test_volcano_gang_starts_and_is_evicted_completely(namespace_only: UserClust
     volcano_workload(namespace_only, "torn", pods=1, gpus=1, queue="team", minMember=2)
     with adapter("--scheduler-name", "volcano", "--workload-api", "volcano"):
         wait_until(lambda: namespace_only.running("gang") == 2)
-        assert "last-start-timestamp" in wait_until(
-            lambda: namespace_only.annotations_of("gang", VOLCANO_POD_GROUP)
-        )
+        namespace_only.wait_for_annotations("gang", "last-start-timestamp", kind=VOLCANO_POD_GROUP)
         volcano_workload(namespace_only, "urgent", pods=1, gpus=8, queue="team", priority="high")
         wait_until(lambda: namespace_only.running("urgent") == 1)
-        assert namespace_only.pods("gang") == {}
-        assert namespace_only.annotations_of("gang", VOLCANO_POD_GROUP)["eviction-count"] == "1"
+        wait_until(lambda: namespace_only.pods("gang") == {})
+        wait_until(
+            lambda: namespace_only.annotations_of("gang", VOLCANO_POD_GROUP).get("eviction-count") == "1"
+        )
         assert namespace_only.bound("torn") == 0
 
 

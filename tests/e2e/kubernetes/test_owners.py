@@ -94,7 +94,7 @@ def test_the_external_workload_of_the_proposal_runs_to_completion(
         assert list(cluster.pods("external-workload")) == [pod]
         assert cluster.running("external-workload") == 1
         assert [name for name in cluster.events("Evicted") if name.startswith("external")] == []
-        assert any(name.startswith("neighbour") for name in cluster.events("Evicted"))
+        wait_until(lambda: any(name.startswith("neighbour") for name in cluster.events("Evicted")))
 
 
 def test_value_that_is_changed_on_an_owner_counts_without_a_restart(

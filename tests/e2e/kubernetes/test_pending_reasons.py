@@ -73,5 +73,5 @@ def test_disruption_budget_blocks_eviction_and_the_preemptor_gets_an_event(
         cluster.change_budget("always-one", available=0)
         allow_disruptions(cluster.transport)
         wait_until(lambda: cluster.running("urgent") == 1)
-        assert cluster.annotations_of("serving")["eviction-count"] == "1"
+        wait_until(lambda: cluster.annotations_of("serving").get("eviction-count") == "1")
         wait_until(lambda: cluster.events("Evicted") == ["serving-0"])

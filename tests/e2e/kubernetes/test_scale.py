@@ -1,6 +1,7 @@
 """The check `adapter-scale` on a small cluster measures every figure, with plausible values."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.environment import binaries
+from tests.kubernetes.scale.command import LIMITS
 from tests.small_snapshot import child_environment
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
 
 def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
@@ -24,11 +26,14 @@ def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
         env=child_environment(),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.endswith("\n5 passed, 0 failed\n")
+    passed, failed = re.findall(r"\n(\d) passed, (\d) failed\n$", ended.stdout)[0]
+    assert int(passed) + int(failed) == len(LIMITS), (
+        "limits are compared; whether they hold, a machine decides"
+    )
+    assert ended.returncode == (failed != "0"), ended.stderr
     figures = json.loads(figures_file.read_text())["figures"]
     assert list(figures) == ["first", "after it", "steady", "nothing changes", "in the end"]
     steady = {figure["what"]: figure["value"] for figure in figures["steady"]}

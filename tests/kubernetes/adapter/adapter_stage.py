@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from math import log2
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,14 @@ from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_
 
 NAMESPACE: Final = "team"
 _GRACE_SECONDS: Final = 0.1
-_END_SECONDS: Final = 20.0
+_CLOCK_STEP_SECONDS: Final = 1.0
+"""Responses tell the time in whole seconds."""
+_END_SECONDS: Final = 60.0
+
+
+def most_attempts(seconds: float) -> int:
+    """The most attempts to bind a pod within a time: after 0, 2, 6, 14, ... seconds."""
+    return 1 + int(log2((seconds + _CLOCK_STEP_SECONDS) / 2 + 1))
 
 
 class Stage:

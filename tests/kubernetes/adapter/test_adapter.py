@@ -31,11 +31,10 @@ def test_gang_is_evicted_completely_for_higher_priority_and_annotated(stage: Ada
         wait_until(lambda: cluster.running("gang") == 2)
         cluster.workload("urgent", pods=1, gpus=4, priority="high")
         wait_until(lambda: cluster.running("urgent") == 1)
-        wait_until(lambda: "last-eviction-timestamp" in cluster.annotations_of("gang"))
+        wait_until(lambda: cluster.annotations_of("gang").get("eviction-count") == "1")
         wait_until(lambda: cluster.events("Evicted") == ["gang-0", "gang-1"])
-    assert cluster.annotations_of("gang")["eviction-count"] == "1"
+        wait_until(lambda: cluster.pods("gang") == {})
     assert stage.sent("eviction") == ["gang-0", "gang-1"]
-    assert cluster.pods("gang") == {}
 
 
 def test_pod_group_past_its_expected_runtime_is_requeued_and_then_exempt_for_its_delay(
@@ -49,8 +48,8 @@ def test_pod_group_past_its_expected_runtime_is_requeued_and_then_exempt_for_its
     cluster.workload("waits", 1, 4, queue="other", priority="high")
     with stage.adapter():
         wait_until(lambda: cluster.running("waits") == 1)
-        until = wait_until(lambda: cluster.annotations_of("long").get("requeue-not-before", ""))
-        evicted = cluster.annotations_of("long")["last-eviction-timestamp"]
+        noted = cluster.wait_for_annotations("long", "requeue-not-before", "last-eviction-timestamp")
+    until, evicted = noted["requeue-not-before"], noted["last-eviction-timestamp"]
     assert datetime.fromisoformat(until) - datetime.fromisoformat(evicted) == timedelta(minutes=30)
     assert stage.sent("eviction") == ["long-0"]
     assert cluster.running("short") == 1

@@ -1,11 +1,12 @@
 """A complete adapter with lost, rejected, slow and interrupted calls applies every decision exactly once."""
 
+import time
 from collections.abc import Callable
 
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH
 
-from tests.kubernetes.adapter.adapter_stage import NAMESPACE, AdapterStage
+from tests.kubernetes.adapter.adapter_stage import NAMESPACE, AdapterStage, most_attempts
 from tests.kubernetes.cluster import wait_until
 
 _LEDGER = "*/configmaps/*"
@@ -35,7 +36,7 @@ def test_every_decision_is_applied_once_despite_the_fault(
         fault(stage)
         cluster.workload("urgent", pods=1, gpus=4, priority="high")
         wait_until(lambda: cluster.running("urgent") == 1)
-        wait_until(lambda: "last-eviction-timestamp" in cluster.annotations_of("gang"))
+        wait_until(lambda: cluster.annotations_of("gang").get("eviction-count") == "1")
         wait_until(lambda: stage.api.faults.left == 0)
     assert cluster.annotations_of("gang")["eviction-count"] == "1"
     assert stage.sent("eviction") == ["gang-0", "gang-1"]
@@ -46,7 +47,8 @@ def test_refused_binding_is_tried_after_a_pause_that_other_changes_do_not_shorte
     stage: AdapterStage,
 ) -> None:
     cluster = stage.cluster
-    stage.api.faults.refuse("POST", "*/refused-0/binding", 403, times=3)
+    stage.api.faults.refuse("POST", "*/refused-0/binding", 403, times=1000)
+    began = time.monotonic()
     with stage.adapter():
         cluster.workload("refused", pods=1, gpus=1)
         wait_until(lambda: cluster.events("BindingFailed") == ["refused-0"])
@@ -54,7 +56,7 @@ def test_refused_binding_is_tried_after_a_pause_that_other_changes_do_not_shorte
         for number in range(5):
             cluster.workload(f"other-{number}", pods=1, gpus=1)
             wait_until(lambda number=number: cluster.bound(f"other-{number}") == 1)  # type: ignore[misc]
-        assert cluster.bound("refused") == 0, "the fourth attempt follows after 14 seconds"
+        assert stage.sent("binding").count("refused-0") <= most_attempts(time.monotonic() - began)
 
 
 def test_blocked_eviction_is_retried_after_the_time_in_the_response(stage: AdapterStage) -> None:
@@ -74,4 +76,4 @@ def test_adapter_that_lost_its_lease_is_standby_and_ready(stage: AdapterStage) -
         wait_until(lambda: adapter._loop._term is not None and adapter.health() == ("", ""))
         stage.cluster.transport.patch(lease, {"spec": {"holderIdentity": "other"}}, MERGE_PATCH)
         wait_until(lambda: adapter._loop._term is None)
-        assert adapter.health() == ("", "")
+        wait_until(lambda: adapter.health() == ("", ""))

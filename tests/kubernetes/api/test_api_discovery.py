@@ -85,7 +85,7 @@ def test_unreadable_journal_is_reported_before_the_cluster_is_listed(tmp_path: P
             assert not _lists_pods(api)
         finally:
             adapter.stop()
-            thread.join(10)
+            thread.join()
 
 
 def test_kind_no_longer_served_is_dropped_at_the_third_check(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tenure.kubernetes.api.reflector import Reflector
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import Object
 
-from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.cluster import PATIENCE_SECONDS, wait_until
 from tests.kubernetes.fake_api_server.server import FakeApiServer
 
 _ALL = "/api/v1/configmaps"
@@ -156,16 +156,37 @@ def test_expired_version_causes_a_relist_with_deletions(following: RunningReflec
     assert following.heard.versions == []
 
 
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The longest durations of the pauses before retries, which are a hundredth as long in fact."""
+    found: list[float] = []
+
+    def shortened(low: float, high: float) -> float:
+        if low:
+            return low
+        found.append(high)
+        return high / 100
+
+    monkeypatch.setattr(random, "uniform", shortened)
+    return found
+
+
+GROWING = [reflector._FIRST_PAUSE * factor for factor in (1, 2, 4, 8)]
+
+
 @pytest.mark.parametrize("answer", ["refused", "no answer"])
-def test_failing_api_server_is_retried_with_growing_backoff(following: RunningReflector, answer: str) -> None:
+def test_failing_api_server_is_retried_with_growing_backoff(
+    following: RunningReflector, answer: str, pauses: list[float]
+) -> None:
     faults = following.api.faults
     if answer == "refused":
         faults.refuse("GET", _ALL, 503, times=1000)
     else:
         faults.ignore("GET", _ALL, times=1000)
     following.start()
-    time.sleep(1.0)
-    assert 2 <= len(following.heard.failures) <= 15
+    wait_until(lambda: len(pauses) > len(GROWING))
+    assert pauses[: len(GROWING)] == GROWING
+    assert len(following.heard.failures) >= len(GROWING)
 
 
 def test_unreadable_object_is_skipped_and_later_ones_are_not(
@@ -212,24 +233,18 @@ def test_deleted_object_needs_only_a_readable_name(following: RunningReflector) 
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_unwatchable_kind_is_relisted_with_growing_backoff(following: RunningReflector, status: int) -> None:
+def test_unwatchable_kind_is_relisted_with_growing_backoff(
+    following: RunningReflector, status: int, pauses: list[float]
+) -> None:
     following.api.faults.refuse("WATCH", _ALL, status, times=100_000)
     following.start()
-    time.sleep(1.0)
-    assert 1 <= following.heard.lists <= 15
+    wait_until(lambda: len(pauses) > len(GROWING))
+    assert pauses[: len(GROWING)] == GROWING
 
 
 def test_backoff_stays_at_the_first_pause_while_watches_deliver_events(
-    following: RunningReflector, monkeypatch: pytest.MonkeyPatch
+    following: RunningReflector, pauses: list[float]
 ) -> None:
-    pauses: list[float] = []
-
-    def shortest(low: float, high: float) -> float:
-        if not low:
-            pauses.append(high)
-        return low
-
-    monkeypatch.setattr(random, "uniform", shortest)
     following.put("m")
     following.start()
     rounds = 10
@@ -244,8 +259,7 @@ def test_backoff_stays_at_the_first_pause_while_watches_deliver_events(
 
 def test_stopped_reflector_ends_without_an_event(following: RunningReflector) -> None:
     following.start()
-    wait_until(following.is_in_sync)
-    time.sleep(0.2)
+    wait_until(lambda: [call for call in following.api.calls if "watch" in call.query])
     following._reflector.stop()
-    following._thread.join(2)
+    following._thread.join(PATIENCE_SECONDS)
     assert not following._thread.is_alive()

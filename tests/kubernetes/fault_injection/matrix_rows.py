@@ -40,7 +40,7 @@ class FaultCase(NamedTuple):
     row: str
     point: str
     faults: Callable[[], list[Fault]]
-    patience: float = 45.0
+    patience: float = 120.0
     lease: float = 3.0
     adapters: int = 1
     clock_offset: float = 0.0
@@ -78,7 +78,7 @@ def short_matrix() -> list[FaultCase]:
         _single_point(
             "429 with Retry-After",
             lambda: CallsRejected(_RETRY_LATER, any_eviction, 1, _FOREVER),
-            patience=90.0,
+            patience=150.0,
         ),
         *_lasting(),
     ]
@@ -103,10 +103,12 @@ def full_matrix() -> list[FaultCase]:
         _single_point("clock an hour behind", clock_offset=-HOUR),
         _single_point("slow API server", lambda: SlowCalls(2.0), patience=200.0, lease=15.0),
         _single_point(
-            "429 with Retry-After", lambda: CallsRejected(_RETRY_LATER, evictions, 1, _FOREVER), patience=90.0
+            "429 with Retry-After",
+            lambda: CallsRejected(_RETRY_LATER, evictions, 1, _FOREVER),
+            patience=150.0,
         ),
         _single_point(
-            "429 without Retry-After", lambda: CallsRejected(_BUDGET, evictions, 1, _FOREVER), patience=90.0
+            "429 without Retry-After", lambda: CallsRejected(_BUDGET, evictions, 1, _FOREVER), patience=150.0
         ),
         _single_point(
             "500, several budgets", lambda: CallsRejected(_SEVERAL, any_eviction, 1, _FOREVER), patience=150.0
@@ -121,9 +123,11 @@ def _lasting() -> list[FaultCase]:
         _single_point("every watch cut", WatchesCut),
         _single_point("every watch expired (410)", lambda: WatchesExpired(3)),
         _single_point(
-            "409 to every other write", lambda: CallsRejected(_CONFLICT, writes, 1, 2), patience=90.0
+            "409 to every other write", lambda: CallsRejected(_CONFLICT, writes, 1, 2), patience=150.0
         ),
-        _single_point("answer to every third write lost", lambda: ResponsesLost(writes, 1, 3), patience=90.0),
+        _single_point(
+            "answer to every third write lost", lambda: ResponsesLost(writes, 1, 3), patience=150.0
+        ),
     ]
 
 

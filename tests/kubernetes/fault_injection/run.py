@@ -230,7 +230,7 @@ def open_story_run(
     site: Site,
     faults: Sequence[Fault] = (),
     *,
-    patience: float = 30.0,
+    patience: float = 120.0,
     lease: str = "3s",
     adapters: int = 1,
     clock_offset: float = 0.0,

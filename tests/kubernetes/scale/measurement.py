@@ -13,6 +13,7 @@ from tests.telemetry.cost.process_usage import processor_seconds, resident_mib
 from tests.telemetry.otlp_receiver import ReceivedTelemetry, text_attributes
 
 RECONCILE: Final = "tenure.adapter.reconcile"
+CYCLE: Final = "tenure.cycle"
 FIRST_SECONDS: Final = 600.0
 STEP_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 3.0
@@ -23,7 +24,7 @@ _PARTS: Final = {
     "tenure.v1.DecisionService/PutSnapshot": "of that, the server",
     "tenure.adapter.journal": "storing what is to be sent",
     "tenure.adapter.decide": "asking",
-    "tenure.cycle": "of that, the cycle",
+    CYCLE: "of that, the cycle",
     "tenure.adapter.bind": "binding",
     "tenure.adapter.report": "reporting and annotating",
 }
@@ -133,6 +134,8 @@ def _deciding_reconciles(received: ReceivedTelemetry) -> list[Span]:
 
 
 def _parts(received: ReceivedTelemetry, one: Span, factor: float, unit: str) -> list[Measurement]:
+    """Durations of the parts of a reconcile. The server exports its own spans, which can arrive later."""
+    received.wait_until(lambda got: [span for span in got.named(CYCLE) if span.trace_id == one.trace_id])
     spans = [span for span in received.spans if span.trace_id == one.trace_id]
     taken = {
         words: sum(_seconds(span) for span in spans if span.name == name) for name, words in _PARTS.items()
