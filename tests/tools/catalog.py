@@ -18,7 +18,9 @@ BUF: Final = CACHE / "buf/node_modules/.bin/buf"
 BUF_VERSION: Final = "^1.50"
 GO_CLIENT: Final = CACHE / "go-client/client"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _KWOK, _HELM = (ROOT / "tests/tools" / folder for folder in ("kubeapi", "kwok", "helm"))
+_KUBEAPI, _KUBECTL, _KWOK, _HELM = (
+    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "kwok", "helm")
+)
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
 
@@ -33,10 +35,17 @@ def provide(names: Iterable[str]) -> None:
         tool.make()
 
 
+_VERSION: Final = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+
+
 def _build_kubeapi() -> None:
-    version = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
-    _go_build(_KUBEAPI, "-trimpath", "-ldflags", version, "-o", f"{CACHE}/kubeapi/bin/", "./cmd/...")
+    _go_build(_KUBEAPI, "-trimpath", "-ldflags", _VERSION, "-o", f"{CACHE}/kubeapi/bin/", "./cmd/...")
     (CACHE / "kubeapi/ready").touch()
+
+
+def _build_kubectl() -> None:
+    _go_build(_KUBECTL, "-trimpath", "-ldflags", _VERSION, "-o", f"{CACHE}/kubectl/bin/", ".")
+    (CACHE / "kubectl/ready").touch()
 
 
 def _build_kwok() -> None:
@@ -103,6 +112,16 @@ TOOLS: Final = (
             )
         ),
         _build_kubeapi,
+    ),
+    Tool(
+        "kubectl",
+        "kubectl, for commands in the documentation",
+        "2 min",
+        ("go",),
+        lambda: is_newer(
+            CACHE / "kubectl/ready", "tests/tools/kubectl/go.sum", "tests/tools/kubectl/main.go"
+        ),
+        _build_kubectl,
     ),
     Tool(
         "kwok",
