@@ -26,9 +26,9 @@ help: ## show this list
 demo: .venv/installed ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
 
-cluster: .venv/ready ## a Kubernetes cluster on this machine, with Tenure and sample workloads, until Ctrl-C (Go)
-	@$(BIN)/python -m tests build kubeapi kwok
-	@$(BIN)/python -m tests.cluster
+cluster: .venv/ready ## a Kubernetes cluster here, with Tenure and workloads (EMPTY=1: without), until Ctrl-C (Go)
+	@$(BIN)/python -m tests build kubeapi kwok $(if $(EMPTY),kubectl helm)
+	@$(BIN)/python -m tests.cluster $(if $(EMPTY),--empty)
 
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long'
@@ -50,7 +50,7 @@ bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--onl
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
 e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
-	$(BIN)/python -m tests build kubeapi kwok helm
+	$(BIN)/python -m tests build kubeapi kwok kubectl helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts

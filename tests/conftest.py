@@ -10,6 +10,7 @@ from tests.kubernetes.environment.binaries import HOW
 
 STORIES = "tests/e2e/cluster/"
 """Tests that share one cluster."""
+KUBE_SECONDS = 300
 LEFT_OUT = ("kube", "long")
 """Markers of tests that only `make e2e` runs."""
 _DESELECTED = pytest.StashKey[int]()
@@ -35,6 +36,13 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Give tests on a real API server more time: the first of a worker starts it, beside other workers."""
+    for item in items:
+        if item.get_closest_marker("kube") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(KUBE_SECONDS))
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

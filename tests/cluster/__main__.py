@@ -1,7 +1,7 @@
 """`make cluster`: a whole cluster on this machine, to try Tenure on.
 
-`python -m tests.cluster` runs it until Ctrl-C; `python -m tests.cluster apply FILE` creates the objects of a
-file on it, where there is no kubectl.
+`python -m tests.cluster` runs it until Ctrl-C, with `--empty` without Tenure and workloads;
+`python -m tests.cluster apply FILE` creates the objects of a file on it, where there is no kubectl.
 """
 
 import fcntl
@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -20,9 +20,11 @@ import yaml
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.transport import Transport
 
-from tests.cluster.user_guide import SAMPLES, guide
-from tests.cluster.whole_cluster import WholeCluster, run_whole_cluster
-from tests.kubernetes.environment.binaries import NO_CLUSTER, ROOT, find_cluster
+from tests.child_processes import Program
+from tests.cluster.pod_host import host_tenure_pods
+from tests.cluster.user_guide import SAMPLES, guide, guide_empty
+from tests.cluster.whole_cluster import run_empty_cluster, run_whole_cluster
+from tests.kubernetes.environment.binaries import NO_CLUSTER, ROOT, ClusterBinaries, find_cluster
 from tests.kubernetes.environment.control_plane import StartFailed
 from tests.kubernetes.environment.manifests import create, read_manifests
 
@@ -30,11 +32,12 @@ FOLDER: Final = ROOT / ".cache/cluster"
 _CANNOT_RUN, _FAILED = 2, 3
 _PAGES: Final = ("nodes.yaml", "queues.yaml", "workloads.yaml")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+Empty = Annotated[bool, typer.Option("--empty", help="Neither Tenure nor workloads, to install them")]
 Folder = Annotated[Path, typer.Option(help="Folder of data, logs and kubeconfig; emptied at the start")]
 
 
 @app.callback(invoke_without_command=True)
-def run(context: typer.Context, folder: Folder = FOLDER) -> None:
+def run(context: typer.Context, folder: Folder = FOLDER, empty: Empty = False) -> None:
     """Run a cluster with Tenure and sample workloads until Ctrl-C.
 
     Exit status: 0 stopped by Ctrl-C; 2 it cannot run here; 3 a program of it ended.
@@ -47,18 +50,30 @@ def run(context: typer.Context, folder: Folder = FOLDER) -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        with (
-            _only_run_in(folder),
-            run_whole_cluster(binaries, folder, has_started=_note) as cluster,
-        ):
-            for page in _PAGES:
-                _create_all(cluster.admin, SAMPLES / page)
-            print(guide(cluster, shutil.which("kubectl") is not None), flush=True)
-            _wait_for_end(cluster)
+        with _only_run_in(folder):
+            (_run_empty if empty else _run_with_samples)(binaries, folder)
     except KeyboardInterrupt:
         _note("stopped, and all its processes have ended")
     except StartFailed as failure:
         _end(_FAILED, f"the cluster does not start: {failure}")
+
+
+def _run_with_samples(binaries: ClusterBinaries, folder: Path) -> NoReturn:
+    with run_whole_cluster(binaries, folder, has_started=_note) as cluster:
+        for page in _PAGES:
+            _create_all(cluster.admin, SAMPLES / page)
+        print(guide(cluster, shutil.which("kubectl") is not None), flush=True)
+        _wait_for_end(cluster.programs)
+
+
+def _run_empty(binaries: ClusterBinaries, folder: Path) -> NoReturn:
+    with (
+        run_empty_cluster(binaries, folder, has_started=_note) as cluster,
+        host_tenure_pods(cluster.plane, cluster.admin, folder / "pods"),
+    ):
+        _create_all(cluster.admin, SAMPLES / "empty-nodes.yaml")
+        print(guide_empty(cluster), flush=True)
+        _wait_for_end(cluster.programs)
 
 
 @app.command()
@@ -95,10 +110,10 @@ def _only_run_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _wait_for_end(cluster: WholeCluster) -> NoReturn:
+def _wait_for_end(programs: Mapping[str, Program]) -> NoReturn:
     """Wait for Ctrl-C. Ends the run if a program ends."""
     while True:
-        for name, program in cluster.programs.items():
+        for name, program in programs.items():
             if program.has_ended:
                 _end(_FAILED, f"{name} has ended:\n{program.output}")
         time.sleep(1)

@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.whole_cluster import WholeCluster
+from tests.cluster.whole_cluster import EmptyCluster, WholeCluster
+from tests.kubernetes.environment.binaries import ROOT
 from tests.kubernetes.environment.components import STAGES
 
 SAMPLES: Final = Path(__file__).with_name("samples")
+_CACHE: Final = ROOT / ".cache"
 _KUBECTL: Final = """\
 kubectl get nodes,queues.scheduling.run.ai
 kubectl get pods -o wide
@@ -44,6 +46,23 @@ Pods are simulated: they start and end, and run nothing.
 Samples: {_short(SAMPLES)}
 What pods and nodes do, by annotations: {_short(STAGES)}
 Logs: {_short(config.parent)}/*.log
+
+Ctrl-C stops the cluster. The next run begins with an empty one.
+"""
+
+
+def guide_empty(cluster: EmptyCluster) -> str:
+    """How to use a cluster to which Tenure is yet to be installed, for a shell in any folder."""
+    config = cluster.plane.kubeconfig()
+    programs = (_CACHE / "kubectl/bin", _CACHE / "helm/bin", Path(sys.executable).parent)
+    return f"""
+The cluster runs, without GPUs, Tenure and workloads. In another terminal:
+
+export KUBECONFIG={config.absolute()}
+export PATH="{":".join(map(str, programs))}:$PATH"
+
+Then follow docs/get-started/kubernetes.md. Pods are simulated: they start and end, and run nothing. Those of
+Tenure are processes of this checkout, whatever their image; logs: {_short(config.parent)}/pods
 
 Ctrl-C stops the cluster. The next run begins with an empty one.
 """

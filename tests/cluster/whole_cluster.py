@@ -1,4 +1,4 @@
-"""etcd, kube-apiserver, all controllers, kube-scheduler, kwok and Tenure, in one folder."""
+"""etcd, kube-apiserver, all controllers, kube-scheduler and kwok in one folder, with or without Tenure."""
 
 import json
 import time
@@ -24,14 +24,22 @@ from tests.kubernetes.environment.control_plane import (
 from tests.kubernetes.environment.resource_definitions import define_kinds
 
 
-class WholeCluster(NamedTuple):
-    """A running cluster."""
+class EmptyCluster(NamedTuple):
+    """A running cluster without Tenure."""
 
     plane: ControlPlane
     admin: Transport
     """Transport with all rights."""
     programs: Mapping[str, Program]
     """All its processes by name, in the order of their start."""
+
+
+class WholeCluster(NamedTuple):
+    """A running cluster with Tenure; see EmptyCluster."""
+
+    plane: ControlPlane
+    admin: Transport
+    programs: Mapping[str, Program]
     tenure: TenureDeployment
 
 
@@ -42,6 +50,23 @@ def run_whole_cluster(
     *api_flags: str,
     has_started: Callable[[str], None] = lambda _: None,
 ) -> Iterator[WholeCluster]:
+    """Run a cluster with Tenure, as `run_empty_cluster` does."""
+    with (
+        run_empty_cluster(binaries, folder, *api_flags, has_started=has_started) as (plane, admin, programs),
+        run_tenure(plane, admin, folder) as tenure,
+    ):
+        has_started("Tenure: server and adapter")
+        of_tenure = {"tenure serve": tenure.server, "tenure adapter": tenure.adapter}
+        yield WholeCluster(plane, admin, {**programs, **of_tenure}, tenure)
+
+
+@contextmanager
+def run_empty_cluster(
+    binaries: ClusterBinaries,
+    folder: Path,
+    *api_flags: str,
+    has_started: Callable[[str], None] = lambda _: None,
+) -> Iterator[EmptyCluster]:
     """Run a cluster, and end all its processes at the end. `has_started` receives what is ready.
 
     Raises StartFailed.
@@ -61,11 +86,8 @@ def run_whole_cluster(
         beside = {name: stack.enter_context(start(plane, folder)) for name, start in run.items()}
         _wait_for_accounts(admin, beside["kube-controller-manager"])
         has_started(", ".join(beside))
-        tenure = stack.enter_context(run_tenure(plane, admin, folder))
-        has_started("Tenure: server and adapter")
         programs = {"etcd": plane.etcd, "kube-apiserver": plane.api_server, **beside}
-        programs.update({"tenure serve": tenure.server, "tenure adapter": tenure.adapter})
-        yield WholeCluster(plane, admin, programs, tenure)
+        yield EmptyCluster(plane, admin, programs)
 
 
 def _wait_for_accounts(admin: Transport, controllers: Program) -> None:

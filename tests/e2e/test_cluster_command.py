@@ -25,9 +25,9 @@ _END_SECONDS = 60.0
 
 
 @contextmanager
-def run_cluster(folder: Path) -> Iterator[str]:
+def run_cluster(folder: Path, *options: str) -> Iterator[str]:
     """Run the command until the end of the context, and stop it with Ctrl-C. Yields what it prints."""
-    command = (sys.executable, "-m", "tests.cluster", "--folder", str(folder))
+    command = (sys.executable, "-m", "tests.cluster", "--folder", str(folder), *options)
     with (
         (folder.parent / "log").open("w") as log,
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True) as process,

@@ -47,7 +47,7 @@ def test_pods_of_a_silent_node_are_replaced_on_another_one(story: Story) -> None
     assert lost <= set(story.pods("web")), "no kubelet confirms that they have ended"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(400)
 def test_pods_of_a_deleted_node_are_replaced_and_others_start_meanwhile(story: Story) -> None:
     story.node("n1", gpus=2)
     story.deployment("web", replicas=2, gpus=1)

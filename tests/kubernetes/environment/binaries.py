@@ -12,6 +12,8 @@ ROOT: Final = Path(__file__).parents[3]
 """The root of the checkout."""
 BUILT: Final = ROOT / ".cache/kubeapi/bin"
 _KWOK: Final = ROOT / ".cache/kwok/bin/kwok"
+_TOOLS: Final = (ROOT / ".cache/kubectl/bin/kubectl", ROOT / ".cache/helm/bin/helm")
+NO_TOOLS: Final = "kubectl or helm is missing: `python -m tests build kubectl helm`"
 NO_CONTROLLERS: Final = "kube-controller-manager is missing: `python -m tests build kubeapi`"
 NO_CLUSTER: Final = "programs of a whole cluster are missing: `python -m tests build kubeapi kwok`"
 HOW: Final = "kube-apiserver and etcd are missing: `python -m tests build kubeapi`, or set KUBEBUILDER_ASSETS"
@@ -79,6 +81,12 @@ def required_cluster() -> ClusterBinaries:
     if found is None:
         _skip(NO_CLUSTER)
     return found
+
+
+def required_tools() -> None:
+    """Check that kubectl and helm are built, likewise."""
+    if not all(map(_is_program, _TOOLS)):
+        _skip(NO_TOOLS)
 
 
 def required_controller_manager() -> Path:
