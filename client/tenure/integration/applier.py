@@ -1,5 +1,7 @@
 """Apply passes over decision groups: evictions group by group, then bindings in parallel.
 
+Bindings that take preparation, such as volumes, wait for it; those of an all-or-nothing group wait together.
+
 All decisions of a group are checked before the first of them is sent; if one fails its precondition, nothing
 of an all-or-nothing group is sent. The check repeats before evictions are sent in a later pass. A decision
 that may have been sent before is looked up first, so that it is not applied twice. A decision that the
@@ -15,7 +17,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
 from tenure.integration import telemetry
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
-from tenure.integration.ports import APPLIED, ApplyResult, DecisionApplier, LeaseLost, precondition_failed
+from tenure.integration.ports import (
+    APPLIED,
+    ApplyResult,
+    BindingPreparer,
+    DecisionApplier,
+    LeaseLost,
+    precondition_failed,
+)
 from tenure.integration.telemetry import APPLY_ATTEMPTS, EvictionLinks, apply_span, span
 from tenure.integration.timing import pause_after
 from tenure.v1 import report_pb2 as pb
@@ -57,8 +66,13 @@ class GroupApplier:
     `now` is the clock of snapshots.
     """
 
-    def __init__(self, applier: DecisionApplier, now: Callable[[], Timestamp]) -> None:
-        self._applier = applier
+    def __init__(
+        self,
+        applier: DecisionApplier,
+        now: Callable[[], Timestamp],
+        preparer: BindingPreparer | None = None,
+    ) -> None:
+        self._applier, self._preparer = applier, preparer
         self._now = now
         self._eviction_links = EvictionLinks()
         self._call_pool = CallPool("tenure-apply")
@@ -66,6 +80,8 @@ class GroupApplier:
     def close(self) -> None:
         """Wait for running calls; later ones do not start."""
         self._call_pool.close()
+        if self._preparer is not None:
+            self._preparer.close()
 
     def check(self, entries: Iterable[JournalEntry]) -> None:
         """Add a failed precondition for every decision that must not be applied."""
@@ -105,14 +121,35 @@ class GroupApplier:
         find_violation = self._applier.preconditions()
         bindings = [
             (entry, decision, entry.check_first)
-            for entry in entries
-            for decision in entry.remaining_decisions(now)
-            if decision.HasField("bind")
+            for entry, decisions in self._prepare(entries, now)
+            for decision in decisions
         ]
         beneficiaries = {entry.group.beneficiary for entry, *_ in bindings}
         links = {pod_group: self._eviction_links.take_links(pod_group) for pod_group in beneficiaries}
         with span(telemetry.BIND, pods=len(bindings)):
             self._call_pool.all(lambda binding: self._bind(*binding, find_violation, links), bindings)
+
+    def _prepare(
+        self, entries: Sequence[JournalEntry], now: Timestamp
+    ) -> list[tuple[JournalEntry, list[Decision]]]:
+        """Bindings that can be sent."""
+        left = [
+            (entry, [one for one in entry.remaining_decisions(now) if one.HasField("bind")])
+            for entry in entries
+            if not (entry.needs_all and _has_unapplied_eviction(entry))
+        ]
+        if self._preparer is None:
+            return left
+        held = self._preparer.prepare([decisions for _, decisions in left if decisions])
+        ready: list[tuple[JournalEntry, list[Decision]]] = []
+        for entry, decisions in left:
+            for decision in decisions:
+                if (result := held.get(decision.id)) is not None:
+                    self._add_result(entry, decision, result)
+            if entry.needs_all and any(decision.id in held for decision in decisions):
+                continue
+            ready.append((entry, [decision for decision in decisions if decision.id not in held]))
+        return ready
 
     def _evict(self, entry: JournalEntry, now: Timestamp) -> None:
         """Evict pod by pod. The first failure stops a group that needs all."""

@@ -2,6 +2,7 @@
 
     ClusterSource     the observed cluster as rows of a snapshot, and their changes
     DecisionApplier   evictions and bindings
+    BindingPreparer   what comes before a binding, such as volumes; optional
     PatchWriter       fields of pod groups that the server computes, such as the eviction count
     StatusWriter      outcomes, for users
     JournalStore      bytes that survive the process
@@ -164,6 +165,21 @@ class DecisionApplier(Protocol):
 
     def apply(self, decision: Decision) -> ApplyResult:
         """Apply the decision once. A write without a response is looked up."""
+
+
+class BindingPreparer(Protocol):
+    """Does what must be done before pods are bound, and takes time: for example, binding volumes."""
+
+    def prepare(self, groups: Sequence[Sequence[Decision]]) -> Mapping[str, ApplyResult | None]:
+        """Begin or continue to prepare the bindings of all groups that have any left, at each pass.
+
+        Returns the bindings that must not be sent now, by decision id: with a result if preparing failed, or
+        None while it goes on. Of an all-or-nothing group, no pod is bound while there is one. Raises
+        LeaseLost.
+        """
+
+    def close(self) -> None:
+        """Wait for running calls; later ones do not start."""
 
 
 class PatchWriter(Protocol):

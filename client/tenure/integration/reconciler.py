@@ -27,6 +27,7 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.journal_format import pack_journal
 from tenure.integration.journal_rows import JournalRows
 from tenure.integration.ports import (
+    BindingPreparer,
     ClusterSource,
     DecisionApplier,
     JournalFull,
@@ -60,6 +61,8 @@ class ClusterPorts:
     applier: DecisionApplier
     patches: PatchWriter
     status: StatusWriter
+    preparer: BindingPreparer | None = None
+    """None: pods can be bound at once."""
     on_set_aside: OnSetAside | None = None
     """Called with the rows that the server set aside. None: it refuses a snapshot with an invalid row."""
 
@@ -79,7 +82,7 @@ class Reconciler:
         self._cluster, self._report_to_server, self._session = cluster, report_results, session
         self._journal, self._store = journal, store
         self._rows = JournalRows(journal, cluster.source)
-        self._applier = GroupApplier(cluster.applier, now)
+        self._applier = GroupApplier(cluster.applier, now, cluster.preparer)
         self._now = now
         self._shard = ("", "")
         """Cluster ID and node pool of the last snapshot."""

@@ -22,13 +22,14 @@ from tenure.integration.leadership_term import TermControl
 from tenure.integration.reconciler import ClusterPorts
 from tenure.integration.timing import Clock
 from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
-from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.events import AdapterIdentity
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
+from tenure.kubernetes.apply.volume_binder import VolumeBinder
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
 from tenure.kubernetes.limits.server_refusals import server_limits
@@ -49,6 +50,7 @@ _LEASE_END_SECONDS: Final = 5.0
 _MAX_WARNINGS: Final = 100
 """Maximum number of warnings that are logged at once."""
 _WRITE_PART: Final = 0.8
+_SECOND: Final = 10**9
 _NO_API: Final = "The API server serves neither KAI nor Volcano queues: install their CRDs."
 _LOG: Final = logging.getLogger(__name__)
 
@@ -182,7 +184,9 @@ class KubernetesConnection:
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
         applier = PodApplier(writer, caches, ownership)
-        return ClusterPorts(builder, applier, annotations, status, builder.on_set_aside)
+        binding = LeaderTransport(self._writing, may_act)
+        binder = VolumeBinder(binding, caches, builder.volumes, lambda: self._writing.clock.read() / _SECOND)
+        return ClusterPorts(builder, applier, annotations, status, binder, builder.on_set_aside)
 
 
 class Adapter:

@@ -193,6 +193,7 @@ def import_kai(source: KaiSnapshot, cluster_id: str, now: Timestamp | None = Non
     )
     caches = ObjectCaches.create(lambda: None)
     unreadable = sum(_fill(caches, collection, source) for collection in _LISTS)
+    caches.has_volumes = False  # the file has claims, but not their volumes
     builder = SnapshotBuilder(caches, config)
     snapshot = builder.snapshot(now or _latest(source.raw_objects.nodes or []))
     _bind(snapshot, source.raw_objects.bind_requests or [])

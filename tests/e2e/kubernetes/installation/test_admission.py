@@ -16,6 +16,7 @@ SCHEDULED = {"type": "Scheduled", "status": "True"}
 NOT_SCHEDULED = {"type": "PodScheduled", "status": "False"}
 FOREIGN_POD_GROUP = "annotations of a pod group that are not its own"
 POOL = "kai.scheduler/node-pool"
+CLAIM = {"kind": "PersistentVolumeClaim", "namespace": "team", "name": "data"}
 STARTED = {"kai.scheduler/last-start-timestamp": "2026-01-01T00:00:00Z"}
 CHANGES = [
     *(
@@ -52,6 +53,15 @@ CHANGES = [
     ("pod/status", {"status": {"phase": "Succeeded"}}, "PodScheduled only"),
     ("pod/status", {"status": {"podIPs": [{"ip": "10.0.0.1"}]}}, "PodScheduled only"),
     ("pod/status", FOREIGN, "annotations, finalizers and owners of a pod"),
+    ("claim", {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}}, ""),
+    ("claim", FOREIGN, "annotations of a volume or a volume claim that are not its own"),
+    ("claim", {"spec": {"volumeName": "v"}}, "the adapter sets the claim only"),
+    ("claim", {"metadata": {"labels": {"app": "x"}}}, "labels, finalizers and owners of a volume"),
+    ("volume", {"spec": {"claimRef": CLAIM}}, ""),
+    ("volume", {"spec": {"claimRef": CLAIM, "persistentVolumeReclaimPolicy": "Delete"}}, "the claim only"),
+    ("volume", {"spec": {"storageClassName": "other"}}, "the claim only"),
+    ("volume", {"metadata": {"finalizers": ["a.b/c"]}}, "labels, finalizers and owners of a volume"),
+    ("used volume", {"spec": {"claimRef": CLAIM}}, "the claim only"),
 ]
 
 
@@ -70,7 +80,21 @@ def paths(as_adapter: Transport, cluster: UserCluster) -> dict[str, str]:
     volcano_queue(cluster, "team", gpus=8)
     cluster.workload("kai", pods=1, gpus=1)
     volcano_workload(cluster, "volcano", pods=0, gpus=1, queue="team", minMember=1)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = f"/api/v1/namespaces/{cluster.namespace}/persistentvolumeclaims"
+    cluster.transport.post(claims, {"metadata": {"name": "data"}, "spec": claim})
+    for name, of_volume in (("free", {}), ("used", {"claimRef": {**CLAIM, "name": "other"}})):
+        disk = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/disk"},
+        }
+        meta = {"name": f"{cluster.namespace}-{name}"}
+        cluster.make("/api/v1/persistentvolumes", {"metadata": meta, "spec": {**disk, **of_volume}})
     made = {
+        "claim": f"{claims}/data",
+        "volume": f"/api/v1/persistentvolumes/{cluster.namespace}-free",
+        "used volume": f"/api/v1/persistentvolumes/{cluster.namespace}-used",
         "kai": f"{cluster.path(KAI_POD_GROUP)}/kai",
         "volcano": f"{cluster.path(VOLCANO_POD_GROUP)}/volcano",
         "pod": f"{cluster.pods_path}/kai-0",

@@ -108,6 +108,9 @@ FORBIDDEN = [
     *(("scheduling.run.ai", "queues", verb) for verb in ("create", "update", "patch", "delete")),
     ("scheduling.k8s.io", "priorityclasses", "create"),
     ("policy", "poddisruptionbudgets", "patch"),
+    *(("", kind, "delete") for kind in ("persistentvolumes", "persistentvolumeclaims")),
+    *(("", kind, "create") for kind in ("persistentvolumes", "persistentvolumeclaims")),
+    ("storage.k8s.io", "storageclasses", "patch"),
     *(
         ("rbac.authorization.k8s.io", resource, verb)
         for resource in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")

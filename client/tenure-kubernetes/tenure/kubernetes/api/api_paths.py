@@ -11,6 +11,7 @@ DISCOVERY: Final = "discovery"
 _KNOWN: Final = frozenset(
     (
         *("nodes", "pods", "priorityclasses", "queues", "podgroups", "topologies"),
+        *("persistentvolumeclaims", "persistentvolumes"),
         *("configmaps", "leases", "events"),
     )
 )

@@ -13,7 +13,8 @@ from tenure.kubernetes.api.reflector import Reflector
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
-from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.limits.volume_waits import VolumeWaits
+from tenure.kubernetes.objects import kai, storage, volcano
 from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
 
@@ -34,6 +35,7 @@ class Collection(NamedTuple):
         return f"{self.version}/{self.resource}"
 
 
+_STORAGE: Final = "/apis/storage.k8s.io/v1"
 COLLECTIONS: Final = (
     Collection("nodes", "/api/v1", "nodes", Node),
     Collection("pods", "/api/v1", "pods", Pod),
@@ -44,6 +46,13 @@ COLLECTIONS: Final = (
     Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
     Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
     Collection("namespaces", "/api/v1", "namespaces", Namespace),
+    Collection("volume_claims", "/api/v1", "persistentvolumeclaims", storage.VolumeClaim),
+    Collection("volumes", "/api/v1", "persistentvolumes", storage.PersistentVolume),
+    Collection("storage_classes", _STORAGE, "storageclasses", storage.StorageClass),
+    Collection("csi_drivers", _STORAGE, "csidrivers", storage.CsiDriver),
+    Collection("csi_nodes", _STORAGE, "csinodes", storage.CsiNode),
+    Collection("storage_capacities", _STORAGE, "csistoragecapacities", storage.StorageCapacity),
+    Collection("volume_attachments", _STORAGE, "volumeattachments", storage.VolumeAttachment),
 )
 """All observed collections. Those that the API server does not serve are skipped."""
 WORKLOAD_APIS: Final = {
@@ -85,27 +94,28 @@ class ObjectCaches:
     volcano_queues: ObjectCache[volcano.Queue]
     volcano_pod_groups: ObjectCache[volcano.PodGroup]
     namespaces: ObjectCache[Namespace]
+    volume_claims: ObjectCache[storage.VolumeClaim]
+    volumes: ObjectCache[storage.PersistentVolume]
+    storage_classes: ObjectCache[storage.StorageClass]
+    csi_drivers: ObjectCache[storage.CsiDriver]
+    csi_nodes: ObjectCache[storage.CsiNode]
+    storage_capacities: ObjectCache[storage.StorageCapacity]
+    volume_attachments: ObjectCache[storage.VolumeAttachment]
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""
     bound_to: dict[str, str] = field(default_factory=dict)
     """Nodes of pods, by uid, that the API server bound for this adapter; the cache of pods follows later."""
     binding_backoff: BindingBackoff = field(default_factory=BindingBackoff)
     """Pods whose binding the API server refused."""
+    has_volumes: bool = True
+    """Whether volumes are observed. False: claims of pods are ignored."""
+    volume_waits: VolumeWaits = field(default_factory=VolumeWaits)
+    """Pods whose volumes are being bound."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":
         """Create empty caches that call `wake` after each change; it must return at once."""
-        return cls(
-            nodes=ObjectCache(wake),
-            pods=ObjectCache(wake),
-            priority_classes=ObjectCache(wake),
-            kai_queues=ObjectCache(wake),
-            kai_pod_groups=ObjectCache(wake),
-            topologies=ObjectCache(wake),
-            volcano_queues=ObjectCache(wake),
-            volcano_pod_groups=ObjectCache(wake),
-            namespaces=ObjectCache(wake),
-        )
+        return cls(**{collection.name: ObjectCache(wake) for collection in COLLECTIONS})  # type: ignore[arg-type]
 
     @property
     def problem(self) -> str:

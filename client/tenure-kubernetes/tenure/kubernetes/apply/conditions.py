@@ -9,19 +9,23 @@ Users of the namespace read conditions, so these name no pod group or queue of o
 the pod groups that they protect; conditions have the clause of the reason code instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tenure.client.public_messages import format_public_message
 from tenure.kubernetes.limits.set_aside import SetAsideReason
+from tenure.kubernetes.limits.volume_waits import VolumeWait
 from tenure.kubernetes.objects.pod import Pod
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.snapshot_pb2 import Pod as PodRow
 
 UNSCHEDULABLE: Final = "Unschedulable"
 NOT_READY: Final = "NotReady"
 """Reason code of pod groups with fewer pods than their minimum."""
+WAITING_FOR_VOLUME: Final = "WaitingForVolume"
+"""Reason and code of pod groups with a pod whose volume claim is not bound, or cannot be used now."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -49,6 +53,26 @@ def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
         return SchedulingCondition("", code, message)
     condition, stands = _standing(outcome)
     return SchedulingCondition(condition, code, message, stands) if condition else None
+
+
+def volume_condition(message: str, *, stands: bool) -> SchedulingCondition:
+    """The condition of a pod group with a pod that waits for a volume.
+
+    No other node would help, so it is not `Unschedulable`.
+    """
+    return SchedulingCondition(WAITING_FOR_VOLUME, WAITING_FOR_VOLUME, message[:_MAX_LENGTH], stands)
+
+
+def volume_wait_conditions(
+    waits: Mapping[str, VolumeWait], find_row: Callable[[str], PodRow | None]
+) -> dict[str, SchedulingCondition]:
+    """Conditions of pod groups whose volumes are being bound, by uid. `waits` is by uid of a pod."""
+    found: dict[str, SchedulingCondition] = {}
+    for pod, wait in sorted(waits.items()):
+        if (row := find_row(pod)) is not None:
+            message = f"Pod {row.name} is assigned to node {wait.node} and waits: {wait.reason}."
+            found.setdefault(row.pod_group, volume_condition(message, stands=False))
+    return found
 
 
 def _message(reason: pb.Reason) -> str:

@@ -73,7 +73,7 @@ class PodWriter:
         except (Conflict, ApiServerError, Unreachable) as failure:
             return self.check_binding(pod, node, failure)
         except ApiError as failure:
-            return _to_result(failure)
+            return to_result(failure)
         return APPLIED
 
     def evict(self, pod: PodName) -> ApplyResult:
@@ -89,7 +89,7 @@ class PodWriter:
                 return failed(str(failure))
             return self.check_eviction(pod, failure)
         except ApiError as failure:
-            return _to_result(failure)
+            return to_result(failure)
         return APPLIED
 
     def _check_conflict(self, pod: PodName, failure: ApiError) -> ApplyResult:
@@ -180,8 +180,8 @@ def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dic
     return {**old, **wanted}
 
 
-def _to_result(failure: ApiError) -> ApplyResult:
-    """Result of status 429, and of errors of the call itself."""
+def to_result(failure: ApiError) -> ApplyResult:
+    """Result of status 429, and of errors of the call itself: nothing was written."""
     if isinstance(failure, TooManyRequests):
         return retry(str(failure), failure.retry_after)
     message = str(failure)

@@ -21,6 +21,7 @@ from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
     UNSCHEDULABLE,
+    WAITING_FOR_VOLUME,
     SchedulingCondition,
     build_condition,
     has_condition,
@@ -29,6 +30,8 @@ from tenure.kubernetes.apply.conditions import (
     pod_condition,
     set_aside_condition,
     volcano_condition,
+    volume_condition,
+    volume_wait_conditions,
 )
 from tenure.kubernetes.apply.events import (
     AdapterIdentity,
@@ -41,10 +44,10 @@ from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingStatus, PendingStatuses
 from tenure.kubernetes.apply.pod_writes import PodName
 from tenure.kubernetes.limits.set_aside import SetAsideObject
-from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
+from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
-from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, PodGroupOutcome
+from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, REASON_CODE_BLOCKED, PodGroupOutcome
 
 QUIET_SECONDS: Final = 5.0
 """Minimum time between two conditions of a pod group, or of another object that is set aside."""
@@ -87,8 +90,17 @@ class StatusWriter:
         """Queue conditions and events. Returns at once."""
         builder = self._builder
         wanted: dict[str, PendingStatus] = {}
+        waits = volume_wait_conditions(self._caches.volume_waits.waits, builder.pod)
         for outcome in outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
+            if uid in waits:
+                continue
+            if (
+                verdict
+                and outcome.reason.code == REASON_CODE_BLOCKED
+                and any(map(builder.volumes.problem, builder.pods_of(uid)))
+            ):
+                verdict = volume_condition(verdict.message, stands=True)
             if not builder.owns(uid) or builder.is_set_aside(uid):
                 continue
             is_new = uid not in self._written and self._pending.find(uid) is None
@@ -96,6 +108,8 @@ class StatusWriter:
                 subject, pods = builder.subject(uid), builder.pods_of(uid)
                 if subject is not None or pods:
                     wanted[uid] = PendingStatus(verdict, subject, pods, self._not_before(uid, verdict))
+        for uid, verdict in waits.items():
+            wanted[uid] = PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), 0.0)
         events = self._decision_events.pending_events(entries, builder)
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
@@ -169,8 +183,8 @@ class StatusWriter:
         is_written = self._write_pods(status) if status.condition.reason else True
         if subject is not None and subject.kind == POD_GROUP:
             is_written &= self._try(lambda: self._put_subject(subject, status.condition))
-        elif subject is not None and is_written:
-            self._try(lambda: self._record_pending(subject, status.condition))
+        elif is_written and (about := subject or self._waiting_pod(status)) is not None:
+            self._try(lambda: self._record_pending(about, status.condition))
         if not is_written:
             self._postpone(uid, status, before)
 
@@ -244,6 +258,12 @@ class StatusWriter:
         is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
         code = condition.code
         self._events.record(subject, code, code, condition.message, "Scheduling", is_warning)
+
+    def _waiting_pod(self, status: PendingStatus) -> ObjectReference | None:
+        """A pod for the event that a derived pod group waits for a volume, which has no object of its own."""
+        pods = filter(None, map(self._caches.pods.find, status.pods))
+        waiting = filter(_waits, pods) if status.condition.reason == WAITING_FOR_VOLUME else iter(())
+        return next((pod_reference(pod.metadata) for pod in waiting), None)
 
     def _record_event(self, events: PendingEvent) -> None:
         about, key, reason, note, action, is_counted = events

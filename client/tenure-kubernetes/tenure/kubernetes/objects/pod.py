@@ -111,11 +111,16 @@ class ClaimVolume(msgspec.Struct, rename="camel", omit_defaults=True):
     claim_name: str = ""
 
 
+class EphemeralVolume(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A volume with a claim of its own, which is made for the pod."""
+
+
 class Volume(msgspec.Struct, rename="camel", omit_defaults=True):
     """A volume; only claims are read."""
 
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
 
 
 class PodResourceClaim(msgspec.Struct, rename="camel", omit_defaults=True):

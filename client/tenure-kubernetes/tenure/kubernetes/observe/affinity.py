@@ -40,7 +40,7 @@ def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
     terms = required.node_selector_terms if required else []
     return [
         pb.NodeSelectorTerm(
-            requirements=[_requirement(one) for one in (*term.match_expressions, *term.match_fields)]
+            requirements=[node_requirement(one) for one in (*term.match_expressions, *term.match_fields)]
         )
         for term in terms
     ]
@@ -62,7 +62,8 @@ def tolerations(rows: Sequence[Toleration]) -> Iterator[pb.Toleration]:
             )
 
 
-def _requirement(one: SelectorRequirement) -> pb.NodeSelectorRequirement:
+def node_requirement(one: SelectorRequirement) -> pb.NodeSelectorRequirement:
+    """A requirement on a label of a node. Raises Unrepresentable."""
     operator = _OPERATORS.get(one.operator)
     if operator is None or not one.key or not _fits(one):
         raise Unrepresentable(

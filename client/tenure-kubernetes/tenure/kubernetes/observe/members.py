@@ -96,10 +96,10 @@ class Members:
     def _remove(self, uid: str, member: Member) -> set[str]:
         self._shapes.release(member.shape_key)
         if member.reference is not None:
-            _drop(self._naming, member.reference, uid)
+            drop(self._naming, member.reference, uid)
         if not member.pod_group:
             return set()
-        _drop(self._of_group, member.pod_group, uid)
+        drop(self._of_group, member.pod_group, uid)
         return {member.pod_group}
 
     def _member(self, pod: Pod) -> Member:
@@ -143,7 +143,8 @@ def sub_group_of(member: Member, has_sub_groups: bool) -> str:
     return member.sub_group
 
 
-def _drop(index: defaultdict[_Key, set[str]], key: _Key, uid: str) -> None:
+def drop(index: defaultdict[_Key, set[str]], key: _Key, uid: str) -> None:
+    """Remove a uid from an index, and its key with the last one."""
     index[key].discard(uid)
     if not index[key]:
         del index[key]

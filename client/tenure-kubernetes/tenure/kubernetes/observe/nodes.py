@@ -29,6 +29,7 @@ from tenure.kubernetes.objects.resource_amounts import (
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.volumes.attach_limits import AttachLimits
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 
@@ -121,10 +122,12 @@ class NodeRows:
         self,
         cache: ObjectCache[NodeObject],
         config: SnapshotScope,
+        attach_limits: AttachLimits,
         warnings: WarningCollector,
         set_aside: SetAsideTable,
         limits: SenderLimits,
     ) -> None:
+        self._attach_limits = attach_limits
         self._cache, self._config = cache, config
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.table: RowTable[pb.Node] = RowTable()
@@ -150,9 +153,13 @@ class NodeRows:
                 self._names[uid], self.uids[name] = name, uid
             elif self._names.pop(uid, None) is not None and self.uids.get(name) == uid:
                 del self.uids[name]
+        if self._attach_limits.update():
+            concerned.update(self.uids)
+        concerned |= self._attach_limits.take_changes()
         for name in concerned:
             node = self._find(name)
-            self.offered.put(name, node.status.allocatable if node else ())
+            of_volumes = self._attach_limits.offer(name)
+            self.offered.put(name, (*node.status.allocatable, *of_volumes) if node else ())
         return concerned
 
     def read(self, name: str, foreign_usage: Iterable[Amounts]) -> None:
@@ -181,7 +188,8 @@ class NodeRows:
         """
         row = pb.Node()
         try:
-            row = node_row(node, foreign_usage, self.offered, warnings)
+            of_volumes = self._attach_limits.offer(node.metadata.name)
+            row = node_row(node, of_volumes, foreign_usage, self.offered, warnings)
             problem = self._limits.problem(row)
         except Exception as error:  # an object with invalid values must not stop the others
             problem = unexpected(error)
@@ -209,13 +217,16 @@ _MOST: Final = MAX_REQUEST - 1
 
 
 def node_row(
-    node: NodeObject, foreign_usage: Iterable[Amounts], offered: OfferedResources, warnings: list[str]
+    node: NodeObject,
+    of_volumes: Amounts,
+    foreign_usage: Iterable[Amounts],
+    offered: OfferedResources,
+    warnings: list[str],
 ) -> pb.Node:
-    """The row of a node. `taken` is the usage of pods without a row."""
+    """The row of a node. `of_volumes`: volumes it attaches. `foreign_usage`: that of pods without a row."""
     labels = node.metadata.labels
-    allocatable = subtract(
-        _merge_offered(read_amounts(node.status.allocatable, warnings), offered, warnings), foreign_usage
-    )
+    amounts = {**read_amounts(node.status.allocatable, warnings), **of_volumes}
+    allocatable = subtract(_merge_offered(amounts, offered, warnings), foreign_usage)
     return pb.Node(
         name=node.metadata.name,
         labels={**labels, names.NODE_NAME_FIELD: node.metadata.name},

@@ -11,6 +11,7 @@ from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
 from tenure.kubernetes.observe.row_table import RowTable, readable
 from tenure.kubernetes.observe.shapes import drop_unoffered_resources
+from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 
@@ -27,8 +28,8 @@ class BuiltPod(NamedTuple):
 class PodRows:
     """Rows of pods by uid, and of their shapes."""
 
-    def __init__(self, offered: OfferedResources, limits: SenderLimits) -> None:
-        self._offered, self._limits = offered, limits
+    def __init__(self, offered: OfferedResources, volumes: PodVolumes, limits: SenderLimits) -> None:
+        self._offered, self._volumes, self._limits = offered, volumes, limits
         self.pods: RowTable[pb.Pod] = RowTable()
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
@@ -63,7 +64,8 @@ class PodRows:
         status = pod_status(pod, now_seconds) if group is not None else None
         if group is None or status is None:
             return None
-        shaped = drop_unoffered_resources(member.interned_shape, self._offered.names)
+        shaped = self._volumes.constrain(pod.metadata.uid, member.interned_shape)
+        shaped = drop_unoffered_resources(shaped, self._offered.names)
         warnings.extend(shaped.warnings)
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)

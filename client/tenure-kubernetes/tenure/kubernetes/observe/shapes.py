@@ -107,7 +107,7 @@ def shape_of(pod: Pod) -> InternedShape:
         row.pod_anti_affinity.extend(pod_terms(spec.affinity.pod_anti_affinity.required, namespace))
     except Unrepresentable as problem:
         blocked_reason = str(problem)
-    row.id = _id(row)
+    row.id = shape_id(row)
     room = dict(requests) | {PODS: 1}
     if sharing := shared_devices(gpu):
         room[GPU] = sharing * MILLI
@@ -126,7 +126,7 @@ def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> 
     row.ClearField("id")
     for name in missing:
         del row.requests.extended[name]
-    row.id = _id(row)
+    row.id = shape_id(row)
     more = ", ..." if len(missing) > 1 else ""
     return shaped._replace(
         row=row, blocked_reason=shaped.blocked_reason or f"no node offers {missing[0]}{more}"
@@ -162,12 +162,13 @@ def _readable_shape(pod: Pod) -> InternedShape:
         return shape_of(pod)
     except Exception as error:  # an object with invalid values must not stop the others
         row = pb.PodShape()
-        row.id = _id(row)
+        row.id = shape_id(row)
         usage = dict.fromkeys((CPU, MEMORY, GPU), MAX_REQUEST) | {PODS: 1}
         return InternedShape(row, usage, 0, f"its requests cannot be read: {error}", ())
 
 
-def _id(row: pb.PodShape) -> str:
+def shape_id(row: pb.PodShape) -> str:
+    """The id of a shape, which depends on everything but its id."""
     return sha256(row.SerializeToString(deterministic=True)).hexdigest()[:ID_LENGTH]
 
 

@@ -28,6 +28,7 @@ from tenure.kubernetes.observe.snapshot_scope import (
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.workload_rows import WorkloadRows, pod_group_key
 from tenure.kubernetes.owners.chains import NoOwnerLookup, OwnerLookup
+from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import SetAsideRows, StateDelta
 from tenure.wire.limits import MAX_LEVELS
@@ -80,10 +81,12 @@ class SnapshotBuilder:
         self.warnings = WarningCollector()
         self.set_aside = SetAsideTable()
         """Objects that are not scheduled, and why."""
-        self._nodes = NodeRows(caches.nodes, config, self.warnings, self.set_aside, limits)
+        self.volumes = PodVolumes(caches)
+        of_objects = (self.warnings, self.set_aside, limits)
+        self._nodes = NodeRows(caches.nodes, config, self.volumes.limits, *of_objects)
         self._workloads = WorkloadRows(
-            *(self._groups, self._members, self._nodes.offered, self.warnings, self.set_aside, limits),
-            *(caches.bound_to, caches.binding_backoff),
+            *(self._groups, self._members, self._nodes.offered, *of_objects),
+            *(caches.bound_to, caches.binding_backoff, self.volumes),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 
@@ -190,11 +193,12 @@ class SnapshotBuilder:
         if changed := self._owners.begin():
             pods |= self._members.with_owners(changed)
         for uid in pods:
-            groups |= self._members.put(uid, self._caches.pods.find(uid))
+            groups |= self._members.put(uid, pod := self._caches.pods.find(uid))
+            self.volumes.put(uid, pod)
         self._warn_of_refused_kinds()
         due = self._workloads.take_due(now)
-        self._plan_recheck(seconds)
         nodes = self._nodes.take_changes()
+        pods |= self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
         if self._nodes.offered.update():
             nodes.update(self._nodes.uids)
             pods |= self._members.with_extended_requests()
@@ -207,8 +211,9 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
+        self._plan_recheck(seconds)
         foreign_usage = self._workloads.foreign_usage
-        for name in nodes | foreign_usage.take_changes():
+        for name in nodes | foreign_usage.take_changes() | self.volumes.limits.take_changes():
             self._nodes.read(name, foreign_usage.on(name))
 
     def _plan_recheck(self, seconds: float) -> None:
@@ -220,8 +225,9 @@ class SnapshotBuilder:
         elif self._retry_at is None:
             self._retry_at = seconds + _SELDOM
         wait = self._owners.wait()
-        pause_ends_at = self._caches.binding_backoff.next_end_seconds
-        times = (self._retry_at, pause_ends_at, None if wait is None else seconds + max(wait, _PAUSE))
+        of_owners = None if wait is None else seconds + max(wait, _PAUSE)
+        of_bindings = (self._caches.binding_backoff.next_end_seconds, self.volumes.recheck_seconds(seconds))
+        times = (self._retry_at, of_owners, *of_bindings)
         self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _warn_of_refused_kinds(self) -> None:

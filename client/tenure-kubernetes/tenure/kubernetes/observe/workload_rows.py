@@ -30,6 +30,7 @@ from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
 from tenure.kubernetes.observe.pods import ENDED, ON_NODE, next_status_time
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import Priorities
+from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 
@@ -51,15 +52,17 @@ class WorkloadRows:
         limits: SenderLimits,
         bound_to: dict[str, str],
         backoff: BindingBackoff,
+        volumes: PodVolumes,
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
+        self._volumes = volumes
         self._groups, self._members = groups, members
         self._bound_to, self._backoff = bound_to, backoff
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.context = RowContext(Priorities(), {}, {}, frozenset())
         """After a change, all pod groups are to be read again."""
         self.pod_groups: RowTable[pb.PodGroup] = RowTable()
-        self.pods = PodRows(offered, limits)
+        self.pods = PodRows(offered, volumes, limits)
         self.foreign_usage = ForeignUsage()
         self._withheld = WithheldPodGroups()
         self._refusals = ServerRefusals()
@@ -162,6 +165,7 @@ class WorkloadRows:
             self._set_aside.discard(uid)
             self._bound_to.pop(uid, None)
             self._backoff.forget(uid)
+            self._volumes.place(uid, "")
             return
         pod, group, warnings = member.pod, member.pod_group, list[str]()
         sent = self.pod_groups.rows.get(group)
@@ -178,7 +182,8 @@ class WorkloadRows:
         if row is not None and (moment := next_status_time(pod, now_seconds)) is not None:
             self._changes_at[uid] = moment
         is_other = is_on_node and pod.metadata.namespace != names.RESERVATION_NAMESPACE
-        taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
+        volumes = self._volumes.place(uid, node if is_on_node else "")
+        taken = {**member.interned_shape.usage, **volumes} if is_other and status not in ON_NODE else None
         self.foreign_usage.put(uid, node, taken)
         if problem:
             warnings.append(f"set aside: {problem}")
