@@ -20,7 +20,7 @@ def test_simulation_order_equals_the_order_among_all_pending() -> None:
         draw = SeededDraw(seed)
         session = open_session(random_cluster(draw))
         gangs = GangPlanner(session)
-        few = FewPending(session, gangs, PodGroupIndex(session, gangs))
+        few = FewPending(session, PodGroupIndex(session, gangs))
         every = AllPending(session, gangs, SortedPodGroups(session, gangs))
         groups = [group for group in session.cluster.pod_groups if group.queue is not None]
         running = [group for group in groups if session.ledger.allocated[group.index]]

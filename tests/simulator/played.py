@@ -135,18 +135,19 @@ class ComparingDecider:
         first, *others = [each.decide(delta, snapshot) for each in self._deciders]
         self.cycles += 1
         for number, other in enumerate(others, start=1):
-            if _decisions(other) != _decisions(first):
+            counted = bool(other.outcomes) == bool(first.outcomes)
+            if _decisions(other, counted) != _decisions(first, counted):
                 self.differences.append((delta.version, number))
         return first
 
 
-def _decisions(response: DecideResponse) -> DecideResponse:
-    """What a caller carries out or stores."""
+def _decisions(response: DecideResponse, counted: bool) -> DecideResponse:
+    """What a caller carries out or stores, and how much work that was."""
     kept = DecideResponse(
         header=response.header,
         groups=response.groups,
         queues=response.queues,
-        counters=response.counters,
+        counters=response.counters if counted else None,
         in_flight_group_statuses=response.in_flight_group_statuses,
     )
     if response.HasField("next_wake_time"):

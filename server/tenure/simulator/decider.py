@@ -1,7 +1,6 @@
 """What decides in a simulation: the solver on a warm state, or any caller of the service."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
 
 from tenure.codec.decode import DecodedSnapshot, decode
@@ -9,7 +8,7 @@ from tenure.codec.encode import encode_response
 from tenure.codec.engine import build_header
 from tenure.codec.incremental_decode import decode_change, with_base
 from tenure.simulator.warm_start import SequentialWarmStart
-from tenure.solver.cycle import decide
+from tenure.solver.cycle import run_cycle
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
@@ -45,17 +44,21 @@ class SolverDecider:
         """Decide on the state after a delta; the first one is decided on as a whole."""
         self._apply(delta, snapshot)
         assert self._decoded is not None
-        result = decide(
-            self._decoded.cluster, self._profile, warm_start=self._warm_start, registry=self._registry
+        context, result = run_cycle(
+            self._decoded.cluster,
+            self._profile,
+            warm_start=self._warm_start,
+            registry=self._registry,
+            with_reasons=False,
         )
-        told = replace(result, outcomes=(), protections=(), nominations=(), warnings=())
+        context.close()
         header = ClusterSnapshot(
             cluster_id=delta.base.cluster_id,
             node_pool=delta.base.node_pool,
             version=delta.version,
             now=delta.now,
         )
-        return encode_response(self._decoded.cluster, told, build_header(header, self._digest)).parse()
+        return encode_response(self._decoded.cluster, result, build_header(header, self._digest)).parse()
 
     def _apply(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> None:
         before = self._decoded

@@ -21,6 +21,7 @@ from tenure.solver.in_flight_session import open_with_in_flight
 from tenure.solver.instrumentation import build_instrumented_context, instrument_plugins
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
+from tenure.solver.moves import moves_alone
 from tenure.solver.outcomes import build_outcomes, collect_protections, mark_budget_exhausted, next_wake_time
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
@@ -62,22 +63,25 @@ def run_cycle(
     observer: Observer = NULL_OBSERVER,
     warm_start: WarmStart | None = None,
     registry: Registry = BUILT_IN,
+    with_reasons: bool = True,
 ) -> tuple[CycleContext, CycleResult]:
-    """The same, and the search as the cycle left it, for explanations."""
+    """The same, and the search as the cycle left it, for explanations; or the moves alone (`moves`)."""
     with ObservedPhase(observer, Phase.SESSION):
         context = open_with_in_flight(
             cluster,
             warm_start,
-            lambda taken_up, kept: _open_context(taken_up, profile, stop, observer, kept, registry),
+            lambda each, kept: _open_context(each, profile, stop, observer, kept, registry, with_reasons),
         )
     session = context.session
-    waiting = sorted(session.phases.pending)
+    waiting = sorted(session.phases.pending) if with_reasons else []
     for action in profile.actions:
         with suppress(CycleStopped), ObservedPhase(observer, Phase.ACTION, action):
             step = registry.actions[action]
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
+        if not with_reasons:
+            return context, moves_alone(session)
         settle_delays(context)
         session.queue_status = session.chains.queue_status()
         check_capacity(context, profile, waiting)
@@ -91,11 +95,12 @@ def _open_context(
     observer: Observer,
     warm_start: WarmStart | None,
     registry: Registry,
+    with_reasons: bool,
 ) -> CycleContext:
     session = Session.open(cluster, with_required_plugins(profile), registry, stop, warm_start)
     check_of(stop)()
     if not observer.is_detailed:
-        return CycleContext.open(session, search_parts(session))
+        return CycleContext.open(session, search_parts(session), with_reasons)
     instrument_plugins(session.chains, observer)
     return build_instrumented_context(session, search_parts(session), observer)
 

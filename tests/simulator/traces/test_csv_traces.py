@@ -30,6 +30,8 @@ def test_philly_rows_are_jobs_in_order_of_submission():
     ("row", "problem"),
     [
         ("2017-13-09 07:01:55,66.0,1,66.0,b", "timestamp '2017-13-09 07:01:55' is not YYYY-MM-DD HH:MM:SS"),
+        ("2017-10-09T07:01:55,66.0,1,66.0,b", "timestamp '2017-10-09T07:01:55' is not YYYY-MM-DD HH:MM:SS"),
+        ("2017-10-09 070155.12,6,1,66.0,b", "timestamp '2017-10-09 070155.12' is not YYYY-MM-DD HH:MM:SS"),
         ("1969-10-09 07:01:55,66.0,1,66.0,b", "timestamp '1969-10-09 07:01:55' is before 1970"),
         ("2017-10-09 07:01:55,-1,1,66.0,b", "'-1' is not a number of seconds"),
         ("2017-10-09 07:01:55,nan,1,66.0,b", "'nan' is not a number of seconds"),

@@ -16,6 +16,8 @@ NOTES: Final = (
     "Philly: times are read as UTC; queues are the virtual clusters; every job has priority 50 and is "
     "preemptible.",
 )
+_LENGTH: Final = 19
+_MARKS: Final = ((4, "-"), (7, "-"), (10, " "), (13, ":"), (16, ":"))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -26,7 +28,7 @@ def read_philly(lines: Iterable[str]) -> Trace:
 
 def _job(line: int, row: Mapping[str, str]) -> Job:
     try:
-        submitted = datetime.strptime(row["timestamp"], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        submitted = _time(row["timestamp"])
     except ValueError:
         raise ValueError(f"timestamp {row['timestamp']!r} is not YYYY-MM-DD HH:MM:SS") from None
     since = submitted - _EPOCH
@@ -41,3 +43,10 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         runtime=seconds(row["duration"]),
         gpu_milli=count(row["num_gpus"], "num_gpus", 1) * WHOLE_GPU,
     )
+
+
+def _time(text: str) -> datetime:
+    """`strptime` takes most of the time that the whole file takes."""
+    if len(text) != _LENGTH or any(text[place] != mark for place, mark in _MARKS):
+        raise ValueError
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -17,10 +17,15 @@ from tenure.terms.reasons import ReasonCode
 
 def _allocate(context: CycleContext, action: Action) -> None:
     """Bind tasks that fit idle capacity; pipeline those that wait for releasing capacity."""
-    tree = context.pending(lambda group: None)
+    failures = context.failures()
+    tree = context.pending(lambda group: None, failures)
     while (entry := tree.pop()) is not None:
         context.session.stop.check()
-        if _try(context, action, entry.pod_group) and context.gangs.has_pending(entry.pod_group):
+        if failures.covers(entry.pod_group):
+            continue
+        if not _try(context, action, entry.pod_group):
+            failures.add(entry.pod_group)
+        elif context.gangs.has_pending(entry.pod_group):
             queue = context.session.cluster.pod_groups[entry.pod_group].queue
             assert queue is not None
             tree.push(queue, context.entry(entry.pod_group))

@@ -85,4 +85,5 @@ CONSOLIDATION: Final = Action(
     run=evict_for_pending,
     rule=Relocation,
     max_victims=_max_victims,
+    starts_by_request=True,
 )

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.placer import Placer
-from tenure.solver.search.pod_group_lists import PodGroupLists
+from tenure.solver.search.pod_group_lists import KeyedPodGroup, PodGroupLists
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.terms.reasons import ReasonCode
@@ -58,12 +60,15 @@ class CycleContext:
     solver: Solver
     reason_checks: list[ReasonCheck] = field(default_factory=list)
     """In the order of the actions."""
+    with_reasons: bool = True
+    """Whether the cycle reports why pod groups wait."""
 
     @classmethod
-    def open(cls, session: Session, parts: SearchParts) -> "CycleContext":
+    def open(cls, session: Session, parts: SearchParts, with_reasons: bool = True) -> "CycleContext":
         """Build the search for a session from its parts."""
         placer = Placer(session, parts.allowed_nodes, parts.node_order)
-        return cls(session, parts, parts.gangs, parts.pod_groups, placer, Solver(session, parts, placer))
+        solver = Solver(session, parts, placer)
+        return cls(session, parts, parts.gangs, parts.pod_groups, placer, solver, with_reasons=with_reasons)
 
     def close(self) -> None:
         """Release the cycle: its parts refer to each other and would wait for the garbage collector."""
@@ -71,10 +76,20 @@ class CycleContext:
         self.parts.close()
         self.session.close()
 
-    def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
+    def failures(self, is_by_request: bool = True) -> KnownFailures:
+        """For an action, which may or may not treat pod groups with equal requests alike."""
+        is_used = is_by_request and not self.with_reasons and self.session.options.skip_similar_pod_groups
+        return KnownFailures(self.session, self.pod_groups, is_used)
+
+    def pending(
+        self, admits: Callable[[PodGroup], Rejection | None], failures: KnownFailures | None = None
+    ) -> QueueTree:
         """Ready pod groups with pending tasks, in queue order; the others are rejected (semantics R3.1)."""
         tree = QueueTree(self.session)
         for queue in self.pod_groups.leaf_queues():
+            if failures is not None and failures.is_enabled:
+                tree.fill(queue, failures.entries(queue, self._entry, partial(self._rejection, admits)))
+                continue
             entries = [entry for entry in self._entries(queue) if self._is_ready(entry.pod_group, admits)]
             if entries:
                 tree.fill(queue, iter(entries))
@@ -103,15 +118,22 @@ class CycleContext:
         return blocked or Rejection(ReasonCode.NOT_READY, detail)
 
     def _entries(self, queue: int) -> Iterator[QueueTreeEntry]:
-        for key, pod_group in self.pod_groups.pending(queue):
+        for keyed in self.pod_groups.pending(queue):
             self.session.stop.check()
-            yield QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
+            yield self._entry(keyed)
+
+    def _entry(self, keyed: KeyedPodGroup) -> QueueTreeEntry:
+        return QueueTreeEntry(keyed[0], keyed[1], self.gangs.request(keyed[1]))
 
     def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
+        return self._rejection(admits, pod_group) is None
+
+    def _rejection(self, admits: Callable[[PodGroup], Rejection | None], pod_group: int) -> Rejection | None:
+        """Why a pod group does not take part, which is noted."""
         rejection = self.unready_rejection(pod_group) or admits(self.session.cluster.pod_groups[pod_group])
         if rejection is not None:
             self.session.reject(pod_group, rejection)
-        return rejection is None
+        return rejection
 
 
 class SharedTurns:

@@ -35,14 +35,16 @@ class EvictionAction:
         """Search for every pod group until the budget of the action is used up."""
         budget = Budget.of(self._session.options)
         probes = ReasonProbes(self._session, self, partial(find_endings, self.rules))
-        turns = SharedTurns(self._session, self._context.pending(self._may_start))
+        failures = self._context.failures(self.action.starts_by_request)
+        turns = SharedTurns(self._session, self._context.pending(self._may_start, failures))
         while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
             tasks = self._context.gangs.tasks_to_allocate(pod_group)
-            if not tasks or not self._context.gangs.is_ready(pod_group):
+            if not tasks or not self._context.gangs.is_ready(pod_group) or failures.covers(pod_group):
                 continue
             rejection = self.rejection(pod_group, tasks)
             if rejection is not None:
+                failures.add(pod_group)
                 probes.reject_unsearched(pod_group, rejection, self.rules)
             elif (rejection := self._search(pod_group, tasks, budget)) is not None:
                 turns.add_failure(pod_group)

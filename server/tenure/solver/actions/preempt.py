@@ -47,4 +47,5 @@ PREEMPT: Final = Action(
     atomicity=Atomicity.ALL,
     run=evict_for_pending,
     rule=LowerPriority,
+    starts_by_request=True,
 )

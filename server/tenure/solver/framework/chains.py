@@ -88,8 +88,8 @@ class Chains:
         """Whether the keys of all pod group orders follow from facts."""
         self.has_lasting_fits = False
         """Whether the results of all node filters follow from facts."""
-        self.protections_only_end = False
-        """Whether protections of all reporters only end."""
+        self.gates_by_request = self.protections_only_end = False
+        """Whether gates treat pod groups of equal requests alike; whether all protections only end."""
         self.starts_with_first_victim = False
         """Whether the first scenario of the first generator is the first victim."""
         self._names: dict[int, str] = {}
@@ -112,9 +112,10 @@ class Chains:
     def _read(self, traits: Mapping[int, Traits]) -> None:
         """Derive from the traits what the framework and the search may reuse."""
         self.unranked_scores = _unranked(self.node_scores, traits)
-        orders, filters = self.pod_group_orders, self.node_filters
+        orders, filters, gates = self.pod_group_orders, self.node_filters, (*self.gates, *self.capacity_gates)
         self.has_lasting_order = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
         self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
+        self.gates_by_request = all(traits[id(each)].gates_by_request for each in gates)
         reporters, generators = self.protection_reporters, self.scenario_generators
         self.protections_only_end = all(traits[id(each)].protections_only_end for each in reporters)
         self.starts_with_first_victim = bool(generators) and (

@@ -84,9 +84,12 @@ class Action:
         run: Callable[[Any, "Action"], None],
         rule: Callable[[Any], ActionRule] | None = None,
         max_victims: Callable[[CycleOptions], int] = _unlimited,
+        starts_by_request: bool = False,
     ) -> None:
         """`run` and `rule` are called with the `CycleContext`; `max_victims` returns the most pod groups that
-        one search may evict, -1 for no limit, 0 to switch the action off.
+        one search may evict, -1 for no limit, 0 to switch the action off. `starts_by_request`: of pod groups
+        that do not run, `may_start` treats those of equal requests, priority, preemptibility and opt-outs
+        alike, and names no time but the end of a preemption delay.
         """
         if gate is QueueGate.FAIR_SHARE and victims_from is not Relation.OTHER_QUEUES:
             raise ValueError(f"action {name}: gate FAIR_SHARE requires victims of OTHER_QUEUES")
@@ -98,6 +101,7 @@ class Action:
         self.run: Final = run
         self.rule: Final = rule
         self.max_victims: Final = max_victims
+        self.starts_by_request: Final = starts_by_request or rule is None
 
     def __repr__(self) -> str:
         return f"Action({self.name!r})"

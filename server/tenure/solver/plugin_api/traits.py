@@ -69,6 +69,10 @@ class Traits(NamedTuple):
     """`Guard`. Preemptors that receive the same verdicts."""
     expiry: Expiry = Expiry.POSSIBLE
     """`Guard`. Whether a verdict may protect until a time."""
+    gates_by_request: bool = False
+    """`Gate`, `CapacityGate`. Results have no `until`, and depend on the usage of queues and on the queue,
+    priority, preemptibility, opt-outs and requests of a pod group that has no running pods.
+    """
     protections_only_end: bool = False
     """`ProtectionReporter`. Without changed facts protections only end, apart from those that follow from
     eviction records.

@@ -30,6 +30,10 @@ class PodGroupLists(ABC):
     def pending(self, queue: int) -> Iterator[KeyedPodGroup]:
         """Pod groups with pending tasks, best first."""
 
+    def kind(self, pod_group: int) -> int:
+        """Equal for pod groups of a queue that any search treats alike; -1: like no other one."""
+        return -1
+
     @abstractmethod
     def victims(self, queue: int) -> Iterator[KeyedPodGroup]:
         """Evictable pod groups with active tasks, worst first, with keys of the reversed order."""

@@ -16,7 +16,7 @@ from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.plugin_api.traits import ReclaimCap
+from tenure.solver.plugin_api.traits import ReclaimCap, Traits
 from tenure.solver.plugins.proportion import reclaim_fairness, shares
 from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE, PREEMPTIBLE
@@ -104,6 +104,7 @@ class Proportion(
 ):
     """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
+    TRAITS: ClassVar = Traits(gates_by_request=True)
     ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number}
     DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1"}
 

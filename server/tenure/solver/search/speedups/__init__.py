@@ -28,7 +28,7 @@ def attach(parts: SearchParts, names: Collection[str]) -> None:
             parts.simulation_order = AllPending(session, gangs, lists)
             parts.candidates = CheckedCandidates(session, lists, entries)
         if "simulation_order" in names:
-            parts.simulation_order = FewPending(session, gangs, lists)
+            parts.simulation_order = FewPending(session, lists)
         if "candidate_sharing" in names:
             parts.candidates = SharedCandidates(session, lists, entries)
     oracles: list[Oracle] = []

@@ -15,6 +15,7 @@ from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import Key, PodGroupLists, reverse
+from tenure.solver.search.speedups.pod_group_kinds import PodGroupKinds
 
 
 class _Index:
@@ -34,6 +35,7 @@ class _Index:
         self.keys: list[Key] = [()] * groups
         self.reversed: list[Key] = [()] * groups
         """Reversed keys, computed on demand."""
+        self.kinds = PodGroupKinds(groups)
         self.is_pending = [False] * groups
         self.is_victim = [False] * groups
         self.is_evictable_victim = [False] * groups
@@ -47,6 +49,7 @@ class _Index:
         other.evictable_victims = {queue: keys.copy() for queue, keys in self.evictable_victims.items()}
         other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
         other.keys, other.reversed = self.keys.copy(), self.reversed.copy()
+        other.kinds = self.kinds.copy()
         other.is_pending, other.is_victim = self.is_pending.copy(), self.is_victim.copy()
         other.is_evictable_victim = self.is_evictable_victim.copy()
         return other
@@ -57,6 +60,7 @@ class _Index:
         self.queues.extend([None] * more)
         for keys in (self.keys, self.reversed):
             keys.extend([()] * more)
+        self.kinds.extend(more)
         for flags in (self.is_pending, self.is_victim, self.is_evictable_victim):
             flags.extend([False] * more)
 
@@ -99,6 +103,9 @@ class PodGroupIndex(PodGroupLists):
         self._session = session
         self._gangs = gangs
         self._most: dict[int, Share] = {}
+        self._requests: dict[int, Share] = {}
+        """By kind."""
+        self._has_kinds = not (session.cluster.claims or session.blocked)
         self._use(self._start())
         self._versions = dict.fromkeys(self._pending, 0)
         session.changed_pod_groups.clear()
@@ -119,6 +126,7 @@ class PodGroupIndex(PodGroupLists):
         )
         self._spent = filed.spent
         self._keys, self._reversed = filed.keys, filed.reversed
+        self._kinds = filed.kinds
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
         self._is_evictable_victim = filed.is_evictable_victim
 
@@ -175,10 +183,31 @@ class PodGroupIndex(PodGroupLists):
         self._refresh()
         if queue not in self._most:
             most: Share = (0, 0, 0)
+            seen: set[int] = set()
             for _, pod_group in self.pending(queue):
-                most = _most(most, self._gangs.request(pod_group))
+                kind = self.kind(pod_group)
+                if kind < 0 or kind not in seen:
+                    seen.add(kind)
+                    most = _most(most, self.request(pod_group))
             self._most[queue] = most
         return self._most[queue]
+
+    def request(self, pod_group: int) -> Share:
+        """Request of its next tasks to the queue."""
+        kind = self.kind(pod_group)
+        if kind < 0:
+            return self._gangs.request(pod_group)
+        known = self._requests.get(kind)
+        if known is None:
+            known = self._requests[kind] = self._gangs.request(pod_group)
+        return known
+
+    def kind(self, pod_group: int) -> int:
+        """By its pods, priority, preemptibility and opt-outs, if none of its tasks has been placed."""
+        if not self._has_kinds:
+            return -1
+        self._refresh()
+        return self._kinds.of(self._session, pod_group)
 
     def first_pending(self, queue: int) -> Key | None:
         """Key of the best pod group with pending tasks."""
@@ -242,6 +271,7 @@ class PodGroupIndex(PodGroupLists):
         index, queue = group.index, group.queue
         key = self._keys[index] = self._session.pod_group_key(index)
         self._reversed[index] = ()
+        self._kinds.forget(index)
         is_pending = self._is_pending[index] = self._gangs.has_pending(index)
         if is_pending:
             _put(self._pending[queue], self._backwards(index), in_order)

@@ -12,7 +12,6 @@ from itertools import takewhile
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import KeyedPodGroup, SimulationOrder
 from tenure.solver.search.queue_tree import QueueKeys, QueueTree, QueueTreeEntry
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
@@ -21,9 +20,8 @@ from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 class FewPending(SimulationOrder):
     """Orders the few pod groups of a scenario among all pending ones."""
 
-    def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupIndex) -> None:
+    def __init__(self, session: Session, lists: PodGroupIndex) -> None:
         self._session = session
-        self._gangs = gangs
         self._pod_group_index = lists
         self._queue_keys = QueueKeys(session)
         self._bystanders: dict[frozenset[int], list[int]] = {}
@@ -189,7 +187,7 @@ class FewPending(SimulationOrder):
         """
         last = None
         for key, pod_group in pending:
-            share = self._gangs.request(pod_group)
+            share = self._pod_group_index.request(pod_group)
             if last is None or not _is_at_most(share, last):
                 last = share
                 yield QueueTreeEntry(key, pod_group, share)

@@ -1,0 +1,117 @@
+"""Pod groups that would fail as one of their kind just did, for cycles that report no reasons.
+
+A pod group of the same queue and kind fails in the same way until something is committed. It is passed over
+without being tried; and with it those behind it in its queue that would also fail and request no more. They
+would be tried one after the other, since a smaller request never moves a queue back, so passing over them
+changes no decision. A cycle over many pod groups of few kinds so takes time in proportion to the kinds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import Share
+from tenure.solver.search.pod_group_lists import KeyedPodGroup, PodGroupLists
+from tenure.solver.search.queue_tree import QueueTreeEntry
+
+
+@final
+class KnownFailures:
+    """The failures of one action since the last commit."""
+
+    def __init__(self, session: Session, lists: PodGroupLists, is_enabled: bool) -> None:
+        """Enabled only if no reasons are reported and the action treats pod groups of a kind alike."""
+        self._session = session
+        self._lists = lists
+        self._groups = session.cluster.pod_groups
+        chains = session.chains
+        self.is_enabled = is_enabled and not (
+            session.cluster.claims
+            or session.blocked
+            or chains.placement_filters
+            or chains.numa_zone_selectors
+            or chains.victim_filters
+            or not chains.gates_by_request
+        )
+        self._failed: set[tuple[int, int]] = set()
+        """Queues and kinds."""
+        self._refused: set[tuple[int, int]] = set()
+        """Those that may not take part in the action at all."""
+        self._commits = session.commit_count
+
+    def add(self, pod_group: int) -> None:
+        """Note that a pod group was tried in vain."""
+        if self.is_enabled and (kind := self._lists.kind(pod_group)) >= 0:
+            queue = self._groups[pod_group].queue
+            assert queue is not None
+            self._discard_stale()
+            self._failed.add((queue, kind))
+
+    def covers(self, pod_group: int) -> bool:
+        """Whether a pod group would fail too."""
+        if not self._failed or (kind := self._lists.kind(pod_group)) < 0:
+            return False
+        queue = self._groups[pod_group].queue
+        self._discard_stale()
+        return queue is not None and (queue, kind) in self._failed
+
+    def entries(
+        self,
+        queue: int,
+        entry: Callable[[KeyedPodGroup], QueueTreeEntry],
+        rejection: Callable[[int], Rejection | None],
+    ) -> Iterator[QueueTreeEntry]:
+        """Pending pod groups of a leaf queue that may take part, in order, drawn on demand.
+
+        Those that are like no other are looked at before the first is returned, as without this.
+        """
+        rows: list[tuple[KeyedPodGroup, int, QueueTreeEntry | None]] = []
+        for keyed in self._lists.pending(queue):
+            kind = self._lists.kind(keyed[1])
+            if kind >= 0:
+                rows.append((keyed, kind, None))
+            elif rejection(keyed[1]) is None:
+                rows.append((keyed, kind, entry(keyed)))
+        return self._drawn(queue, rows, entry, rejection)
+
+    def _drawn(
+        self,
+        queue: int,
+        rows: Iterable[tuple[KeyedPodGroup, int, QueueTreeEntry | None]],
+        entry: Callable[[KeyedPodGroup], QueueTreeEntry],
+        rejection: Callable[[int], Rejection | None],
+    ) -> Iterator[QueueTreeEntry]:
+        last: tuple[int, Share] | None = None
+        """Kind and request of the entry before."""
+        shares: dict[int, Share] = {}
+        for keyed, kind, ready in rows:
+            if ready is not None:
+                last = None
+                yield ready
+                continue
+            if (queue, kind) in self._refused:
+                continue
+            share = shares.get(kind)
+            if share is not None and last is not None and self._follows(queue, kind, share, last):
+                continue
+            if rejection(keyed[1]) is not None:
+                self._refused.add((queue, kind))
+                continue
+            found = entry(keyed)
+            last = (kind, found.share)
+            shares[kind] = found.share
+            yield found
+
+    def _follows(self, queue: int, kind: int, share: Share, last: tuple[int, Share]) -> bool:
+        """Whether an entry would fail directly after the one before it fails."""
+        self._discard_stale()
+        if (queue, kind) not in self._failed or (queue, last[0]) not in self._failed:
+            return False
+        most = last[1]
+        return share[0] <= most[0] and share[1] <= most[1] and share[2] <= most[2]
+
+    def _discard_stale(self) -> None:
+        if self._commits != self._session.commit_count:
+            self._failed.clear()
+            self._commits = self._session.commit_count
