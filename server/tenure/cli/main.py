@@ -19,6 +19,7 @@ from tenure.cli.redact import redact
 from tenure.cli.replay import replay
 from tenure.cli.serve import serve
 from tenure.cli.simulate import simulate
+from tenure.cli.sweep.command import sweep
 from tenure.cli.workloads import workloads
 from tenure.process.entry_points import check_callable, load_group
 from tenure.process.version import package_version
@@ -72,8 +73,10 @@ app.command()(demo)
 app.command()(decide)
 app.command()(workloads)
 app.command()(simulate)
+app.command()(sweep)
 app.command()(explain)
 app.command()(play)
+app.command()(sweep)
 app.command()(serve)
 app.command()(records)
 app.command()(replay)

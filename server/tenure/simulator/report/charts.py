@@ -68,7 +68,7 @@ def wait_chart(runs: Sequence[Run], metric: str, title: str) -> Spec:
                 if key in found
             ]
     return {
-        **_spec(f"{title} by size of the job: mean and 95th percentile", rows),
+        **base_spec(f"{title} by size of the job: mean and 95th percentile", rows),
         "mark": "bar",
         "width": WIDTH // 2 - 40,
         "height": 180,
@@ -101,7 +101,7 @@ def queue_chart(run: Run) -> Spec:
                     {"time": _time(point), "queue": name, "what": what, "value": amounts[i] / WHOLE_GPU}
                 )
     return {
-        **_spec(f"GPUs of each queue against its entitlement over time, {run.input.name}", rows),
+        **base_spec(f"GPUs of each queue against its entitlement over time, {run.input.name}", rows),
         "mark": {"type": "line", "strokeWidth": 1, "interpolate": "step-after"},
         "width": WIDTH // 3 - 40,
         "height": 80,
@@ -134,7 +134,7 @@ def eviction_chart(runs: Sequence[Run]) -> Spec | None:
         for (name, day, action), count in sorted(counts.items())
     ]
     return {
-        **_spec("Evictions by day and action", rows),
+        **base_spec("Evictions by day and action", rows),
         "mark": "bar",
         "width": WIDTH,
         "height": 120,
@@ -186,7 +186,8 @@ def goodput_series(results: Results, points: Sequence[SeriesPoint]) -> list[floa
     return [total / max(end - start, 1) for total, start, end in zip(sums, starts, ends, strict=True)]
 
 
-def _spec(description: str, rows: Iterable[Mapping[str, Any]]) -> Spec:
+def base_spec(description: str, rows: Iterable[Mapping[str, Any]]) -> Spec:
+    """A specification with data, without marks."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": description,
@@ -204,7 +205,7 @@ def _lines(description: str, rows: list[dict[str, Any]], title: str) -> Spec:
     if len({row["what"] for row in rows}) > 1:
         encoding["strokeDash"] = {"field": "what", "type": "nominal", "title": None}
     return {
-        **_spec(description, rows),
+        **base_spec(description, rows),
         "mark": {"type": "line", "strokeWidth": 1.2, "interpolate": "step-after"},
         "width": WIDTH,
         "height": 200,

@@ -20,9 +20,15 @@ from tenure.wire.violations import escape_control_characters
 
 MAX_BAD_LINES: Final = 100
 MAX_VIOLATIONS: Final = 20
+_PARTS: Final = (
+    *("notes", "violations", "bad_lines", "sections", "names"),
+    *("pictures", "tables", "stories", "inputs"),
+)
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
+    """A table of the page."""
+
     title: str
     definition: str
     heads: Sequence[str]
@@ -31,10 +37,6 @@ class _Table(NamedTuple):
 
 def render_page(runs: Sequence[Run]) -> str:
     """The page. Differences are to the first run. Names in it are escaped."""
-    import jinja2
-
-    template = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
     first = runs[0]
     trace, cluster = first.input.trace, first.input.cluster
     gpus = sum(node.allocatable.gpu_milli for node in cluster.nodes) / WHOLE_GPU
@@ -42,7 +44,7 @@ def render_page(runs: Sequence[Run]) -> str:
         f"{len(trace.jobs):,} jobs in {len(first.results.queue_names)} queues on "
         f"{len(cluster.nodes):,} nodes with {gpus:,g} GPUs."
     )
-    return environment.from_string(template).render(
+    return render_template(
         title="Simulation: " + ", ".join(run.input.name for run in runs),
         summary=summary,
         notes=trace.notes,
@@ -59,6 +61,15 @@ def render_page(runs: Sequence[Run]) -> str:
         stories=[{"name": run.input.name, "stories": tell_stories(run)} for run in runs],
         inputs=_inputs(runs),
     )
+
+
+def render_template(**content: Any) -> str:
+    """The page with this content; what is not given is left out. Names in it are escaped."""
+    import jinja2
+
+    template = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
+    return environment.from_string(template).render({**dict.fromkeys(_PARTS, ()), **content})
 
 
 def _printable(value: Any) -> Any:
@@ -130,7 +141,7 @@ def _pictures(runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _tables(runs: Sequence[Run]) -> list[_Table]:
+def _tables(runs: Sequence[Run]) -> list[Table]:
     tables = [_waits("Jobs by size", "by_size", runs), _waits("Jobs by queue", "by_queue", runs)]
     for run in runs:
         rows = [
@@ -153,7 +164,7 @@ def _tables(runs: Sequence[Run]) -> list[_Table]:
             "Longest below 90 %",
         )
         text = "The entitlement is the smaller one of fair share and demand, of each cycle."
-        tables.append(_Table(f"Entitlement, {run.input.name}", text, heads, rows))
+        tables.append(Table(f"Entitlement, {run.input.name}", text, heads, rows))
     for run in runs[1:]:
         losers, winners = compare(runs[0], run)
         for what, changes in (("lose", losers), ("gain", winners)):
@@ -161,7 +172,7 @@ def _tables(runs: Sequence[Run]) -> list[_Table]:
             heads = ("Job", "Queue", "GPUs", runs[0].input.name, run.input.name, "Difference")
             rows_of = [_cells(change) for change in changes]
             text = f"Turnaround of the {MAX_CHANGES} jobs with the largest differences."
-            tables.append(_Table(title, text, heads, rows_of))
+            tables.append(Table(title, text, heads, rows_of))
     return [table for table in tables if table.rows]
 
 
@@ -169,7 +180,7 @@ def _cells(change: Change) -> tuple[str, ...]:
     return change.job, change.queue, f"{change.gpus:g}", change.before, change.after, change.difference
 
 
-def _waits(title: str, key: str, runs: Sequence[Run]) -> _Table:
+def _waits(title: str, key: str, runs: Sequence[Run]) -> Table:
     heads, rows = [title.rpartition(" ")[2].capitalize(), "Jobs"], []
     for run in runs:
         heads += [
@@ -187,7 +198,7 @@ def _waits(title: str, key: str, runs: Sequence[Run]) -> _Table:
                 f"{found.get('evictions', 0):,}",
             ]
         rows.append(cells)
-    return _Table(
+    return Table(
         title, "Waits to the first start, bounded slowdown, and evictions that ended a segment.", heads, rows
     )
 

@@ -1,0 +1,1 @@
+"""`tenure sweep`: many simulated runs, and the frontier of the best ones."""

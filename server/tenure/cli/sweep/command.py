@@ -1,0 +1,178 @@
+"""`tenure sweep`: play a trace with many configurations, and find the best ones."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from tenure.process.options import Output
+
+if TYPE_CHECKING:
+    from tenure.cli.sweep.single_run import Files, SingleRun
+    from tenure.simulator.sweeps.study import Point, Study
+
+FAILED: Final = 1
+"""Exit code: a run failed, or a protection was not kept."""
+INTERRUPTED: Final = 130
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="YAML file: what to vary, seeds and goals.")],
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where runs are kept. Default: STUDY-runs."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes of this machine. Default: one for each core.")
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler with the workers. Requires tenure[sweep]."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page. Requires tenure[report].")
+    ] = None,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+) -> None:
+    """Play a trace with many configurations, and find those that no other one beats.
+
+    \b
+      tenure sweep study.yaml --report frontier.html
+      tenure sweep study.yaml --scheduler tcp://10.0.0.1:8786
+
+    STUDY names the trace and the cluster as `tenure play` does, the values to vary, the seeds, and figures as
+    goals and constraints. Each point is played once for each seed.
+
+    Runs that are done are kept in FOLDER. The same command goes on after Ctrl-C, a crash or the loss of a
+    worker, and ends with the same results on any number of workers. FOLDER has the configuration of each
+    point for `tenure serve --config`.
+
+    Exit status: 0 done; 1 a run failed, or a protection was not kept; 2 invalid command line or file; 130
+    interrupted.
+    """
+    from tenure.cli.play.inputs import check_report, invalid_input
+    from tenure.cli.sweep.engines import SweepError, run_in_processes, run_on_dask
+    from tenure.cli.sweep.output import counted, show_results
+    from tenure.cli.sweep.results import ResultFolder
+    from tenure.simulator.sweeps.frontier import evaluate
+    from tenure.simulator.sweeps.study import points_of
+
+    if report is not None:
+        check_report()
+    if scheduler is not None:
+        _check_dask(workers)
+    with invalid_input():
+        read, base, files = _read(study)
+        points = points_of(read)
+        runs = _runs(read, base, files, points)
+    folder = ResultFolder(results or study.with_name(f"{study.stem}-runs"))
+    folder.write_configurations(points, base)
+    open_runs = list({run.digest: run for run in runs if not folder.has(run)}.values())
+    with counted(len(runs), len(open_runs), output) as note:
+
+        def keep(run: "SingleRun", content: bytes) -> None:
+            folder.keep(run, content)
+            note(run)
+
+        try:
+            if scheduler is not None and open_runs:
+                run_on_dask(open_runs, files, scheduler, keep)
+            else:
+                run_in_processes(open_runs, files, workers or os.cpu_count() or 1, keep)
+        except SweepError as error:
+            typer.echo(f"tenure: {error}; call it again to go on from {folder.path}", err=True)
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            typer.echo(f"tenure: interrupted; call it again to go on from {folder.path}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    by_point: dict[int, list[dict[str, Any]]] = {point.number: [] for point in points}
+    for run in runs:
+        by_point[run.point].append(folder.read(run))
+    with invalid_input():
+        found = evaluate(read, points, by_point)
+    show_results(read, found, folder, report, output)
+    if any(result.violations for result in found):
+        raise typer.Exit(FAILED)
+
+
+def _check_dask(workers: int | None) -> None:
+    if workers is not None:
+        raise typer.BadParameter("cannot be used with --scheduler", param_hint="--workers")
+    try:
+        import distributed  # noqa: F401 fail before the runs
+    except ImportError:
+        problem = "requires the packages of tenure[sweep]: pip install 'tenure[sweep]'"
+        raise typer.BadParameter(problem, param_hint="--scheduler") from None
+
+
+def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
+    """The study, its base configuration, and the files of its runs; paths are relative to the study."""
+    from tenure.process.configuration import read_document
+    from tenure.server.settings import load_settings
+    from tenure.simulator.jobs import TraceError
+    from tenure.simulator.sweeps.study import read_study
+
+    content = _parsed(file)
+    try:
+        study = read_study(content)
+    except TraceError as error:
+        raise TraceError(f"{file}: {error}") from None
+    files = {}
+    for key, name in (("trace", study.trace), ("cluster", study.cluster)):
+        if name is not None:
+            path = file.parent / name
+            try:
+                files[key] = (path.name, path.read_bytes())
+            except OSError as error:
+                raise TraceError(f"{file}: {key}: {path}: {error.strerror}") from None
+    if study.config is None:
+        return study, {}, files
+    config = file.parent / study.config
+    load_settings(config)
+    document = read_document(config)
+    return study, document if isinstance(document, dict) else {}, files
+
+
+def _parsed(file: Path) -> object:
+    import yaml
+    from tenure.simulator.jobs import TraceError
+
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TraceError(f"{file}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise TraceError(f"{file}: is not YAML: {str(error).splitlines()[0]}") from None
+
+
+def _runs(study: "Study", base: dict[str, Any], files: "Files", points: "list[Point]") -> "list[SingleRun]":
+    """Every point with every seed. The inputs of each point are built once, so that errors come first."""
+    from tenure.cli.sweep.single_run import OPTIONS, SingleRun, build_input, digest_of
+    from tenure.simulator.jobs import TraceError
+
+    if unknown := sorted(set(study.settings) - set(OPTIONS)):
+        raise TraceError(f"settings.{unknown[0]}: unknown; use {', '.join(OPTIONS)}")
+    known = digest_of(files)
+    runs = []
+    for point in points:
+        description = json.dumps(
+            {
+                "format": study.form,
+                "nodes": study.nodes,
+                "until": study.until,
+                "settings": study.settings,
+                "quotas": point.quotas,
+                "config": point.configuration(base),
+            },
+            sort_keys=True,
+        )
+        runs += [SingleRun(point.number, seed, description, known) for seed in study.seeds]
+    checked: set[tuple[str, ...]] = set()
+    for run in runs:
+        described = json.loads(run.description)
+        key = (json.dumps(described["config"], sort_keys=True), json.dumps(sorted(described["quotas"])))
+        if key not in checked:
+            checked.add(key)
+            build_input(run, files)
+    return runs

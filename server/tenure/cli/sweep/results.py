@@ -1,0 +1,54 @@
+"""The folder of a sweep: one JSON file for each run that is done, and the configuration of each point."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import yaml
+from tenure.cli.sweep.single_run import SingleRun
+from tenure.simulator.sweeps.study import Point
+
+
+class ResultFolder:
+    """Results by the digest of their inputs, so that an equal run is not executed again."""
+
+    def __init__(self, path: Path) -> None:
+        """Creates the folder."""
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    def has(self, run: SingleRun) -> bool:
+        """Whether the run is done."""
+        return self._file(run).exists()
+
+    def keep(self, run: SingleRun, content: bytes) -> None:
+        """Write a result, whole or not at all."""
+        self._write(self._file(run), content)
+
+    def read(self, run: SingleRun) -> dict[str, Any]:
+        """The JSON of a run that is done."""
+        found: dict[str, Any] = json.loads(self._file(run).read_bytes())
+        return found
+
+    def write_configurations(self, points: Sequence[Point], base: Mapping[str, Any]) -> None:
+        """Write `point-1.yaml` and so on, for `tenure serve --config`; quotas are noted."""
+        for point in points:
+            noted = [f"# Queue {queue}: quota of {gpus:g} GPUs\n" for queue, gpus in point.quotas.items()]
+            content = yaml.safe_dump(point.configuration(base), sort_keys=False, allow_unicode=True)
+            self._write(self.configuration(point), ("".join(noted) + content).encode())
+
+    def configuration(self, point: Point) -> Path:
+        """The file with the configuration of a point."""
+        return self.path / f"point-{point.number}.yaml"
+
+    def _file(self, run: SingleRun) -> Path:
+        return self.path / f"{run.digest}.json"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        with NamedTemporaryFile(dir=self.path, prefix=".", delete=False) as file:
+            file.write(content)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)

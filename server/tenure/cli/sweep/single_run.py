@@ -1,0 +1,100 @@
+"""One run of a sweep, as a function of plain data: in this process, in another one or on another machine."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from tenure.process.version import package_version
+
+if TYPE_CHECKING:
+    from tenure.simulator.runs import RunInput
+
+_DIGITS: Final = 16
+OPTIONS: Final = {
+    "cyclePeriod": ("cycle_period", "--cycle-period"),
+    "startDelay": ("start_delay", "--start-delay"),
+    "terminationTime": ("termination_time", "--termination-time"),
+    "checkpointInterval": ("checkpoint_interval", "--checkpoint-interval"),
+    "restartOverhead": ("restart_overhead", "--restart-overhead"),
+    "nodeFailures": ("node_failure_interval", "--node-failures"),
+    "nodeRepair": ("node_repair_time", "--node-repair"),
+}
+"""Settings of a study: the field of RunSettings, and the option of `tenure play`."""
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """Everything that a run depends on, but the files, which are named in `files`."""
+
+    point: int
+    seed: int
+    description: str
+    """JSON: format, nodes, until, settings, quotas in GPUs, configuration."""
+    files: str
+    """Digest of the contents of the trace and the cluster."""
+    version: str = package_version()
+
+    @property
+    def digest(self) -> str:
+        """Names the result: equal runs have equal digests, whatever the number of the point."""
+        parts = (str(self.seed), self.description, self.files, self.version)
+        return sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
+
+
+Files = Mapping[str, tuple[str, bytes]]
+"""`trace` and perhaps `cluster`: name and content."""
+
+
+def digest_of(files: Files) -> str:
+    """Digest of names and contents."""
+    parts = [(key, name, sha256(content).hexdigest()) for key, (name, content) in sorted(files.items())]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def execute(run: SingleRun, files: Files) -> bytes:
+    """Play a run; the same JSON for the same inputs."""
+    if run.version != package_version():
+        raise RuntimeError(f"the worker has tenure {package_version()}, the sweep {run.version}")
+    from tenure.server.installed import installed_registry
+    from tenure.simulator.runs import play
+
+    played = play(build_input(run, files), installed_registry())
+    content: dict[str, Any] = {"seed": run.seed, "inputs": json.loads(run.description), **played.to_json()}
+    return json.dumps(content, indent=1, sort_keys=True).encode()
+
+
+def build_input(run: SingleRun, files: Files) -> "RunInput":
+    """The input of a run. Raises TraceError, ConfigurationError, and typer.BadParameter for nodes."""
+    from tenure.cli.play.inputs import build_runs, read_duration
+    from tenure.simulator.jobs import TraceError
+    from tenure.simulator.settings import RunSettings
+    from tenure.simulator.traces.formats import TraceFormat, read_trace
+
+    described = json.loads(run.description)
+    durations: dict[str, Any] = {
+        OPTIONS[key][0]: read_duration(text, OPTIONS[key][1]) for key, text in described["settings"].items()
+    }
+    settings = RunSettings(seed=run.seed, **durations)
+    until = None if described["until"] is None else read_duration(described["until"], "until")
+    with TemporaryDirectory() as folder:
+        paths = {}
+        for key, (name, content) in files.items():
+            paths[key] = Path(folder, key, name)
+            paths[key].parent.mkdir()
+            paths[key].write_bytes(content)
+        config = Path(folder, "config.yaml")
+        config.write_text(json.dumps(described["config"]), encoding="utf-8")  # JSON is YAML
+        form = TraceFormat(described["format"]) if described["format"] else None
+        _, trace = read_trace(paths["trace"], form, run.seed)
+        cluster = str(paths["cluster"]) if "cluster" in paths else None
+        (built,) = build_runs(trace, described["nodes"], cluster, settings, [config], [], until)
+    queues = {queue.name: queue for queue in built.cluster.queues}
+    for name, gpus in described["quotas"].items():
+        if name not in queues:
+            raise TraceError(f"vary.quota.{name}: the cluster has no such queue")
+        queues[name].gpu_milli.quota = round(gpus * 1000)
+    return replace(built, name=f"point {run.point}, seed {run.seed}")

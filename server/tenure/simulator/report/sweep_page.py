@@ -1,0 +1,100 @@
+"""A sweep as one HTML page: the frontier as a picture, and a table of all points."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenure.simulator.report import charts
+from tenure.simulator.report.page import Table, render_template
+from tenure.simulator.sweeps.frontier import PointResult, Spread
+from tenure.simulator.sweeps.study import QUOTA, Study
+
+
+def spread_text(spread: Spread | None) -> str:
+    """Mean, and the standard deviation over the seeds."""
+    if spread is None:
+        return "-"
+    return f"{spread.mean:,.4g}" + (f" ± {spread.deviation:,.2g}" if spread.runs > 1 else "")
+
+
+def head_of(study: Study) -> list[str]:
+    """Columns of the table of points."""
+    lasts = [key if key.startswith(QUOTA) else key.rpartition(".")[2] for key in study.vary]
+    names = lasts if len(set(lasts)) == len(lasts) else list(study.vary)
+    return ["Point", *names, *study.figures, "Frontier"]
+
+
+def cells_of(result: PointResult) -> list[str]:
+    """The row of a point."""
+    values = [str(value) for value in result.point.values.values()]
+    why = "yes" if result.is_best else "; ".join(result.broken) or "no"
+    if result.violations:
+        why += f"; {result.violations} protections not kept"
+    return [str(result.point.number), *values, *[spread_text(each) for each in result.figures.values()], why]
+
+
+def render_sweep(study: Study, results: Sequence[PointResult]) -> str:
+    """The page. Names in it are escaped."""
+    import markupsafe
+
+    pictures = []
+    if len(study.goals) > 1 and any(result.is_best for result in results):
+        svg = markupsafe.Markup(charts.render(frontier_chart(study, results)))  # noqa: S704 (escaped there)
+        text = "Each point is the mean over its seeds; the line joins the points that no other one beats."
+        pictures.append({"title": "Frontier", "definition": text, "svg": svg})
+    seeds = ", ".join(str(seed) for seed in study.seeds)
+    text = (
+        f"Mean over the seeds {seeds} and standard deviation. Figures are named by their path in the JSON of "
+        "a run: durations are in seconds, GPU time in hours."
+    )
+    return render_template(
+        title=f"Sweep: {study.trace}",
+        summary=f"{len(results):,} points, {len(results) * len(study.seeds):,} runs.",
+        pictures=pictures,
+        tables=[Table("Points", text, head_of(study), [cells_of(result) for result in results])],
+    )
+
+
+def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
+    """The first two goals of all points, with a line along the frontier."""
+    across, up = study.goals[0].figure, study.goals[1].figure
+    rows = []
+    for result in results:
+        x, y = result.figures[across], result.figures[up]
+        if x is not None and y is not None:
+            kind = "frontier" if result.is_best else "constraint not kept" if result.broken else "beaten"
+            rows.append({"x": x.mean, "y": y.mean, "point": str(result.point.number), "kind": kind})
+    axes = {
+        "x": {"field": "x", "type": "quantitative", "title": _title(study, 0), "scale": {"zero": False}},
+        "y": {"field": "y", "type": "quantitative", "title": _title(study, 1), "scale": {"zero": False}},
+    }
+    best: dict[str, Any] = {"filter": "datum.kind === 'frontier'"}
+    return {
+        **charts.base_spec("Points by the first two goals, and the frontier", rows),
+        "width": charts.WIDTH,
+        "height": 360,
+        "layer": [
+            {
+                "transform": [best],
+                "mark": {"type": "line", "color": "#999999"},
+                "encoding": {**axes, "order": {"field": "x"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60},
+                "encoding": {
+                    **axes,
+                    "color": {"field": "kind", "type": "nominal", "title": None},
+                    "shape": {"field": "kind", "type": "nominal", "title": None},
+                },
+            },
+            {
+                "transform": [best],
+                "mark": {"type": "text", "dx": 10, "dy": -8, "align": "left"},
+                "encoding": {**axes, "text": {"field": "point"}},
+            },
+        ],
+    }
+
+
+def _title(study: Study, number: int) -> str:
+    goal = study.goals[number]
+    return f"{goal.figure} ({goal.better} is better)"

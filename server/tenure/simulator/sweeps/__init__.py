@@ -1,0 +1,1 @@
+"""Many runs over the points of a study, and which points are best."""
