@@ -25,15 +25,18 @@ BATCH: Final = 20
 def compare(seed: int) -> Counter[str]:
     """Compare the decisions on the cluster of a seed: all speedups, none, and all but one.
 
-    The seed selects the disabled speedup. `different` counts clusters with any difference.
+    The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
+    cluster has constraints on other pods.
     """
-    cluster = random_cluster(SeededDraw(seed))
+    beside = SeededDraw(-seed) if seed % 4 == 3 else None
+    cluster = random_cluster(SeededDraw(seed), beside)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
     fast, plain = decide_with(cluster, SPEEDUPS), decide_with(cluster, ())
     partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off))
     found = Counter(
         {
             "clusters": 1,
+            "with constraints on other pods": beside is not None,
             "with evictions": any(group.evictions for group in plain.groups),
             "searched": plain.counters.simulated > 0,
             "simulations saved": plain.counters.simulated - fast.counters.simulated,

@@ -203,7 +203,7 @@ class EvictionRecord(_message.Message):
     def __init__(self, victim: _Optional[str] = ..., preemptor: _Optional[str] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., consecutive_failures: _Optional[int] = ..., last_failure_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., result_pending: bool = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones")
+    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones", "other_pods")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +229,7 @@ class Node(_message.Message):
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     NUMA_POLICY_FIELD_NUMBER: _ClassVar[int]
     NUMA_ZONES_FIELD_NUMBER: _ClassVar[int]
+    OTHER_PODS_FIELD_NUMBER: _ClassVar[int]
     name: str
     labels: _containers.ScalarMap[str, str]
     allocatable: _resources_pb2.Resources
@@ -240,7 +241,31 @@ class Node(_message.Message):
     devices: _containers.ScalarMap[str, int]
     numa_policy: NumaPolicy
     numa_zones: _containers.RepeatedCompositeFieldContainer[NumaZone]
-    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ..., devices: _Optional[_Mapping[str, int]] = ..., numa_policy: _Optional[_Union[NumaPolicy, str]] = ..., numa_zones: _Optional[_Iterable[_Union[NumaZone, _Mapping]]] = ...) -> None: ...
+    other_pods: _containers.RepeatedCompositeFieldContainer[OtherPods]
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ..., devices: _Optional[_Mapping[str, int]] = ..., numa_policy: _Optional[_Union[NumaPolicy, str]] = ..., numa_zones: _Optional[_Iterable[_Union[NumaZone, _Mapping]]] = ..., other_pods: _Optional[_Iterable[_Union[OtherPods, _Mapping]]] = ...) -> None: ...
+
+class OtherPods(_message.Message):
+    __slots__ = ("namespace", "labels", "count", "terminating", "pod_anti_affinity", "host_ports")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TERMINATING_FIELD_NUMBER: _ClassVar[int]
+    POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    HOST_PORTS_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    labels: _containers.ScalarMap[str, str]
+    count: int
+    terminating: bool
+    pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
+    host_ports: _containers.RepeatedCompositeFieldContainer[HostPort]
+    def __init__(self, namespace: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., count: _Optional[int] = ..., terminating: bool = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ...) -> None: ...
 
 class NumaZone(_message.Message):
     __slots__ = ("id", "allocatable", "available")
@@ -435,7 +460,7 @@ class Pod(_message.Message):
     def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_reason: _Optional[str] = ..., resource_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class PodShape(_message.Message):
-    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity")
+    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity", "host_ports", "topology_spread")
     class NodeSelectorEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -452,6 +477,8 @@ class PodShape(_message.Message):
     GUARANTEED_FIELD_NUMBER: _ClassVar[int]
     POD_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    HOST_PORTS_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_SPREAD_FIELD_NUMBER: _ClassVar[int]
     id: str
     requests: _resources_pb2.Resources
     gpu: _resources_pb2.GpuRequest
@@ -461,10 +488,12 @@ class PodShape(_message.Message):
     guaranteed: bool
     pod_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
     pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
-    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., guaranteed: bool = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ...) -> None: ...
+    host_ports: _containers.RepeatedCompositeFieldContainer[HostPort]
+    topology_spread: _containers.RepeatedCompositeFieldContainer[TopologySpread]
+    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., guaranteed: bool = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpread, _Mapping]]] = ...) -> None: ...
 
 class PodAffinityTerm(_message.Message):
-    __slots__ = ("match_labels", "topology_key")
+    __slots__ = ("match_labels", "topology_key", "match_expressions", "namespaces", "all_namespaces")
     class MatchLabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -474,9 +503,50 @@ class PodAffinityTerm(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    MATCH_EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     match_labels: _containers.ScalarMap[str, str]
     topology_key: str
-    def __init__(self, match_labels: _Optional[_Mapping[str, str]] = ..., topology_key: _Optional[str] = ...) -> None: ...
+    match_expressions: _containers.RepeatedCompositeFieldContainer[NodeSelectorRequirement]
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    all_namespaces: bool
+    def __init__(self, match_labels: _Optional[_Mapping[str, str]] = ..., topology_key: _Optional[str] = ..., match_expressions: _Optional[_Iterable[_Union[NodeSelectorRequirement, _Mapping]]] = ..., namespaces: _Optional[_Iterable[str]] = ..., all_namespaces: bool = ...) -> None: ...
+
+class HostPort(_message.Message):
+    __slots__ = ("port", "protocol", "ip")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    IP_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    protocol: str
+    ip: str
+    def __init__(self, port: _Optional[int] = ..., protocol: _Optional[str] = ..., ip: _Optional[str] = ...) -> None: ...
+
+class TopologySpread(_message.Message):
+    __slots__ = ("topology_key", "max_skew", "match_labels", "match_expressions", "min_domains", "counts_unselected_nodes", "omits_tainted_nodes")
+    class MatchLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    MAX_SKEW_FIELD_NUMBER: _ClassVar[int]
+    MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
+    MATCH_EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    MIN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_UNSELECTED_NODES_FIELD_NUMBER: _ClassVar[int]
+    OMITS_TAINTED_NODES_FIELD_NUMBER: _ClassVar[int]
+    topology_key: str
+    max_skew: int
+    match_labels: _containers.ScalarMap[str, str]
+    match_expressions: _containers.RepeatedCompositeFieldContainer[NodeSelectorRequirement]
+    min_domains: int
+    counts_unselected_nodes: bool
+    omits_tainted_nodes: bool
+    def __init__(self, topology_key: _Optional[str] = ..., max_skew: _Optional[int] = ..., match_labels: _Optional[_Mapping[str, str]] = ..., match_expressions: _Optional[_Iterable[_Union[NodeSelectorRequirement, _Mapping]]] = ..., min_domains: _Optional[int] = ..., counts_unselected_nodes: bool = ..., omits_tainted_nodes: bool = ...) -> None: ...
 
 class ResourceClaim(_message.Message):
     __slots__ = ("id", "requests", "from_template", "queue", "node", "other_consumers")

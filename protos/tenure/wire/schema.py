@@ -192,12 +192,21 @@ ROWS: Final = (
         (
             name("name", _K.NODE).as_fact(FactKind.TEXT),
             mapping("labels", _K.LABEL, _K.VALUE),
-            *messages("allocatable", "taints", "numa_zones"),
+            *messages("allocatable", "taints", "numa_zones", "other_pods"),
             *values("gpu_memory_mib", "unschedulable", "mig_strategy", "numa_policy"),
             name("unready_conditions", _K.CONDITION, is_long=True),
             mapping("devices", _K.DEVICE_CLASS),
         ),
         key=("name",),
+    ),
+    Row(
+        pb.OtherPods,
+        (
+            name("namespace", _K.NAMESPACE),
+            mapping("labels", _K.LABEL, _K.VALUE),
+            *values("count", "terminating"),
+            *messages("pod_anti_affinity", "host_ports"),
+        ),
     ),
     Row(
         resources_pb2.Resources,
@@ -310,6 +319,7 @@ ROWS: Final = (
         (
             name("id", _K.SHAPE),
             *messages("requests", "gpu", "node_affinity", "tolerations", "pod_affinity", "pod_anti_affinity"),
+            *messages("host_ports", "topology_spread"),
             mapping("node_selector", _K.LABEL, _K.VALUE),
             *values("guaranteed"),
         ),
@@ -335,7 +345,30 @@ ROWS: Final = (
     ),
     Row(
         pb.PodAffinityTerm,
-        (mapping("match_labels", _K.LABEL, _K.VALUE), name("topology_key", _K.LABEL, is_long=True)),
+        (
+            mapping("match_labels", _K.LABEL, _K.VALUE),
+            name("topology_key", _K.LABEL, is_long=True),
+            *messages("match_expressions"),
+            name("namespaces", _K.NAMESPACE),
+            *values("all_namespaces"),
+        ),
+    ),
+    Row(
+        pb.HostPort,
+        (
+            *values("port"),
+            text("protocol", "the name of a protocol"),
+            text("ip", "an address is not changed: equal ones conflict"),
+        ),
+    ),
+    Row(
+        pb.TopologySpread,
+        (
+            name("topology_key", _K.LABEL, is_long=True),
+            *values("max_skew", "min_domains", "counts_unselected_nodes", "omits_tainted_nodes"),
+            mapping("match_labels", _K.LABEL, _K.VALUE),
+            *messages("match_expressions"),
+        ),
     ),
     Row(
         pb.ResourceClaim,

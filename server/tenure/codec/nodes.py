@@ -5,6 +5,7 @@ from typing import Final
 
 from tenure.codec.checks import MISSING, check_enum
 from tenure.codec.claims import decode_devices
+from tenure.codec.constraints.pod_constraints import decode_other_pods
 from tenure.codec.read_facts import read_node_facts
 from tenure.codec.shapes import decode_vector
 from tenure.solver.model.cluster import Cluster
@@ -150,6 +151,7 @@ def _decode_node(
         claimable_gpu_milli=dict(devices).get(GPU, 0) if devices else 0,
         numa_policy=_NUMA_POLICIES[message.numa_policy] if has_policy else NumaPolicy.NONE,
         numa_zones=decode_zones(i, zones, slots, findings) if zones else (),
+        other_pods=decode_other_pods(i, message.other_pods, findings) if message.other_pods else (),
     )
 
 

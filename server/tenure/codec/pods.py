@@ -49,8 +49,8 @@ class PodReferences:
     claims: Mapping[str, int]
     """Index of each resource claim by ID."""
     slots: Mapping[str, int]
-    has_pod_affinity: bool
-    """Whether any shape has pod affinity terms; without them, labels of pods are not used."""
+    uses_labels: bool
+    """Whether any term or topology spread selects pods; otherwise, labels of pods are not used."""
     placements: dict[int, dict[str, Placement]] = field(default_factory=_no_placements)
     """Placements without devices and zones, by status and node; shared by pods."""
 
@@ -63,7 +63,7 @@ class PodReferences:
             pod_groups,
             self.claims,
             self.slots,
-            self.has_pod_affinity,
+            self.uses_labels,
             self.placements,
         )
 
@@ -78,7 +78,6 @@ class PodReferences:
         slots: Mapping[str, int],
     ) -> "PodReferences":
         """References to decoded objects; `ranks` maps names of nodes to indices."""
-        constraints = [shape.constraints for shape in shapes]
         return cls(
             nodes=ranks,
             zones=[node.numa_zones for node in nodes] if any(node.numa_zones for node in nodes) else (),
@@ -86,7 +85,8 @@ class PodReferences:
             pod_groups=pod_groups,
             claims=claims,
             slots=slots,
-            has_pod_affinity=any(c.pod_affinity or c.pod_anti_affinity for c in constraints),
+            uses_labels=any(shape.constraints.depends_on_pods for shape in shapes)
+            or any(pods.anti_affinity for node in nodes for pods in node.other_pods),
         )
 
 
@@ -97,7 +97,7 @@ class _References:
         claims, nominated = message.resource_claims, message.nominated_node
         self.nominated_node = known.nodes.get(nominated, NOWHERE) if nominated else NOWHERE
         self.claims = _claims(i, claims, known.claims, findings) if claims else ()
-        self.labels = tuple(sorted(message.labels.items())) if known.has_pod_affinity else ()
+        self.labels = tuple(sorted(message.labels.items())) if known.uses_labels else ()
 
 
 def decode_pods(

@@ -1,18 +1,12 @@
 """Decode task shapes, and resource amounts into vectors over one list of names."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tenure.codec.checks import MISSING, amount, check_enum
-from tenure.solver.model.constraints import (
-    Constraints,
-    Operator,
-    PodAffinityTerm,
-    Requirement,
-    TaintEffect,
-    Toleration,
-)
+from tenure.codec.checks import MISSING, amount
+from tenure.codec.constraints.node_constraints import decode_term, decode_toleration
+from tenure.codec.constraints.pod_constraints import decode_host_ports, decode_spread, decode_terms
+from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.resources import (
     FIXED_SLOTS,
     GPU,
@@ -79,11 +73,6 @@ def decode_vector(
     return tuple(vector)
 
 
-_EFFECTS: Final = frozenset(range(len(TaintEffect)))
-_OPERATORS: Final = frozenset(range(1, len(Operator) + 1))
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-
-
 def decode_shapes(
     messages: Sequence[pb.PodShape],
     ranks: Mapping[str, int],
@@ -113,10 +102,12 @@ def _decode_shape(
     mig = sum(mig_gpu_milli(name) * request[slot] for name, slot in slots.items())
     constraints = Constraints(
         tuple(sorted(message.node_selector.items())),
-        tuple(sorted(_decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
-        tuple(sorted(_decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
-        _decode_pod_affinity_terms(i, "pod_affinity", message.pod_affinity, findings),
-        _decode_pod_affinity_terms(i, "pod_anti_affinity", message.pod_anti_affinity, findings),
+        tuple(sorted(decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
+        tuple(sorted(decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
+        decode_terms(i, "pod_affinity", message.pod_affinity, findings),
+        decode_terms(i, "pod_anti_affinity", message.pod_anti_affinity, findings),
+        decode_host_ports(i, "host_ports", message.host_ports, findings),
+        decode_spread(i, message.topology_spread, findings),
     )
     return TaskShape(index, message.id, tuple(request), gpu, mig, constraints, message.guaranteed)
 
@@ -138,67 +129,3 @@ def _decode_gpu(i: int, message: GpuRequestMessage, findings: ViolationCollector
             findings.add(i, "gpu.portion_milli", f"{message.portion_milli} is not between 1 and {WHOLE_GPU}")
         return GpuRequest(message.devices, message.portion_milli)
     return GpuRequest(message.devices)
-
-
-def _decode_term(
-    i: int, at: int, message: pb.NodeSelectorTerm, findings: ViolationCollector
-) -> tuple[Requirement, ...]:
-    return tuple(
-        sorted(
-            _decode_requirement(i, f"node_affinity[{at}].requirements[{n}]", requirement, findings)
-            for n, requirement in enumerate(message.requirements)
-        )
-    )
-
-
-def _decode_pod_affinity_terms(
-    i: int, field: str, messages: Sequence[pb.PodAffinityTerm], findings: ViolationCollector
-) -> tuple[PodAffinityTerm, ...]:
-    for at, message in enumerate(messages):
-        findings.step()
-        if not message.match_labels:
-            findings.add(i, f"{field}[{at}].match_labels", "must have at least one label")
-        if not message.topology_key:
-            findings.add(i, f"{field}[{at}].topology_key", MISSING)
-    terms = {
-        PodAffinityTerm(tuple(sorted(term.match_labels.items())), term.topology_key) for term in messages
-    }
-    return tuple(sorted(terms))
-
-
-def _decode_requirement(
-    i: int, field: str, message: pb.NodeSelectorRequirement, findings: ViolationCollector
-) -> Requirement:
-    findings.step()
-    if not message.key:
-        findings.add(i, f"{field}.key", MISSING)
-    values = tuple(sorted(message.values))
-    if not check_enum(message.operator, _OPERATORS, findings, i, f"{field}.operator"):
-        return Requirement(message.key, Operator.EXISTS, values)
-    operator = Operator(message.operator)
-    if problem := _values_problem(operator, values):
-        findings.add(i, f"{field}.values", problem)
-    return Requirement(message.key, operator, values)
-
-
-def _values_problem(operator: Operator, values: Sequence[str]) -> str:
-    """Problem of the values of a requirement; empty if they are valid."""
-    match operator:
-        case Operator.IN | Operator.NOT_IN:
-            return "" if values else f"must have at least one value with {operator.name}"
-        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-            return f"must be empty with {operator.name}" if values else ""
-    if len(values) == 1 and _INTEGER.fullmatch(values[0]):
-        return ""
-    return (
-        f"must be one integer of at most 18 digits with {operator.name}, not {quote_name(', '.join(values))}"
-    )
-
-
-def _decode_toleration(i: int, at: int, message: pb.Toleration, findings: ViolationCollector) -> Toleration:
-    findings.step()
-    if not message.key and not message.exists:
-        findings.add(i, f"tolerations[{at}].key", "is required unless `exists` is set")
-    known = check_enum(message.effect, _EFFECTS, findings, i, f"tolerations[{at}].effect")
-    effect = TaintEffect(message.effect) if known else TaintEffect.ANY
-    return Toleration(message.key, message.exists, message.value, effect)

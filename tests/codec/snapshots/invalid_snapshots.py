@@ -148,13 +148,31 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     ),
     "s.shapes[0].tolerations.add()": ("shapes[0].tolerations[0].key: is required unless `exists` is set",),
     "s.shapes[0].tolerations.add(exists=True, effect=4)": (f"shapes[0].tolerations[0].effect: 4 {_NEW}",),
-    "s.shapes[0].pod_affinity.add()": (
-        "shapes[0].pod_affinity[0].match_labels: must have at least one label",
-        "shapes[0].pod_affinity[0].topology_key: is required",
+    "s.shapes[0].pod_affinity.add()": ("shapes[0].pod_affinity[0].topology_key: is required",),
+    "s.shapes[0].pod_anti_affinity.add(topology_key='rack', all_namespaces=True, namespaces=['', 'a'])": (
+        "shapes[0].pod_anti_affinity[0].namespaces: must be empty with all_namespaces",
+        "shapes[0].pod_anti_affinity[0].namespaces[0]: is required",
     ),
-    "s.shapes[0].pod_anti_affinity.add(topology_key='rack')": (
-        "shapes[0].pod_anti_affinity[0].match_labels: must have at least one label",
+    "s.shapes[0].pod_affinity.add(topology_key='rack').match_expressions.add(operator=1)": (
+        "shapes[0].pod_affinity[0].match_expressions[0].key: is required",
+        "shapes[0].pod_affinity[0].match_expressions[0].values: must have at least one value with IN",
     ),
+    "s.shapes[0].pod_affinity.add(topology_key='rack').match_expressions.add(key='a', operator=5)": (
+        f"shapes[0].pod_affinity[0].match_expressions[0].operator: 5 {_NEW}",
+    ),
+    "s.shapes[0].pod_affinity.add(topology_key='a').match_expressions.add(key='a', operator=3, values='b')": (
+        "shapes[0].pod_affinity[0].match_expressions[0].values: must be empty with EXISTS",
+    ),
+    "s.shapes[0].topology_spread.add(min_domains=-1)": (
+        "shapes[0].topology_spread[0].topology_key: is required",
+        "shapes[0].topology_spread[0].max_skew: 0 is not between 1 and 1073741824",
+        "shapes[0].topology_spread[0].min_domains: -1 is not between 0 and 1073741824",
+    ),
+    "s.shapes[0].host_ports.add(ip='every')": (
+        "shapes[0].host_ports[0].port: 0 is not between 1 and 65535",
+        "shapes[0].host_ports[0].ip: 'every' is not an IP address",
+    ),
+    "s.nodes[0].other_pods.add()": ("nodes[0].other_pods[0].count: 0 is not between 1 and 1073741824",),
     # Topologies
     "s.topologies.append(s.topologies[0])": ("topologies[1].name: 'racks' is already used by element 0",),
     "s.topologies.add(name='t')": ("topologies[1].levels: must have at least one level",),

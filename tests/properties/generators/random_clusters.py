@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.constraints import HostPort, PodAffinityTerm, TopologySpread
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
@@ -64,13 +65,30 @@ class NodeCapacity:
         return groups
 
 
-def draw_steps(draw: Draw) -> list[Step]:
-    """Draw the calls of a builder. The calls may be made in any order."""
+def draw_steps(draw: Draw, beside: Draw | None = None) -> list[Step]:
+    """Draw the calls of a builder. The calls may be made in any order.
+
+    `beside`: choices of constraints on other pods; None: there are none.
+    """
     capacities, steps = _nodes(draw)
     leaves = _queues(draw, steps)
     for number in range(draw.integer(2, 9)):
-        steps.append(_job(draw, f"job{number}", number, draw.choice(leaves), capacities))
+        more = PodOptions() if beside is None else _constraints(beside)
+        steps.append(_job(draw, f"job{number}", number, draw.choice(leaves), capacities, more))
     return steps
+
+
+def _constraints(draw: Draw) -> PodOptions:
+    """Host ports, pod anti-affinity and topology spread, of few kinds, so that they meet."""
+    pod: PodOptions = {"labels": {"app": draw.choice("xy")}}
+    if draw.chance(35):
+        pod["host_ports"] = [HostPort(draw.choice((80, 443)), ip=draw.choice(("", "10.0.0.1")))]
+    if draw.chance(35):
+        labels, least = (("app", draw.choice("xy")),), draw.integer(1, 2)
+        pod["topology_spread"] = [TopologySpread("zone", draw.integer(1, 2), labels, min_domains=least)]
+    if draw.chance(20):
+        pod["pod_anti_affinity"] = [PodAffinityTerm((("app", draw.choice("xy")),), "zone")]
+    return pod
 
 
 def build(steps: Sequence[Step]) -> Cluster:
@@ -81,9 +99,9 @@ def build(steps: Sequence[Step]) -> Cluster:
     return builder.build()
 
 
-def random_cluster(draw: Draw) -> Cluster:
-    """Build a cluster of random choices."""
-    return build(draw_steps(draw))
+def random_cluster(draw: Draw, beside: Draw | None = None) -> Cluster:
+    """Build a cluster of random choices; `beside` are those of constraints on other pods, if any."""
+    return build(draw_steps(draw, beside))
 
 
 def _nodes(draw: Draw) -> tuple[list[NodeCapacity], list[Step]]:
@@ -128,7 +146,9 @@ def _queue(draw: Draw, name: str, parent: str, number: int) -> Step:
     return lambda builder: builder.queue(name, **options)
 
 
-def _job(draw: Draw, name: str, number: int, queue: str, capacities: list[NodeCapacity]) -> Step:
+def _job(
+    draw: Draw, name: str, number: int, queue: str, capacities: list[NodeCapacity], more: PodOptions
+) -> Step:
     group: GroupOptions = {
         "queue": queue,
         "priority": draw.choice(PRIORITIES),
@@ -144,6 +164,7 @@ def _job(draw: Draw, name: str, number: int, queue: str, capacities: list[NodeCa
     pod: PodOptions = {"gpus": draw.choice((1, 1, 2, 0.5, 0.3, 0)), "cpus": draw.choice((1, 1, 2))}
     if draw.chance(10):
         pod["node_selector"] = {"zone": draw.choice("ab")}
+    pod.update(more)
     is_semi = group.get("preemptibility") is Preemptibility.SEMI_PREEMPTIBLE
     parts = random_structure(draw, draw.integer(2 if is_semi else 1, 5), is_elastic=is_semi)
     running = _running(draw, parts, pod, capacities)

@@ -10,17 +10,6 @@ Labels = tuple[tuple[str, str], ...]
 """Labels as sorted pairs: hashable, so that equal ones are evaluated once."""
 
 
-class PodAffinityTerm(NamedTuple):
-    """Pods with all these labels, on nodes with the same value of the topology key."""
-
-    match_labels: Labels
-    topology_key: str
-
-    def selects(self, labels: Labels) -> bool:
-        """Whether pods with these labels are selected."""
-        return set(self.match_labels) <= set(labels)
-
-
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS: Final = 63
 """Maximum length of a Kubernetes label value."""
@@ -96,6 +85,79 @@ class Requirement(NamedTuple):
                 return (number := _number(value)) is not None and number < int(self.values[0])
 
 
+class PodAffinityTerm(NamedTuple):
+    """Selected pods, on nodes with the same value of the topology key."""
+
+    match_labels: Labels
+    topology_key: str
+    expressions: tuple[Requirement, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    """Namespaces of the selected pods; empty: that of the pod with the term."""
+    all_namespaces: bool = False
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its namespaces do not depend on the pod with the term."""
+        return self.all_namespaces or bool(self.namespaces)
+
+    def has_namespace(self, name: str, own: str) -> bool:
+        """Whether it selects pods of a namespace, for a pod of its own one."""
+        return self.all_namespaces or (name in self.namespaces if self.namespaces else name == own)
+
+    def selects(self, labels: Labels) -> bool:
+        """Whether pods with these labels are selected."""
+        return _selects(self.match_labels, self.expressions, labels)
+
+
+class TopologySpread(NamedTuple):
+    """A bound for the difference between the numbers of selected pods in domains of the topology key."""
+
+    topology_key: str
+    max_skew: int = 1
+    match_labels: Labels = ()
+    expressions: tuple[Requirement, ...] = ()
+    """With the labels empty, too, no pods are counted."""
+    min_domains: int = 1
+    """With fewer domains, the smallest number of pods in a domain is 0."""
+    counts_unselected_nodes: bool = False
+    """Whether nodes count that node selector or node affinity exclude."""
+    omits_tainted_nodes: bool = False
+    """Whether nodes with taints that are not tolerated do not count."""
+
+    def selects(self, labels: Labels) -> bool:
+        """Whether pods with these labels are counted."""
+        is_empty = not (self.match_labels or self.expressions)
+        return not is_empty and _selects(self.match_labels, self.expressions, labels)
+
+
+def _selects(match_labels: Labels, expressions: tuple[Requirement, ...], labels: Labels) -> bool:
+    if not set(match_labels) <= set(labels):
+        return False
+    if not expressions:
+        return True
+    values = dict(labels)
+    return all(one.matches(values) for one in expressions)
+
+
+class HostPort(NamedTuple):
+    """A port of a node. Without an address it is that of all addresses."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = ""
+
+
+class OtherPods(NamedTuple):
+    """Equal pods of a node that are no tasks: they do not move."""
+
+    namespace: str
+    labels: Labels = ()
+    number: int = 1
+    is_terminating: bool = False
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """All properties of a task that restrict its nodes, except amounts. Hashable."""
@@ -105,6 +167,13 @@ class Constraints:
     tolerations: tuple[Toleration, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    topology_spread: tuple[TopologySpread, ...] = ()
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether the nodes of a task depend on where other pods are."""
+        return bool(self.pod_affinity or self.pod_anti_affinity or self.host_ports or self.topology_spread)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether selector and required affinity accept a node with these labels."""

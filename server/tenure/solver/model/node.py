@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.constraints import Taint
+from tenure.solver.model.constraints import OtherPods, Taint
 from tenure.solver.model.facts import NodeFacts
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.resources import GPU, Vector
@@ -53,6 +53,8 @@ class Node:
     """GPUs among the allocatable ones that resource claims can allocate."""
     numa_policy: Final[NumaPolicy]
     numa_zones: Final[tuple[NumaZone, ...]]
+    other_pods: Final[tuple[OtherPods, ...]]
+    """Pods on the node that are no tasks."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class Node:
         claimable_gpu_milli: int = 0,
         numa_policy: NumaPolicy = NumaPolicy.NONE,
         numa_zones: tuple[NumaZone, ...] = (),
+        other_pods: tuple[OtherPods, ...] = (),
     ) -> None:
         self.index = index
         self.facts = facts
@@ -82,6 +85,7 @@ class Node:
         self.claimable_gpu_milli = claimable_gpu_milli
         self.numa_policy = numa_policy
         self.numa_zones = numa_zones
+        self.other_pods = other_pods
 
     @property
     def has_only_claimable_gpus(self) -> bool:

@@ -1,6 +1,7 @@
 """The rejection that every "no" is made of."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from tenure.terms.reasons import ReasonCode, dominance
 
@@ -22,3 +23,17 @@ class Rejection(NamedTuple):
         if self.code is not earlier.code:
             return dominance(self.code) <= dominance(earlier.code)
         return self.until is None or earlier.until is None or self.until < earlier.until
+
+
+NOT_YET: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "terminating pods still use what it needs")
+"""Of a placement filter: the task can wait on the node for terminating tasks, but not start now."""
+
+
+def first_rejection(checks: Sequence[Callable[[int], Rejection | None]], node: int) -> Rejection | None:
+    """The first rejection of a node by placement filters; NOT_YET if there is no other one."""
+    found: Rejection | None = None
+    for check in checks:
+        found = check(node) or found
+        if not (found is None or found is NOT_YET):
+            return found
+    return found

@@ -92,7 +92,7 @@ class NodeFilter(Protocol):
 
 
 class PlacementFilter(Protocol):
-    """Whether a task may join the tasks that are or will be on a node. The first rejection wins."""
+    """Whether a task may join the tasks that are or will be on a node. Others win over `NOT_YET`."""
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of single nodes for one attempt to place the task, or None if every node passes. Called

@@ -7,7 +7,7 @@ from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.placement import TaskStatus, Zones
-from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
 from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, Task
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.search.devices import DeviceSelector
@@ -74,12 +74,12 @@ class Placer:
         waits = self._ledger.placements[index].status is TaskStatus.PENDING
         run = _Run(statement, simulation=simulation or not waits)
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
-        fit = self._ledger.fit(task.shape, node)
-        if fit == NO or any(check(node) for check in checks):
+        fit, problem = self._ledger.fit(task.shape, node), first_rejection(checks, node)
+        if fit == NO or not (problem is None or problem is NOT_YET):
             return Rejection(
                 ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has capacity for its pods"
             )
-        if not self._put(run, task, node, fit == NOW, gpu_groups):
+        if not self._put(run, task, node, fit == NOW and problem is None, gpu_groups):
             return Rejection(
                 ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has devices for its pods"
             )
@@ -149,11 +149,15 @@ class Placer:
             run.failure = NO_NODE
             return False
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
+        later: list[int] = []
         for node, is_now in self.nodes.in_order(task, allowed):
-            if checks and any(check(node) for check in checks):
-                continue
-            if self._put(run, task, node, is_now):
+            problem = first_rejection(checks, node) if checks else None
+            if problem is NOT_YET:
+                later.append(node)
+            elif problem is None and self._put(run, task, node, is_now):
                 return True
+        if any(self._put(run, task, node, fits_now=False) for node in later):
+            return True
         if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
             self.nodes.note_full(task.shape, allowed)
         run.failure = INSUFFICIENT_RESOURCES

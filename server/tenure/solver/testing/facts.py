@@ -87,6 +87,7 @@ def node(index: int, name: str, options: NodeOptions, shapes: ShapeFactory) -> N
             NumaZone(zone, _zone_vector(zone_options, shapes))
             for zone, zone_options in options.get("numa_zones", {}).items()
         ),
+        other_pods=tuple(options.get("other_pods", ())),
     )
 
 

@@ -6,7 +6,16 @@ GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, dur
 from collections.abc import Mapping, Sequence
 from typing import Final, TypedDict, cast
 
-from tenure.solver.model.constraints import Constraints, PodAffinityTerm, Requirement, Taint, Toleration
+from tenure.solver.model.constraints import (
+    Constraints,
+    HostPort,
+    OtherPods,
+    PodAffinityTerm,
+    Requirement,
+    Taint,
+    Toleration,
+    TopologySpread,
+)
 from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.requeue import RequeueSettings
 from tenure.solver.model.resources import (
@@ -42,6 +51,7 @@ class NodeOptions(TypedDict, total=False):
     numa_policy: NumaPolicy
     numa_zones: Mapping[str, "ZoneOptions"]
     """NUMA zones by ID, lowest first."""
+    other_pods: Sequence[OtherPods]
 
 
 class ZoneOptions(TypedDict, total=False):
@@ -158,6 +168,8 @@ class PodOptions(TypedDict, total=False):
     labels: Mapping[str, str]
     pod_affinity: Sequence[PodAffinityTerm]
     pod_anti_affinity: Sequence[PodAffinityTerm]
+    host_ports: Sequence[HostPort]
+    topology_spread: Sequence[TopologySpread]
     guaranteed: bool
     numa_placement: Mapping[str, ZoneOptions]
     """Use of the zones of its node, by ID."""
@@ -236,4 +248,6 @@ def _constraints(pod: PodOptions) -> Constraints:
         tuple(pod.get("tolerations", ())),
         tuple(pod.get("pod_affinity", ())),
         tuple(pod.get("pod_anti_affinity", ())),
+        tuple(pod.get("host_ports", ())),
+        tuple(pod.get("topology_spread", ())),
     )

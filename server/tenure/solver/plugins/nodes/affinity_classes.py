@@ -1,14 +1,14 @@
-"""Tasks by namespace, labels and affinity terms, and which of them a term selects.
+"""Pods by namespace, labels and constraints, and which of them a term selects.
 
-Building it takes time in proportion to the tasks and the terms of the shapes, whatever selects what. Tasks
-are found by one label of a term, and terms by one of their labels: that of the fewest tasks.
+Building it takes time in proportion to the tasks and the terms of the shapes, whatever selects what. Pods
+are found by one label of a term, and terms by one of their labels: that of the fewest pods.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.constraints import Labels, PodAffinityTerm
+from tenure.solver.model.constraints import Constraints, Labels, PodAffinityTerm, TopologySpread
 
 Terms = tuple[PodAffinityTerm, ...]
 
@@ -20,83 +20,104 @@ class MatchingPods:
         self.topology_key = topology_key
         self.counts: Counter[str] = Counter()
 
-    def count(self, values: Iterable[str], sign: int) -> None:
-        """Add pods with these values, or remove them with sign -1."""
+    def count(self, values: Iterable[str], number: int) -> None:
+        """Add this number of pods to each of these values; a negative number removes pods."""
         for value in values:
-            self.counts[value] += sign
+            self.counts[value] += number
+
+
+class SpreadCounts:
+    """Pods that a topology spread counts, by domain."""
+
+    def __init__(self, spread: TopologySpread, domains: Sequence[str | None]) -> None:
+        """`domains`: that of each node; None: the node does not count."""
+        self.spread = spread
+        self._domains = domains
+        self._counts: dict[str, int] = {domain: 0 for domain in domains if domain is not None}
+        self._sizes: Counter[int] = Counter({0: len(self._counts)})
+        """Number of domains by number of pods."""
+        self._least = 0
+
+    def count(self, node: int, number: int) -> None:
+        """Add this number of pods to the domain of a node; a negative number removes pods."""
+        domain = self._domains[node]
+        if domain is None:
+            return
+        before = self._counts[domain]
+        after = self._counts[domain] = before + number
+        self._sizes[before] -= 1
+        self._sizes[after] += 1
+        if not self._sizes[before]:
+            del self._sizes[before]
+        if after < self._least:
+            self._least = after
+        elif before == self._least and before not in self._sizes:
+            self._least = after if after == before + 1 else min(self._sizes)
+
+    def skew(self, domain: str) -> int:
+        """How many more pods the domain has than the domain with the fewest."""
+        has_enough = len(self._counts) >= self.spread.min_domains
+        return self._counts.get(domain, 0) - (self._least if has_enough else 0)
 
 
 class AffinityClass:
-    """Tasks with the same namespace, labels and terms."""
+    """Pods with the same namespace, labels and constraints on other pods."""
 
-    def __init__(self, namespace: str, labels: Labels, affinity: Terms, anti_affinity: Terms) -> None:
+    def __init__(self, namespace: str, labels: Labels, constraints: Constraints) -> None:
         self.namespace = namespace
-        self.labels = frozenset(labels)
-        self.affinity_terms = affinity
-        self.anti_affinity_terms = anti_affinity
-        self.matches_own_affinity = all(term.selects(labels) for term in affinity)
+        self.labels = labels
+        self.label_set = frozenset(labels)
+        self.constraints = constraints
+        self.matches_own_affinity = all(
+            term.has_namespace(namespace, namespace) and term.selects(labels)
+            for term in constraints.pod_affinity
+        )
         """Whether the first of them may be placed on any node."""
         self.tasks: list[int] = []
+        self.others: list[tuple[int, int, bool]] = []
+        """Node and number of pods that are no tasks, and whether these are terminating."""
         self.memberships: dict[MatchingPods, None] = {}
         """Counts that include the tasks."""
+        self.spread_memberships: dict[SpreadCounts, None] = {}
+        """The same for topology spread."""
         self.is_counted = False
-        """Whether `affinity` and `anti_affinity` have their counts."""
+        """Whether the following lists are complete."""
         self.affinity: list[MatchingPods] = []
         self.anti_affinity: list[MatchingPods] = []
+        self.spread: list[tuple[SpreadCounts, int]] = []
+        """With the greatest skew of a domain to which one of them may be added."""
 
 
 class Namespace:
-    """Classes of a namespace, and the counts of its terms."""
+    """Classes of a namespace."""
 
     def __init__(self) -> None:
-        self.selections: dict[tuple[Labels, str], MatchingPods] = {}
-        """Pods with these labels, by labels and topology key."""
-        self.owners: dict[PodAffinityTerm, MatchingPods] = {}
-        """Pods with this anti-affinity term."""
-        self._classes: dict[tuple[Labels, int], AffinityClass] = {}
-        """By labels and number of the terms."""
+        self.classes: dict[tuple[Labels, int], AffinityClass] = {}
+        """By labels and number of the constraints."""
         self._is_indexed = False
         self._by_label: dict[tuple[str, str], list[AffinityClass]] = {}
         self._by_number: dict[int, list[AffinityClass]] = {}
         self._numbers: dict[PodAffinityTerm, list[int]] = {}
-        """Numbers of the terms that include an anti-affinity term."""
-        self._terms_by_label: dict[tuple[str, str], list[PodAffinityTerm]] = {}
-        """Anti-affinity terms, each by its rarest label."""
-        self._terms_for_all: list[PodAffinityTerm] = []
-        """Anti-affinity terms without labels."""
+        """Numbers of the constraints that include an anti-affinity term of the namespace alone."""
+        self._terms = TermIndex()
 
-    def find(self, name: str, labels: Labels, number: int, terms: tuple[Terms, Terms]) -> AffinityClass:
-        """The class of a task, added if it is new; `name` is that of the namespace."""
-        kind = self._classes.get((labels, number))
-        if kind is None:
-            kind = self._classes[labels, number] = AffinityClass(name, labels, *terms)
-        return kind
-
-    def selected(self, labels: Labels) -> list[AffinityClass]:
+    def with_labels(self, labels: Labels) -> list[AffinityClass]:
         """Classes with all these labels."""
         self._index()
-        found: Iterable[AffinityClass] = self._classes.values()
+        found: Iterable[AffinityClass] = self.classes.values()
         if labels:
-            found = self._by_label.get(self._rarest(labels), ())
-        return [kind for kind in found if kind.labels.issuperset(labels)]
+            found = self._by_label.get(min(labels, key=self._count_classes), ())
+        return [kind for kind in found if kind.label_set.issuperset(labels)]
 
     def with_term(self, term: PodAffinityTerm) -> list[AffinityClass]:
-        """Classes with this anti-affinity term."""
+        """Classes with this anti-affinity term of the namespace alone."""
         self._index()
         return [kind for number in self._numbers[term] for kind in self._by_number[number]]
 
     def terms_against(self, kind: AffinityClass) -> Iterator[PodAffinityTerm]:
-        """Anti-affinity terms that select the class."""
+        """Anti-affinity terms of the namespace alone that select the class."""
         self._index()
-        yield from self._terms_for_all
-        for label in kind.labels:
-            for term in self._terms_by_label.get(label, ()):
-                if kind.labels.issuperset(term.match_labels):
-                    yield term
-
-    def _rarest(self, labels: Labels) -> tuple[str, str]:
-        """The label that the fewest classes have."""
-        return min(labels, key=self._count_classes)
+        return self._terms.selecting(kind)
 
     def _count_classes(self, label: tuple[str, str]) -> int:
         return len(self._by_label.get(label, ()))
@@ -106,39 +127,133 @@ class Namespace:
         if self._is_indexed:
             return
         self._is_indexed = True
-        for (_, number), kind in self._classes.items():
+        for (_, number), kind in self.classes.items():
             self._by_number.setdefault(number, []).append(kind)
             for label in kind.labels:
                 self._by_label.setdefault(label, []).append(kind)
         for number, kinds in self._by_number.items():
-            for term in kinds[0].anti_affinity_terms:
-                self._numbers.setdefault(term, []).append(number)
+            for term in kinds[0].constraints.pod_anti_affinity:
+                if not term.is_wide:
+                    self._numbers.setdefault(term, []).append(number)
         for term in self._numbers:
-            if term.match_labels:
-                self._terms_by_label.setdefault(self._rarest(term.match_labels), []).append(term)
-            else:
-                self._terms_for_all.append(term)
+            self._terms.add(term, self._count_classes)
 
 
-def classify(cluster: Cluster) -> tuple[dict[str, Namespace], Sequence[AffinityClass]]:
-    """All namespaces by name, and the class of every task."""
-    names = [group.facts.namespace for group in cluster.pod_groups]
-    namespaces: dict[str, Namespace] = {}
-    numbers: dict[tuple[Terms, Terms], int] = {}
-    of_constraints: dict[int, tuple[int, tuple[Terms, Terms]]] = {}
-    """Number and terms of each object with constraints, so that terms are hashed once."""
-    kinds: list[AffinityClass] = []
-    for task in cluster.tasks:
-        constraints, name = task.shape.constraints, names[task.pod_group]
-        known = of_constraints.get(id(constraints))
-        if known is None:
-            terms = (constraints.pod_affinity, constraints.pod_anti_affinity)
-            number = numbers.setdefault(terms, len(numbers))
-            known = of_constraints[id(constraints)] = (number, terms)
-        namespace = namespaces.get(name)
+class TermIndex:
+    """Anti-affinity terms by one of their labels."""
+
+    def __init__(self) -> None:
+        self._by_label: dict[tuple[str, str], list[PodAffinityTerm]] = {}
+        self._without_labels: list[PodAffinityTerm] = []
+
+    def add(self, term: PodAffinityTerm, frequency: Callable[[tuple[str, str]], int]) -> None:
+        """Add a term under its rarest label."""
+        if term.match_labels:
+            self._by_label.setdefault(min(term.match_labels, key=frequency), []).append(term)
+        else:
+            self._without_labels.append(term)
+
+    def selecting(self, kind: AffinityClass) -> Iterator[PodAffinityTerm]:
+        """Terms with labels or expressions that select the class, in whatever namespace."""
+        for term in self._without_labels:
+            if term.selects(kind.labels):
+                yield term
+        for label in kind.labels:
+            for term in self._by_label.get(label, ()):
+                if term.selects(kind.labels):
+                    yield term
+
+
+class AffinityClasses:
+    """All classes of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._namespaces: dict[str, Namespace] = {}
+        self._numbers: dict[object, int] = {}
+        self._of_constraints: dict[int, int] = {}
+        """Number of each object with constraints, so that these are hashed once."""
+        names = [group.facts.namespace for group in cluster.pod_groups]
+        self.of_task: list[AffinityClass] = []
+        for task in cluster.tasks:
+            kind = self._class(names[task.pod_group], task.facts.labels, task.shape.constraints)
+            kind.tasks.append(task.index)
+            self.of_task.append(kind)
+        shared: dict[Terms, Constraints] = {}
+        for node in cluster.nodes:
+            for pods in node.other_pods:
+                terms = pods.anti_affinity
+                constraints = shared.get(terms)
+                if constraints is None:
+                    constraints = shared[terms] = Constraints(pod_anti_affinity=terms)
+                kind = self._class(pods.namespace, pods.labels, constraints)
+                kind.others.append((node.index, pods.number, pods.is_terminating))
+        self._shared = shared
+        self._wide: dict[PodAffinityTerm, list[AffinityClass]] | None = None
+        self._wide_terms = TermIndex()
+
+    def selected(self, terms: Terms, own: str) -> list[AffinityClass]:
+        """Classes that all these terms of a pod in its own namespace select."""
+        labels = tuple(sorted({label for term in terms for label in term.match_labels}))
+        found: list[AffinityClass] = []
+        for name, namespace in self._in_scope(terms[0], own):
+            if all(term.has_namespace(name, own) for term in terms):
+                for kind in namespace.with_labels(labels):
+                    if all(not term.expressions or term.selects(kind.labels) for term in terms):
+                        found.append(kind)
+        return found
+
+    def counted(self, spread: TopologySpread, own: str) -> list[AffinityClass]:
+        """Classes of a namespace that a topology spread counts."""
+        kinds = self._namespaces[own].with_labels(spread.match_labels)
+        return [kind for kind in kinds if spread.selects(kind.labels)]
+
+    def owners_against(self, kind: AffinityClass) -> Iterator[tuple[PodAffinityTerm, list[AffinityClass]]]:
+        """Anti-affinity terms that select a class, and the classes that have them."""
+        namespace = self._namespaces[kind.namespace]
+        for term in namespace.terms_against(kind):
+            yield term, namespace.with_term(term)
+        owners = self._owners_of_wide_terms()
+        for term in self._wide_terms.selecting(kind):
+            if term.has_namespace(kind.namespace, ""):
+                yield term, owners[term]
+
+    def _in_scope(self, term: PodAffinityTerm, own: str) -> Iterable[tuple[str, Namespace]]:
+        if term.all_namespaces:
+            return self._namespaces.items()
+        names = term.namespaces or (own,)
+        return [(name, self._namespaces[name]) for name in names if name in self._namespaces]
+
+    def _owners_of_wide_terms(self) -> dict[PodAffinityTerm, list[AffinityClass]]:
+        """Classes by their anti-affinity terms for other namespaces; found once."""
+        found = self._wide
+        if found is None:
+            found = self._wide = {}
+            for namespace in self._namespaces.values():
+                for kind in namespace.classes.values():
+                    for term in kind.constraints.pod_anti_affinity:
+                        if term.is_wide:
+                            found.setdefault(term, []).append(kind)
+            for term in found:
+                self._wide_terms.add(term, _alike)
+        return found
+
+    def _class(self, name: str, labels: Labels, constraints: Constraints) -> AffinityClass:
+        """The class of a pod, added if it is new."""
+        number = self._of_constraints.get(id(constraints))
+        if number is None:
+            key: object = (constraints.pod_affinity, constraints.pod_anti_affinity)
+            if constraints.topology_spread:
+                key = constraints
+            number = self._of_constraints[id(constraints)] = self._numbers.setdefault(key, len(self._numbers))
+        namespace = self._namespaces.get(name)
         if namespace is None:
-            namespace = namespaces[name] = Namespace()
-        kind = namespace.find(name, task.facts.labels, known[0], known[1])
-        kind.tasks.append(task.index)
-        kinds.append(kind)
-    return namespaces, kinds
+            namespace = self._namespaces[name] = Namespace()
+        kind = namespace.classes.get((labels, number))
+        if kind is None:
+            kind = namespace.classes[labels, number] = AffinityClass(name, labels, constraints)
+        return kind
+
+
+def _alike(label: tuple[str, str]) -> int:
+    """No label is rarer than another: labels of all namespaces are not counted."""
+    return 0

@@ -1,9 +1,11 @@
 """Pods that can be placed, and on which nodes, regardless of amounts (semantics R3.60-R3.63, R9.41)."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
@@ -11,16 +13,24 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import MoveListener, NodeFilter, PlacementFilter, TaskPreFilter
 from tenure.solver.plugin_api.traits import Traits, Validity
-from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter, has_terms
+from tenure.solver.plugins.nodes.host_ports import HostPortFilter, has_host_ports
+from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter
 from tenure.terms.reasons import ReasonCode
 
 
 def make_predicates(context: PluginContext, arguments: Mapping[str, str]) -> NodeFilter:
-    """Node selectors, node and pod affinity, taints, readiness, and kinds of GPUs.
+    """Node selectors, node and pod affinity, topology spread, host ports, taints, readiness, kinds of GPUs.
 
-    Without pod affinity terms in the cluster, the filter of nodes is sufficient.
+    If no task depends on where other pods are, the filter of nodes is sufficient.
     """
-    return AffinityPredicates(context) if has_terms(context.cluster) else Predicates()
+    return PodPredicates(context) if _depends_on_pods(context.cluster) else Predicates()
+
+
+def _depends_on_pods(cluster: Cluster) -> bool:
+    """Whether the nodes of any task depend on where other pods are."""
+    if any(shape.constraints.depends_on_pods for shape in cluster.shapes):
+        return True
+    return any(pods.anti_affinity for node in cluster.nodes for pods in node.other_pods)
 
 
 class Predicates(NodeFilter):
@@ -65,21 +75,34 @@ class Predicates(NodeFilter):
         return ""
 
 
-class AffinityPredicates(Predicates, PlacementFilter, MoveListener):
-    """Rejects nodes that pod affinity forbids, too."""
+class PodPredicates(Predicates, PlacementFilter, MoveListener):
+    """Rejects nodes because of other pods, too: pod affinity, topology spread, host ports."""
 
     TRAITS: ClassVar = Traits(node_fits=Validity.FACTS)
 
     def __init__(self, context: PluginContext) -> None:
         self._affinity = PodAffinityFilter(context)
+        self._host_ports = HostPortFilter(context) if has_host_ports(context.cluster) else None
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
-        """See `PodAffinityFilter`."""
-        return self._affinity.allows_placement(task)
+        """Both checks; the port decides last, because it may be free soon."""
+        by_pods = self._affinity.allows_placement(task)
+        by_ports = None if self._host_ports is None else self._host_ports.allows_placement(task)
+        if by_pods is None or by_ports is None:
+            return by_pods or by_ports
+        return partial(_first, by_pods, by_ports)
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """See `PodAffinityFilter`."""
+        """Follow the move."""
         self._affinity.on_move(task, before, after)
+        if self._host_ports is not None:
+            self._host_ports.on_move(task, before, after)
+
+
+def _first(
+    by_pods: Callable[[int], Rejection | None], by_ports: Callable[[int], Rejection | None], node: int
+) -> Rejection | None:
+    return by_pods(node) or by_ports(node)
 
 
 class DynamicResources(TaskPreFilter):

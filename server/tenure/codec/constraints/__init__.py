@@ -1,0 +1,1 @@
+"""Decode constraints of shapes: which nodes, and which pods beside them."""
