@@ -177,6 +177,11 @@ def apart(**term: Any) -> dict[str, Any]:
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}}
 
 
+def near(**term: Any) -> dict[str, Any]:
+    rule = {"topologyKey": "zone", **term}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}}
+
+
 def test_selectors_affinities_and_tolerations_are_converted() -> None:
     spec = {
         "nodeSelector": {"gpu": "a100"},
@@ -209,13 +214,9 @@ def test_selectors_affinities_and_tolerations_are_converted() -> None:
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        (apart(labelSelector={"matchLabels": {"a": "1"}}, namespaces=["other"]), "other namespaces"),
-        (apart(labelSelector={"matchLabels": {"a": "1"}}, namespaceSelector={}), "other namespaces"),
-        (
-            apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Exists"}]}),
-            "a selector other than labels",
-        ),
-        (apart(labelSelector={}), "all pods"),
+        (near(labelSelector={}, namespaceSelector={"matchLabels": {"team": "a"}}), "namespaceSelector"),
+        (near(), "no label selector"),
+        (apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
         (required({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
         ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
         ({"containers": [node_of_cores("much")]}, "are invalid"),

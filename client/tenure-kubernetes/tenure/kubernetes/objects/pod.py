@@ -17,6 +17,9 @@ class Port(msgspec.Struct, rename="camel", omit_defaults=True):
     """A port that a container listens on."""
 
     host_port: int = 0
+    """0: none."""
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
 
 
 class Container(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -78,7 +81,8 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", omit_defaults=True):
     """A pod affinity term."""
 
     topology_key: str = ""
-    label_selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+    label_selector: LabelSelector | None = None
+    """None: it selects no pods."""
     namespaces: list[str] = []
     namespace_selector: LabelSelector | None = None
 
@@ -97,6 +101,20 @@ class Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
     node_affinity: NodeAffinity = msgspec.field(default_factory=NodeAffinity)
     pod_affinity: PodAffinity = msgspec.field(default_factory=PodAffinity)
     pod_anti_affinity: PodAffinity = msgspec.field(default_factory=PodAffinity)
+
+
+class TopologySpreadConstraint(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A bound for the difference between domains."""
+
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    """None: it selects no pods."""
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: list[str] = []
 
 
 class SchedulingGate(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -153,6 +171,7 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity = msgspec.field(default_factory=Affinity)
     tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
     containers: list[Container] = []
     init_containers: list[Container] = []
     resources: Requirements = msgspec.field(default_factory=Requirements)
@@ -173,6 +192,14 @@ class PodResourceClaimStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     resource_claim_name: str = ""
 
 
+class ContainerStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a container has during a resize in place."""
+
+    name: str = ""
+    resources: Requirements | None = None
+    allocated_resources: dict[str, str] = {}
+
+
 class PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """Status of a pod."""
 
@@ -181,6 +208,11 @@ class PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     start_time: datetime | None = None
     nominated_node_name: str = ""
     resource_claim_statuses: list[PodResourceClaimStatus] = []
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+    resources: Requirements | None = None
+    """What the whole pod has, if its requests are those of the whole pod."""
+    allocated_resources: dict[str, str] = {}
 
 
 class Pod(msgspec.Struct, rename="camel", omit_defaults=True):

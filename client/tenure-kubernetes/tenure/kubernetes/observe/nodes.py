@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.constraints.affinity import EFFECTS
+from tenure.kubernetes.constraints.other_pods import ForeignPods
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, unexpected
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
 from tenure.kubernetes.objects.node import Node as NodeObject
@@ -32,41 +34,6 @@ from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.volumes.attach_limits import AttachLimits
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
-
-
-class ForeignUsage:
-    """Usage of pods without a row, by node and pod."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[str, str] = {}
-        """Node of each pod."""
-        self._amounts: dict[str, dict[str, Amounts]] = {}
-        self._changed: set[str] = set()
-
-    def put(self, uid: str, node: str, amounts: Amounts | None) -> None:
-        """Set the usage of a pod on a node. None: no usage."""
-        before = self._nodes.get(uid)
-        if before is not None and (
-            amounts is None or before != node or self._amounts[before][uid] != amounts
-        ):
-            del self._nodes[uid], self._amounts[before][uid]
-            self._changed.add(before)
-            if not self._amounts[before]:
-                del self._amounts[before]
-        if amounts is not None and uid not in self._nodes:
-            self._nodes[uid] = node
-            self._amounts.setdefault(node, {})[uid] = amounts
-            self._changed.add(node)
-
-    def on(self, node: str) -> Iterable[Amounts]:
-        """Usage on a node, by pod."""
-        return self._amounts.get(node, {}).values()
-
-    def take_changes(self) -> set[str]:
-        """Names of nodes with changed usage since the last call."""
-        changes, self._changed = self._changed, set()
-        return changes
-
 
 MAX_NAMES: Final = 200
 """Resource names that are sent, of the 256 of a snapshot: four are its own, others are device classes."""
@@ -162,10 +129,10 @@ class NodeRows:
             self.offered.put(name, (*node.status.allocatable, *of_volumes) if node else ())
         return concerned
 
-    def read(self, name: str, foreign_usage: Iterable[Amounts]) -> None:
-        """Update the row of a node. `foreign_usage` is that of pods without a row."""
+    def read(self, name: str, foreign: ForeignPods) -> None:
+        """Update the row of a node. `foreign` are the pods without a row."""
         node, warnings = self._find(name), list[str]()
-        row, problem = self._row(node, foreign_usage, warnings) if node is not None else (None, "")
+        row, problem = self._row(node, foreign, warnings) if node is not None else (None, "")
         if problem:
             warnings.append(f"set aside, so that no pod is placed on it: {problem}")
         meta = node.metadata if node is not None else ObjectMeta(name=name)
@@ -178,9 +145,7 @@ class NodeRows:
         node = self._cache.find(self.uids.get(name, ""))
         return node if node is not None and self._config.has(node.metadata.labels) else None
 
-    def _row(
-        self, node: NodeObject, foreign_usage: Iterable[Amounts], warnings: list[str]
-    ) -> tuple[pb.Node | None, str]:
+    def _row(self, node: NodeObject, foreign: ForeignPods, warnings: list[str]) -> tuple[pb.Node | None, str]:
         """The row of a node, and why it is set aside.
 
         Such a node is sent without labels, and takes no pods. Pods on it still have a node, so that none of
@@ -189,7 +154,8 @@ class NodeRows:
         row = pb.Node()
         try:
             of_volumes = self._attach_limits.offer(node.metadata.name)
-            row = node_row(node, of_volumes, foreign_usage, self.offered, warnings)
+            row = node_row(node, of_volumes, foreign.on(node.metadata.name), self.offered, warnings)
+            row.other_pods.extend(foreign.rows(node.metadata.name))
             problem = self._limits.problem(row)
         except Exception as error:  # an object with invalid values must not stop the others
             problem = unexpected(error)
@@ -199,13 +165,6 @@ class NodeRows:
         return (None if self._limits.problem(closed) else closed), problem
 
 
-EFFECTS: Final = {
-    "": pb.TAINT_EFFECT_UNSPECIFIED,
-    "NoSchedule": pb.TAINT_EFFECT_NO_SCHEDULE,
-    "PreferNoSchedule": pb.TAINT_EFFECT_PREFER_NO_SCHEDULE,
-    "NoExecute": pb.TAINT_EFFECT_NO_EXECUTE,
-}
-"""Effects of taints by Kubernetes name."""
 _STRATEGIES: Final = {"single": pb.MIG_STRATEGY_SINGLE, "mixed": pb.MIG_STRATEGY_MIXED}
 _MUST_BE_FALSE: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _BYTES_FROM: Final = 2**20

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
+from tenure.kubernetes.constraints.other_pods import Interest
 from tenure.kubernetes.objects.resource_amounts import MILLI
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
@@ -39,6 +40,9 @@ class PodRows:
         """Labels that pod affinities refer to; rows omit the others."""
         self._fitting: set[str] = set()
         """Ids of shapes that a server accepts."""
+        self.interest = Interest()
+        """What shapes ask about pods without rows, as of the last `relabel`."""
+        self._has_new_shapes = False
 
     def use_limits(self, limits: SenderLimits) -> None:
         """Use other limits for pods that are built from now on."""
@@ -87,18 +91,14 @@ class PodRows:
         self.put(uid, None)
         self._devices.pop(uid, None)
 
-    def relabel(self, members: dict[str, Member]) -> list[str]:
-        """Include the labels that affinities of these pods refer to, and no others.
+    def relabel(self, members: dict[str, Member], foreign_keys: frozenset[str]) -> list[str]:
+        """Include the labels that these pods, and those without rows, refer to, and no others.
 
         Returns the uids of pods with other labels than before.
         """
-        rows = self.shapes.rows.values()
-        keys = frozenset(
-            key
-            for row in rows
-            for term in (*row.pod_affinity, *row.pod_anti_affinity)
-            for key in term.match_labels
-        )
+        if self._has_new_shapes:
+            self._has_new_shapes, self.interest = False, Interest(self.shapes.rows.values())
+        keys = self.interest.keys | foreign_keys
         changed, self._keys = keys ^ self._keys, keys
         relabeled: list[str] = []
         if not changed:
@@ -144,12 +144,14 @@ class PodRows:
             self._shape_uses[shape.id] += 1
             if self._shape_uses[shape.id] == 1:
                 self.shapes.put(shape.id, shape)
+                self._has_new_shapes = True
         if before is not None:
             self._shape_uses[before.shape] -= 1
             if not self._shape_uses[before.shape]:
                 del self._shape_uses[before.shape]
                 self._fitting.discard(before.shape)
                 self.shapes.put(before.shape, None)
+                self._has_new_shapes = True
 
 
 def largest_request(shape: pb.PodShape) -> int:

@@ -1,19 +1,19 @@
-"""Shapes: interned requests and constraints. Pods with equal ones have the same shape.
-
-Requests of a pod by the rule of Kubernetes:
-
-    max( sum of containers and sidecars,
-         each init container with the sidecars that start before it )  + overhead
-
-A sidecar is an init container with restart policy Always. Requests of the whole pod replace the sum.
-"""
+"""Shapes: interned requests and constraints. Pods with equal ones have the same shape."""
 
 from collections import Counter
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
-from tenure.kubernetes.objects.pod import Container, Pod, PodSpec
+from tenure.kubernetes.constraints.affinity import Unrepresentable, node_affinity, tolerations
+from tenure.kubernetes.constraints.pod_terms import (
+    affinity_terms,
+    anti_affinity_terms,
+    host_ports,
+    topology_spread,
+)
+from tenure.kubernetes.constraints.requests import pod_requests, resize_key
+from tenure.kubernetes.objects.pod import Container, Pod, PodSpec, Port
 from tenure.kubernetes.objects.resource_amounts import (
     CPU,
     GPU,
@@ -22,40 +22,13 @@ from tenure.kubernetes.objects.resource_amounts import (
     MILLI,
     PODS,
     Amounts,
-    add,
     clamp,
-    maximum,
-    read_amounts,
     to_resources,
 )
-from tenure.kubernetes.observe.affinity import Unrepresentable, node_affinity, pod_terms, tolerations
 from tenure.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
 from tenure.v1 import snapshot_pb2 as pb
 
-_ALWAYS: Final = "Always"
 _GUARANTEED: Final = frozenset(("cpu", "memory"))
-
-
-def pod_requests(spec: PodSpec, warnings: list[str]) -> Amounts:
-    """Requests without the pod slot, which every pod uses."""
-    running: Amounts = {}
-    beside: Amounts = {}
-    starting: Amounts = {}
-    for container in spec.init_containers:
-        amounts = read_amounts(container.resources.requests, warnings)
-        if container.restart_policy == _ALWAYS:
-            add(beside, amounts)
-        else:
-            add(amounts, beside)
-            starting = maximum(starting, amounts)
-    for container in spec.containers:
-        add(running, read_amounts(container.resources.requests, warnings))
-    add(running, beside)
-    total = maximum(running, starting)
-    total.update(read_amounts(spec.resources.requests, warnings))
-    add(total, read_amounts(spec.overhead, warnings))
-    total.pop(PODS, None)
-    return total
 
 
 def is_guaranteed(spec: PodSpec) -> bool:
@@ -90,7 +63,7 @@ def shape_of(pod: Pod) -> InternedShape:
     """The shape of a pod. Its id depends on the pod only."""
     warnings: list[str] = []
     spec, namespace = pod.spec, pod.metadata.namespace
-    requests = pod_requests(spec, warnings)
+    requests = pod_requests(pod, warnings)
     blocked_reason = f"its requests are invalid: {warnings[0]}" if warnings else _too_much(requests)
     requests = clamp(requests, MAX_REQUEST)
     gpu = gpu_request(requests, pod.metadata.annotations, warnings)
@@ -100,11 +73,13 @@ def shape_of(pod: Pod) -> InternedShape:
         node_selector=spec.node_selector,
         tolerations=tolerations(spec.tolerations),
         guaranteed=is_guaranteed(spec),
+        host_ports=host_ports(spec),
     )
     try:
+        row.pod_anti_affinity.extend(anti_affinity_terms(spec.affinity.pod_anti_affinity.required, namespace))
         row.node_affinity.extend(node_affinity(spec))
-        row.pod_affinity.extend(pod_terms(spec.affinity.pod_affinity.required, namespace))
-        row.pod_anti_affinity.extend(pod_terms(spec.affinity.pod_anti_affinity.required, namespace))
+        row.pod_affinity.extend(affinity_terms(spec.affinity.pod_affinity.required, namespace))
+        row.topology_spread.extend(topology_spread(spec, pod.metadata.labels))
     except Unrepresentable as problem:
         blocked_reason = str(problem)
     row.id = shape_id(row)
@@ -180,16 +155,23 @@ def _too_much(requests: Amounts) -> str:
 
 def _request_key(pod: Pod) -> bytes:
     """All fields of a pod that its shape depends on."""
-    spec, annotations = pod.spec, pod.metadata.annotations
+    spec, annotations, labels = pod.spec, pod.metadata.annotations, pod.metadata.labels
+    spread = spec.topology_spread_constraints
     return _ENCODE(
         (
-            [(one.resources, one.restart_policy) for one in spec.init_containers],
-            [one.resources for one in spec.containers],
+            [(one.resources, one.restart_policy, _host_ports(one)) for one in spec.init_containers],
+            [(one.resources, _host_ports(one)) for one in spec.containers],
             (spec.resources, spec.overhead, spec.node_selector, spec.tolerations, spec.affinity),
             [annotations.get(name) for name in ANNOTATIONS],
             pod.metadata.namespace if _has_pod_terms(spec) else "",
+            (spread, [labels.get(key) for one in spread for key in one.match_label_keys]),
+            resize_key(pod),
         )
     )
+
+
+def _host_ports(container: Container) -> list[Port]:
+    return [port for port in container.ports if port.host_port]
 
 
 def _has_pod_terms(spec: PodSpec) -> bool:

@@ -212,9 +212,9 @@ class SnapshotBuilder:
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
         self._plan_recheck(seconds)
-        foreign_usage = self._workloads.foreign_usage
-        for name in nodes | foreign_usage.take_changes() | self.volumes.limits.take_changes():
-            self._nodes.read(name, foreign_usage.on(name))
+        foreign = self._workloads.foreign_pods
+        for name in nodes | foreign.take_changes() | self.volumes.limits.take_changes():
+            self._nodes.read(name, foreign)
 
     def _plan_recheck(self, seconds: float) -> None:
         """Schedule the next lookup of owners, soon while pods wait for them, and the end of a pause."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.constraints.other_pods import ForeignPod, ForeignPods
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, ServerRefusals
 from tenure.kubernetes.limits.set_aside import (
@@ -20,10 +21,11 @@ from tenure.kubernetes.limits.set_aside import (
 from tenure.kubernetes.limits.withheld import WithheldPodGroups
 from tenure.kubernetes.objects.meta import pod_reference
 from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.objects.resource_amounts import Amounts
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin
 from tenure.kubernetes.observe.members import Member, Members
-from tenure.kubernetes.observe.nodes import ForeignUsage, OfferedResources
+from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
 from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
@@ -63,7 +65,7 @@ class WorkloadRows:
         """After a change, all pod groups are to be read again."""
         self.pod_groups: RowTable[pb.PodGroup] = RowTable()
         self.pods = PodRows(offered, volumes, limits)
-        self.foreign_usage = ForeignUsage()
+        self.foreign_pods = ForeignPods()
         self._withheld = WithheldPodGroups()
         self._refusals = ServerRefusals()
         self._reasons: dict[str, SetAsideReason] = {}
@@ -101,9 +103,11 @@ class WorkloadRows:
                     pods.update(self._members.of_group(uid))
             for uid in pods:
                 self._read_pod(uid, _seconds(now))
-            relabeled, rows = self.pods.relabel(self._members.by_uid), self.pods.pods.rows
+            relabeled = self.pods.relabel(self._members.by_uid, self.foreign_pods.keys)
+            rows = self.pods.pods.rows
             groups = self._withheld.take_changes()
             pods = {uid for uid in relabeled if self._limits.problem(rows[uid])}
+        self.foreign_pods.use_interest(self.pods.interest)
 
     def _read_group(self, uid: str, now: Timestamp) -> bool:
         """Update the row of a pod group. Returns whether to update its pods, too."""
@@ -160,7 +164,7 @@ class WorkloadRows:
             self.pods.forget(uid)
             self._refusals.forget(PODS, uid)
             self._withheld.put_pod(uid, "", "")
-            self.foreign_usage.put(uid, "", None)
+            self.foreign_pods.put(uid, "", None)
             self._warnings.replace(uid, "", [])
             self._set_aside.discard(uid)
             self._bound_to.pop(uid, None)
@@ -182,9 +186,9 @@ class WorkloadRows:
         if row is not None and (moment := next_status_time(pod, now_seconds)) is not None:
             self._changes_at[uid] = moment
         is_other = is_on_node and pod.metadata.namespace != names.RESERVATION_NAMESPACE
-        volumes = self._volumes.place(uid, node if is_on_node else "")
-        taken = {**member.interned_shape.usage, **volumes} if is_other and status not in ON_NODE else None
-        self.foreign_usage.put(uid, node, taken)
+        taken = {**member.interned_shape.usage, **self._volumes.place(uid, node if is_on_node else "")}
+        is_foreign = is_other and status not in ON_NODE
+        self.foreign_pods.put(uid, node, _foreign(member, taken) if is_foreign else None)
         if problem:
             warnings.append(f"set aside: {problem}")
             reason = SetAsideReason(problem)
@@ -225,6 +229,12 @@ class WorkloadRows:
         row = built if sent is not None else None
         self.pods.put(uid, row)
         return row.row if row is not None else None
+
+
+def _foreign(member: Member, taken: Amounts) -> ForeignPod:
+    meta, shaped = member.pod.metadata, member.interned_shape
+    is_terminating = meta.deletion_timestamp is not None
+    return ForeignPod(taken, meta.namespace, meta.labels, is_terminating, shaped.row)
 
 
 def pod_group_key(uid: str) -> str:

@@ -9,9 +9,9 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
+from tenure.kubernetes.constraints.affinity import Unrepresentable, requirement
 from tenure.kubernetes.objects.pod import LabelSelector, NodeSelector, SelectorRequirement
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.affinity import Unrepresentable, node_requirement
 from tenure.v1 import snapshot_pb2 as pb
 
 MAX_TERMS: Final = 500
@@ -123,4 +123,4 @@ def restrict(row: pb.PodShape, sets: Sequence[AnyOf]) -> None:
 
 
 def _message(one: NodeRequirement) -> pb.NodeSelectorRequirement:
-    return node_requirement(SelectorRequirement(one.key, one.operator, [*one.values]))
+    return requirement(SelectorRequirement(one.key, one.operator, [*one.values]))

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Set
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.constraints.affinity import Unrepresentable
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.resource_amounts import Amounts, add
 from tenure.kubernetes.objects.storage import VolumeClaim
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.affinity import Unrepresentable
 from tenure.kubernetes.observe.members import drop
 from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.shapes import InternedShape, shape_id

@@ -1,0 +1,1 @@
+"""What a pod asks of its node: requests, affinities, ports, spread."""
