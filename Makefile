@@ -50,7 +50,7 @@ bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--onl
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
 e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
-	$(BIN)/python -m tests build kubeapi kwok kubectl helm
+	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts

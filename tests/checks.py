@@ -162,6 +162,13 @@ CHECKS: Final = (
         "tests.attacks.tenants.hostile_objects_campaign:main",
     ),
     Check(
+        "feasible-nodes",
+        "the nodes of a pod in random clusters, against those of kube-scheduler's own filters",
+        "1 min",
+        "tests.kubernetes.feasible_nodes.command:main",
+        needs=("kube-filters",),
+    ),
+    Check(
         "faults",
         "every fault around the adapter, on real API servers",
         "30 min",

@@ -17,6 +17,7 @@ COMPILED: Final = ROOT / ".venv-compiled"
 BUF: Final = CACHE / "buf/node_modules/.bin/buf"
 BUF_VERSION: Final = "^1.50"
 GO_CLIENT: Final = CACHE / "go-client/client"
+KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
 _KUBEAPI, _KUBECTL, _KWOK, _HELM = (
     ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "kwok", "helm")
@@ -46,6 +47,11 @@ def _build_kubeapi() -> None:
 def _build_kubectl() -> None:
     _go_build(_KUBECTL, "-trimpath", "-ldflags", _VERSION, "-o", f"{CACHE}/kubectl/bin/", ".")
     (CACHE / "kubectl/ready").touch()
+
+
+def _build_kube_filters() -> None:
+    _go_build(_KUBEAPI, "-trimpath", "-ldflags", "-s -w", "-o", f"{KUBE_FILTERS}", "./filters")
+    KUBE_FILTERS.touch()
 
 
 def _build_kwok() -> None:
@@ -122,6 +128,14 @@ TOOLS: Final = (
             CACHE / "kubectl/ready", "tests/tools/kubectl/go.sum", "tests/tools/kubectl/main.go"
         ),
         _build_kubectl,
+    ),
+    Tool(
+        "kube-filters",
+        "the filters of kube-scheduler, asked about one pod at a time",
+        "4 min",
+        ("go",),
+        lambda: is_newer(KUBE_FILTERS, "tests/tools/kubeapi/go.sum", "tests/tools/kubeapi/filters/main.go"),
+        _build_kube_filters,
     ),
     Tool(
         "kwok",

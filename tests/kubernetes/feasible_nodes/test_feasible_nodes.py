@@ -1,0 +1,24 @@
+"""Pods are bound to the nodes that kube-scheduler would bind them to, in random clusters (`feasible-nodes`)."""
+
+import os
+
+import pytest
+
+from tests.kubernetes.feasible_nodes.command import compare
+from tests.kubernetes.feasible_nodes.kube_filters import run_kube_filters
+from tests.tools.catalog import KUBE_FILTERS
+
+FIRST = 100_000
+"""Other clusters than those of the check."""
+CLUSTERS = 40
+MISSING = "the filters of kube-scheduler are missing: `python -m tests build kube-filters`"
+
+
+@pytest.mark.kube
+def test_feasible_nodes_are_those_of_kube_scheduler() -> None:
+    if not KUBE_FILTERS.exists():
+        (pytest.fail if os.environ.get("REQUIRE_KUBE") == "1" else pytest.skip)(MISSING)
+    with run_kube_filters() as filters:
+        found = [compare(filters, FIRST + i) for i in range(CLUSTERS)]
+    assert [line for one in found for line in one.different] == []
+    assert len({reason for one in found for reason in one.rejections}) > 5
