@@ -129,8 +129,7 @@ class Engine:
 
         `cluster` is the decoded state, `header` a snapshot whose lists are not used; both have the time to
         decide at. `warm_start` is what earlier sessions on the state left; `read` returns the state as a
-        message, for engines that decide in another process. Raises SnapshotValidationError for unknown
-        `actions[i]`.
+        message, for engines in another process. Raises SnapshotValidationError for unknown `actions[i]`.
         """
         if violations := check_actions(request.actions, self._registry):
             raise SnapshotValidationError(violations)

@@ -2,8 +2,7 @@
 
 A cycle opens a session on a frozen cluster, fulfills reservations of in-flight groups, runs the actions of
 the profile one after the other, and folds what was committed into the result. It reads no clock, no
-environment and no randomness: the same cluster and profile give the same result, unless the caller stops the
-cycle.
+environment and no randomness: the same cluster and profile give the same result, unless a stop comes.
 """
 
 from collections.abc import Callable
@@ -44,10 +43,10 @@ def decide(
     """Decide on every pending pod group.
 
     The search checks `stop` every few steps. When it returns True, what is committed stays, and pod groups
-    that were not evaluated completely are reported as such, never as infeasible. Session start
-    and folding take time in proportion to the cluster, or to its changes with a warm start. If `stop` has a
-    method `check`, it is called between their steps; what it raises ends the cycle without a result.
-    `observer` receives events; neither observer nor warm start changes the result.
+    that were not evaluated completely are reported as such, never as infeasible. Session start and folding
+    take time in proportion to the cluster, or to its changes with a warm start. If `stop` has a method
+    `check`, it is called between their steps; what it raises ends the cycle without a result. `observer`
+    receives events; neither observer nor warm start changes the result.
 
     Raises KeyError for unknown actions and plugins; `registry.check_profile` finds them before.
     """

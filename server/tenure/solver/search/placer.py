@@ -76,13 +76,11 @@ class Placer:
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         fit, problem = self._ledger.fit(task.shape, node), first_rejection(checks, node)
         if fit == NO or not (problem is None or problem is NOT_YET):
-            return Rejection(
-                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has capacity for its pods"
-            )
+            detail = f"node {name} no longer has capacity for its pods"
+            return Rejection(ReasonCode.INSUFFICIENT_RESOURCES, detail)
         if not self._put(run, task, node, fit == NOW and problem is None, gpu_groups):
-            return Rejection(
-                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has devices for its pods"
-            )
+            detail = f"node {name} no longer has devices for its pods"
+            return Rejection(ReasonCode.INSUFFICIENT_RESOURCES, detail)
         return None
 
     def has_capacity(self, shape: TaskShape, nodes: int) -> bool:

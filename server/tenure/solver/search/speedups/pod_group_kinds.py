@@ -1,7 +1,9 @@
-"""Kinds of pending pod groups: those of one kind in one queue are alike for every search.
-
-A pod group has a kind if none of its tasks has been placed, all of them must start together, and nothing but
-their shape, their number, priority, preemptibility and opt-outs distinguishes it.
+"""Saves: trying pod groups in vain that differ in nothing from one of their queue that just failed.
+Sound: a pod group has a kind if none of its tasks has been placed, all of them must start together, and
+nothing but their shape, number, priority, preemptibility and opt-outs distinguishes it. Searches of one kind
+in one queue give the same result until something is committed. Only cycles without reasons use kinds.
+Switch: `pod_group_index`. Plain: `pod_group_lists.SortedPodGroups`, where every pod group is of no kind.
+Compared by: tests/simulator/test_moves.py (the moves with and without reasons are the same).
 """
 
 from collections.abc import Hashable
