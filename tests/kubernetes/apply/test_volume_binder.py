@@ -7,6 +7,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.integration.applier import GroupApplier
 from tenure.integration.journal_entry import JournalEntry
+from tenure.integration.ports import BindingPreparer
 from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.ownership import Ownership
@@ -40,10 +41,17 @@ class BinderRig:
         """Build an applier without memory, as after a restart."""
         caches = self.world.mirrors
         writer = PodWriter(self.transport, lambda: True, EvictionMode.EVICTION)
-        transport = LeaderTransport(self.transport, lambda: True)
-        binder = VolumeBinder(transport, caches, self.builder.volumes, lambda: self.seconds)
+        binder = VolumeBinder(self.leader, caches, self.builder.volumes, lambda: self.seconds)
         ownership = Ownership(caches, self.builder, "kai-scheduler")
-        return GroupApplier(PodApplier(writer, caches, ownership), self.now, binder)
+        return GroupApplier(PodApplier(writer, caches, ownership), self.now, self.preparer(binder))
+
+    def preparer(self, binder: VolumeBinder) -> BindingPreparer:
+        return binder
+
+    @property
+    def leader(self) -> LeaderTransport:
+        """A transport of an adapter that leads."""
+        return LeaderTransport(self.transport, lambda: True)
 
     def now(self) -> Timestamp:
         return Timestamp(seconds=int(self.seconds))
@@ -52,9 +60,13 @@ class BinderRig:
         """Create pending pods by name, each with one claim, and accept their bindings."""
         for name, of_pod in claims.items():
             self.world.put("pods", pod(name, meta=member("winner"), spec=mounts(of_pod)))
-            path, unbound = f"/api/v1/namespaces/team/pods/{name}", {"metadata": {"uid": f"uid-{name}"}}
-            self.server.on("GET", path, ScriptedResponse(200, unbound))
-            self.server.on("POST", f"{path}/binding", ScriptedResponse(201))
+            self.accept_binding(name)
+
+    def accept_binding(self, name: str) -> None:
+        """Show a pod as unbound, and accept its binding."""
+        path, unbound = f"/api/v1/namespaces/team/pods/{name}", {"metadata": {"uid": f"uid-{name}"}}
+        self.server.on("GET", path, ScriptedResponse(200, unbound))
+        self.server.on("POST", f"{path}/binding", ScriptedResponse(201))
 
     def accepts(self, path: str, *answers: ScriptedResponse) -> None:
         self.server.on("PATCH", f"/api/v1/{path}", *(answers or (OK,)))

@@ -218,7 +218,7 @@ def test_selectors_affinities_and_tolerations_are_converted() -> None:
         (near(), "no label selector"),
         (apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
         (required({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
-        ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resource claim for 'gpu'"),
         ({"containers": [node_of_cores("much")]}, "are invalid"),
     ],
 )

@@ -25,6 +25,7 @@ from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.claim_reserver import ClaimReserver
 from tenure.kubernetes.apply.events import AdapterIdentity
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
@@ -186,7 +187,8 @@ class KubernetesConnection:
         applier = PodApplier(writer, caches, ownership)
         binding = LeaderTransport(self._writing, may_act)
         binder = VolumeBinder(binding, caches, builder.volumes, lambda: self._writing.clock.read() / _SECOND)
-        return ClusterPorts(builder, applier, annotations, status, binder, builder.on_set_aside)
+        reserver = ClaimReserver(binding, caches, builder.claims, binder)
+        return ClusterPorts(builder, applier, annotations, status, reserver, builder.on_set_aside)
 
 
 class Adapter:

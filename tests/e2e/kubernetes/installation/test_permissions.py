@@ -111,6 +111,8 @@ FORBIDDEN = [
     *(("", kind, "delete") for kind in ("persistentvolumes", "persistentvolumeclaims")),
     *(("", kind, "create") for kind in ("persistentvolumes", "persistentvolumeclaims")),
     ("storage.k8s.io", "storageclasses", "patch"),
+    *(("resource.k8s.io", "resourceclaims", verb) for verb in ("create", "update", "patch", "delete")),
+    *(("resource.k8s.io", "resourceslices", verb) for verb in ("create", "patch")),
     *(
         ("rbac.authorization.k8s.io", resource, verb)
         for resource in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")

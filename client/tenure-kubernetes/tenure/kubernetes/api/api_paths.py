@@ -11,7 +11,7 @@ DISCOVERY: Final = "discovery"
 _KNOWN: Final = frozenset(
     (
         *("nodes", "pods", "priorityclasses", "queues", "podgroups", "topologies"),
-        *("persistentvolumeclaims", "persistentvolumes"),
+        *("persistentvolumeclaims", "persistentvolumes", "resourceclaims"),
         *("configmaps", "leases", "events"),
     )
 )

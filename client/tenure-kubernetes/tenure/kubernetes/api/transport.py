@@ -35,6 +35,7 @@ from tenure.kubernetes.telemetry import CALLS, call_span
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 """Media types of bodies. JSON is YAML, so server-side apply accepts it, too."""
 

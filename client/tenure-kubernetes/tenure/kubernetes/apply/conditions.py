@@ -26,6 +26,8 @@ NOT_READY: Final = "NotReady"
 """Reason code of pod groups with fewer pods than their minimum."""
 WAITING_FOR_VOLUME: Final = "WaitingForVolume"
 """Reason and code of pod groups with a pod whose volume claim is not bound, or cannot be used now."""
+_NAMES_OBJECT: Final = (WAITING_FOR_VOLUME, "Blocked")
+"""Codes whose messages name the object that a pod waits for."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -43,6 +45,11 @@ class SchedulingCondition(NamedTuple):
     message: str
     stands: bool = False
     """Whether it holds until something changes."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is written when it changes. Messages change with every cycle, unless an object is missing."""
+        return self.reason, self.code, self.message if self.code in _NAMES_OBJECT else ""
 
 
 def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
@@ -154,10 +161,16 @@ def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any])
 
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two conditions are equal except for time and message."""
+    """Whether two conditions are equal, except for time and for messages that name no object."""
     return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
-        reason.get("reason") for reason in one.get("reasons", [])
-    ] == [reason.get("reason") for reason in other.get("reasons", [])]
+        _key(reason) for reason in one.get("reasons", [])
+    ] == [_key(reason) for reason in other.get("reasons", [])]
+
+
+def _key(reason: Mapping[str, Any]) -> tuple[str, str]:
+    """The code, and the message if it names an object."""
+    code, message = str(reason.get("reason", "")), str(reason.get("message", ""))
+    return code, message if code in _NAMES_OBJECT else ""
 
 
 def has_condition(pod: Pod, condition: SchedulingCondition) -> bool:

@@ -166,7 +166,7 @@ class StatusWriter:
             if self._stopped.is_set():
                 return
             before = self._written.get(uid)
-            if before is None or before[0][:2] != wanted.condition[:2]:
+            if before is None or before[0].key != wanted.condition.key:
                 self._write_status(uid, wanted)
 
     def _is_due(self, uid: str, status: PendingStatus) -> bool:
@@ -256,8 +256,8 @@ class StatusWriter:
 
     def _record_pending(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
         is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
-        code = condition.code
-        self._events.record(subject, code, code, condition.message, "Scheduling", is_warning)
+        key, code = "".join(condition.key[1:]), condition.code
+        self._events.record(subject, key, code, condition.message, "Scheduling", is_warning)
 
     def _waiting_pod(self, status: PendingStatus) -> ObjectReference | None:
         """A pod for the event that a derived pod group waits for a volume, which has no object of its own."""

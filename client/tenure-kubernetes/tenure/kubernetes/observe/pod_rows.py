@@ -4,6 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from tenure.kubernetes.constraints.other_pods import Interest
+from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.objects.resource_amounts import MILLI
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
@@ -29,8 +30,11 @@ class BuiltPod(NamedTuple):
 class PodRows:
     """Rows of pods by uid, and of their shapes."""
 
-    def __init__(self, offered: OfferedResources, volumes: PodVolumes, limits: SenderLimits) -> None:
-        self._offered, self._volumes, self._limits = offered, volumes, limits
+    def __init__(
+        self, offered: OfferedResources, volumes: PodVolumes, claims: PodClaims, limits: SenderLimits
+    ) -> None:
+        self._offered, self._limits = offered, limits
+        self._volumes, self._claims = volumes, claims
         self.pods: RowTable[pb.Pod] = RowTable()
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
@@ -69,6 +73,7 @@ class PodRows:
         if group is None or status is None:
             return None
         shaped = self._volumes.constrain(pod.metadata.uid, member.interned_shape)
+        shaped = self._claims.constrain(pod.metadata.uid, shaped)
         shaped = drop_unoffered_resources(shaped, self._offered.names)
         warnings.extend(shaped.warnings)
         sub_group = sub_group_of(member, bool(group.sub_groups))

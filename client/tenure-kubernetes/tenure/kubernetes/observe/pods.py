@@ -110,7 +110,7 @@ def pod_row(
         creation_time=timestamp(meta.creation_timestamp),
         leader=any(meta.labels.get(key, "").lower() in roles for key, roles in names.LEADER_LABELS.items()),
         nominated_node=pod.status.nominated_node_name,
-        blocked_reason="" if on_node else readable(_blocked_reason(pod, shaped)),
+        blocked_reason="" if on_node else readable(shaped.blocked_reason),
     )
     if (priority := _task_priority(meta.labels.get(names.TASK_PRIORITY, ""))) is not None:
         row.task_priority = priority
@@ -118,13 +118,6 @@ def pod_row(
         groups = gpu_groups(meta.labels, meta.uid, shaped.shared_devices, warnings)
         row.gpu_groups.extend(from_label(group, spec.node_name) for group in groups)
     return row
-
-
-def _blocked_reason(pod: Pod, shaped: InternedShape) -> str:
-    """Why the pod cannot be placed; "": it can."""
-    if pod.spec.resource_claims:
-        return "it has resource claims, which are not observed"
-    return shaped.blocked_reason
 
 
 def _task_priority(text: str) -> int | None:

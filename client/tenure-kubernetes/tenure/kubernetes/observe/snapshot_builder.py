@@ -11,6 +11,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, list_of, reason_of
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.meta import ObjectReference, cluster_reference
@@ -81,12 +82,12 @@ class SnapshotBuilder:
         self.warnings = WarningCollector()
         self.set_aside = SetAsideTable()
         """Objects that are not scheduled, and why."""
-        self.volumes = PodVolumes(caches)
+        self.volumes, self.claims = PodVolumes(caches), PodClaims(caches)
         of_objects = (self.warnings, self.set_aside, limits)
         self._nodes = NodeRows(caches.nodes, config, self.volumes.limits, *of_objects)
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, *of_objects),
-            *(caches.bound_to, caches.binding_backoff, self.volumes),
+            *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 
@@ -100,10 +101,8 @@ class SnapshotBuilder:
     def on_set_aside(self, rows: SetAsideRows) -> None:
         """The server set these rows aside, and no others: the next delta removes them."""
         before, self._named_by_server = self._named_by_server, set()
-        for row in rows.rows:
+        for row in (row for row in rows.rows if not row.dependent):
             name, reason = list_of(row), reason_of(row)
-            if row.dependent:
-                continue
             if name in (PODS, POD_GROUPS) and self._workloads.refuse(name, row.key, reason):
                 self._refused.add((name, row.key))
                 self.recheck_seconds = 0.0
@@ -133,8 +132,7 @@ class SnapshotBuilder:
         self._catch_up(now)
         delta = StateDelta(version=self._version + 1, now=now)
         delta.base.cluster_id, delta.base.node_pool = self._config.cluster_id, self._config.node_pool
-        delta.base.version = self._version
-        self._version += 1
+        delta.base.version, self._version = self._version, self._version + 1
         for name, table in self._tables():
             upserts, removes = table.take_changes()
             getattr(delta.upserts, name).extend(upserts)
@@ -195,10 +193,12 @@ class SnapshotBuilder:
         for uid in pods:
             groups |= self._members.put(uid, pod := self._caches.pods.find(uid))
             self.volumes.put(uid, pod)
+            self.claims.put(uid, pod)
         self._warn_of_refused_kinds()
         due = self._workloads.take_due(now)
         nodes = self._nodes.take_changes()
-        pods |= self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
+        of_claims = self.claims.take_changes()
+        pods |= of_claims | self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
         if self._nodes.offered.update():
             nodes.update(self._nodes.uids)
             pods |= self._members.with_extended_requests()

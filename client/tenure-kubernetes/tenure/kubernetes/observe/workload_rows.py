@@ -10,6 +10,7 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.constraints.other_pods import ForeignPod, ForeignPods
+from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, ServerRefusals
 from tenure.kubernetes.limits.set_aside import (
@@ -55,6 +56,7 @@ class WorkloadRows:
         bound_to: dict[str, str],
         backoff: BindingBackoff,
         volumes: PodVolumes,
+        claims: PodClaims,
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
         self._volumes = volumes
@@ -64,7 +66,7 @@ class WorkloadRows:
         self.context = RowContext(Priorities(), {}, {}, frozenset())
         """After a change, all pod groups are to be read again."""
         self.pod_groups: RowTable[pb.PodGroup] = RowTable()
-        self.pods = PodRows(offered, volumes, limits)
+        self.pods = PodRows(offered, volumes, claims, limits)
         self.foreign_pods = ForeignPods()
         self._withheld = WithheldPodGroups()
         self._refusals = ServerRefusals()

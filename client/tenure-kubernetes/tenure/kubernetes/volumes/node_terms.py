@@ -111,9 +111,11 @@ def restrict(row: pb.PodShape, sets: Sequence[AnyOf]) -> None:
     wanted = sorted({one for one in sets if one != ANYWHERE}, key=len)
     if not wanted:
         return
+    if NOWHERE in wanted:
+        raise Unrepresentable("its volumes and devices are for no node")
     own = [[*term.requirements] for term in row.node_affinity] or [[]]
     if len(own) * prod(map(len, wanted)) > MAX_TERMS:
-        raise Unrepresentable("its node affinity and its volumes have too many combinations of terms")
+        raise Unrepresentable("its node affinity, volumes and devices have too many combinations of terms")
     volumes = {tuple(dict.fromkeys(one for term in terms for one in term)) for terms in product(*wanted)}
     messages = [[_message(one) for one in term] for term in sorted(volumes)]
     row.ClearField("node_affinity")

@@ -1,7 +1,7 @@
 """What the volume claims of pods require, updated pod by pod and claim by claim."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -155,21 +155,7 @@ class PodVolumes:
         if uid not in self._pods:
             return shaped
         needs = self.needs(uid)
-        row = pb.PodShape()
-        row.CopyFrom(shaped.row)
-        row.ClearField("id")
-        requests = self.limits.request(needs.attached)
-        for name, amount in requests.items():
-            row.requests.extended[name] += amount
-        problem = shaped.blocked_reason or needs.problem
-        try:
-            restrict(row, needs.nodes)
-        except Unrepresentable as unable:
-            problem = problem or str(unable)
-        row.id = shape_id(row)
-        usage = dict(shaped.usage)
-        add(usage, requests)
-        return shaped._replace(row=row, blocked_reason=problem, usage=usage)
+        return with_nodes(shaped, needs.problem, needs.nodes, self.limits.request(needs.attached))
 
     def problem(self, uid: str) -> str:
         """Why no node can have a pod; "": some may."""
@@ -261,6 +247,26 @@ class PodVolumes:
         """Remove a pod from the indices of what it waits for."""
         for index, key in self._indexed.pop(uid, ()):
             drop(index, key, uid)
+
+
+def with_nodes(
+    shaped: InternedShape, problem: str, nodes: Sequence[AnyOf], requests: Amounts
+) -> InternedShape:
+    """A shape with further requests, for nodes in all of these sets; a problem or an empty set blocks it."""
+    row = pb.PodShape()
+    row.CopyFrom(shaped.row)
+    row.ClearField("id")
+    for name, amount in requests.items():
+        row.requests.extended[name] += amount
+    problem = shaped.blocked_reason or problem
+    try:
+        restrict(row, nodes)
+    except Unrepresentable as unable:
+        problem = problem or str(unable)
+    row.id = shape_id(row)
+    usage = dict(shaped.usage)
+    add(usage, requests)
+    return shaped._replace(row=row, blocked_reason=problem, usage=usage)
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:

@@ -1,0 +1,1 @@
+"""Resource claims of pods: devices that are allocated already."""
