@@ -68,11 +68,11 @@ def run_on_dask(runs: Sequence[SingleRun], files: Files, address: str, done: Don
 
     dask: Any = distributed  # it has no types
     try:
-        client = dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = dask.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise SweepError(f"cannot connect to the Dask scheduler at {address}: {error}") from None
     with client:
-        shared = client.scatter(dict(files), broadcast=True, hash=False)
+        (shared,) = client.scatter([dict(files)], broadcast=True, hash=False)
         futures = {
             client.submit(execute, run, shared, key=f"tenure-{run.digest}", retries=RETRIES, pure=False): run
             for run in runs

@@ -97,4 +97,4 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
         if name not in queues:
             raise TraceError(f"vary.quota.{name}: the cluster has no such queue")
         queues[name].gpu_milli.quota = round(gpus * 1000)
-    return replace(built, name=f"point {run.point}, seed {run.seed}")
+    return replace(built, name=f"seed {run.seed}")
