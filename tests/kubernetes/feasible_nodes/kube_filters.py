@@ -52,11 +52,10 @@ class KubeFilters:
 @contextmanager
 def run_kube_filters(program: Path = KUBE_FILTERS) -> Iterator[KubeFilters]:
     """Run the process until the end of the block."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        yield KubeFilters(process)
-    finally:
-        process.kill()
-        process.wait()
+    ) as process:
+        try:
+            yield KubeFilters(process)
+        finally:
+            process.kill()

@@ -1,4 +1,4 @@
-"""Pods are bound to the nodes that kube-scheduler would choose from, in random clusters."""
+"""Pods are bound to nodes that kube-scheduler would bind them to, in random clusters (`feasible-nodes`)."""
 
 import os
 
