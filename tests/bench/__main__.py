@@ -15,11 +15,14 @@ from tests.bench.call_measurement import measure_calls
 from tests.bench.churn import measure_churn
 from tests.bench.decide_measurement import UnexpectedCounts, measure_decide
 from tests.bench.flame_graph import profile
+from tests.bench.play_measurement import PlayedCase, measure_play
 from tests.bench.sample import Sample
 from tests.bench.workloads.case import CallMode, Case
 from tests.bench.workloads.catalog import all_cases, select_cases
 
 FOLDER: Final = Path(".cache/bench")
+PLAYED_RUNS: Final = 3
+"""Most runs of a whole trace, which take from seconds to minutes."""
 NOTES: Final = Console(stderr=True, highlight=False)
 MAX_STEAL_SHARE: Final = 0.02
 """Maximum share of processor time stolen by the host. Above it, a measurement is repeated."""
@@ -58,7 +61,8 @@ def main(
     try:
         if flame:
             for case in cases:
-                print(profile(case, FOLDER))
+                if not isinstance(case, PlayedCase):
+                    print(profile(case, FOLDER))
         else:
             rows = _measure(cases, frozenset(way or CallMode), (runs, tries), output, compare)
             if write:
@@ -114,6 +118,8 @@ def _sample_with_least_steal(case: Case, way: CallMode, runs: int, tries: int) -
 
 
 def _sample(case: Case, way: CallMode, runs: int) -> Sample:
+    if isinstance(case, PlayedCase):
+        return measure_play(case, min(runs, PLAYED_RUNS))
     if way is CallMode.DECIDE:
         return measure_decide(case, runs)
     return measure_churn(case, runs) if way is CallMode.CHURN else measure_calls(case, way, runs)

@@ -17,6 +17,7 @@ _COLUMNS: Final = (
     CallMode.AGAIN,
     CallMode.CHURN,
     CallMode.WHAT_IF,
+    CallMode.PLAY,
 )
 _PERCENTILES: Final = 100
 """Minimum number of runs for a 99th percentile."""

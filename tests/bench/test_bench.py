@@ -14,6 +14,7 @@ from tests.bench.churn import measure_churn
 from tests.bench.decide_measurement import measure_decide
 from tests.bench.flame_graph import profile
 from tests.bench.performance_page import BEGIN, END, PAGE, render_page
+from tests.bench.play_measurement import measure_play
 from tests.bench.reference_figures import PUBLISHED_MS, TWO_CORES_MS
 from tests.bench.result_table import growth
 from tests.bench.workloads.case import CallMode, Case
@@ -56,6 +57,14 @@ def test_churn_binds_submitted_jobs_in_every_cycle():
     assert sample.outcome["kinds"] == {"BOUND": 12}
     assert len(sample.wall_ms) == len(sample.cpu_ms) == 10
     assert sample.tails_ms == [max(sample.wall_ms[:5]), max(sample.wall_ms[5:])]
+
+
+def test_a_played_day_ends_all_jobs():
+    (case,) = select_cases(["P1@8"])
+    sample = measure_play(case, 1)
+    assert sample.outcome["completed"] == sample.outcome["jobs"] > 200
+    assert sample.outcome["evictions"] > 0
+    assert sample.counters["cycles"] > 200
 
 
 def test_single_reclaims_evict_one_victim_each():
@@ -125,7 +134,7 @@ def test_new_figures_replace_those_on_the_page():
         {**ROW, "way": "again", "median_ms": 0.8, "p99_ms": 1_200.0, "runs": 500, "server_mib": 63.2},
     ]
     page = render_page(old, rows, {"W1 decide": 1.04})
-    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  | 63 MiB |" in page
+    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  |  | 63 MiB |" in page
     assert "host gave to other machines: 1% to 1%" in page
     assert "by number of nodes: W1 decide 1.04." in page
     assert "earlier" not in page

@@ -45,6 +45,8 @@ class CallMode(StrEnum):
     """As warm, for many cycles: decisions are applied, and new jobs arrive."""
     WHAT_IF = "what-if"
     """A simulation on a pushed state, with one more job."""
+    PLAY = "play"
+    """A whole simulated run of a trace: `tenure play`."""
 
 
 class DecisionCounts(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
+from tests.bench.play_measurement import played_cases
 from tests.bench.workloads.case import Case
 from tests.bench.workloads.own_workloads import own_workloads
 from tests.bench.workloads.published_workloads import published_workloads
@@ -12,7 +13,7 @@ from tests.bench.workloads.published_workloads import published_workloads
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, the reference's first."""
-    return (*published_workloads(), *own_workloads())
+    return (*published_workloads(), *own_workloads(), *played_cases())
 
 
 def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
