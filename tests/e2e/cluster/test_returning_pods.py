@@ -13,6 +13,11 @@ PREEMPTIBLE = {"kai.scheduler/preemptibility": "preemptible", "priorityClassName
 """Else pods of a Deployment have the class inference."""
 
 
+def nominated(story: Story, workload: str) -> list[str]:
+    """The nominated nodes of pods of a workload; "": none."""
+    return [pod["status"].get("nominatedNodeName", "") for pod in story.pods(workload).values()]
+
+
 def test_evicted_pods_of_a_deployment_return_under_new_names_and_start_when_the_others_end(
     story: Story,
 ) -> None:
@@ -58,12 +63,14 @@ def test_preemptor_starts_when_its_victims_have_used_their_grace_period(story: S
     wait_until(lambda: not story.live("slow"))
     deadline = max(story.pods("slow")[pod]["metadata"]["deletionTimestamp"] for pod in victims)
     wait_until(lambda: set(story.waiting("first").values()) == {"WaitingForVictims"})
+    wait_until(lambda: nominated(story, "first") == [story.full("n1")])
     while victims & (there := story.on_nodes()):
         assert there <= victims
         time.sleep(0.1)
     wait_until(lambda: story.running("first") == 1)
     (first,) = story.pods("first").values()
     assert first["status"]["startTime"] >= deadline
+    assert nominated(story, "first") == [""]
     wait_until(lambda: set(story.events("Evicted")) == victims)
 
 

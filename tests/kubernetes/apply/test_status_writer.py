@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply import status_writer
 from tenure.kubernetes.apply.conditions import build_condition
@@ -14,12 +15,13 @@ from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.v1 import decision_pb2 as pb
 
-from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
+from tests.kubernetes.apply.decision_groups import IDENTITY, NOW, group, reserve
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
     CachedCluster,
     member,
+    node,
     pod,
     pod_group,
     queue,
@@ -281,6 +283,39 @@ def test_null_conditions_are_treated_as_empty(rig: StatusRig) -> None:
     rig.status = {"schedulingConditions": None}
     assert "status" in rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
     assert rig.conditions[0]["status"] == "True"
+
+
+def nominations(rig: StatusRig, *groups: pb.DecisionGroup) -> list[tuple[str, Any]]:
+    """Report groups in flight; return the pods whose nominated node is written, and its value."""
+    before = len(rig.server.calls)
+    rig.writer.report([], [JournalEntry(one) for one in groups])
+    rig.writer._write_due()
+    written = [call for call in rig.server.calls[before:] if call.method == "PATCH"]
+    return [(call.path.split("/")[-2], call.body["status"].get("nominatedNodeName")) for call in written]
+
+
+def test_reserved_node_is_nominated_once_until_the_reservation_is_given_up(rig: StatusRig) -> None:
+    for name in ("n1", "n2"):
+        rig.world.put("nodes", node(name))
+    rig.picture.delta(NOW)
+    assert nominations(rig, group(reserve("p"))) == [("p", "n1")]
+    assert nominations(rig, group(reserve("p"))) == []
+    assert nominations(rig, group(reserve("p", "n2"), id="h")) == [("p", "n2")]
+    assert nominations(rig) == [("p", None)]
+    assert nominations(rig) == []
+
+
+def test_reservation_that_an_earlier_adapter_told_is_removed(rig: StatusRig) -> None:
+    rig.world.put("pods", pod("p", meta=member("job"), status={"nominatedNodeName": "n1"}))
+    rig.picture.delta(NOW)
+    assert nominations(rig) == [("p", None)]
+
+
+def test_no_foreign_pod_and_no_node_of_another_pool_is_nominated(rig: StatusRig) -> None:
+    rig.world.put("pods", pod("foreign", spec={"schedulerName": "default-scheduler"}))
+    rig.world.put("nodes", node("n1"))
+    rig.picture.delta(NOW)
+    assert nominations(rig, group(reserve("foreign"), reserve("p", "elsewhere"))) == []
 
 
 LONG = "x" * 254

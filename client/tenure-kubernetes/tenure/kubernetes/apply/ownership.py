@@ -7,14 +7,14 @@ that it does not schedule.
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.telemetry import REFUSED
-from tenure.v1.decision_pb2 import Bind, Decision, Evict
+from tenure.v1.decision_pb2 import Bind, Decision, Evict, Reserve
 
 _MOST_REFUSALS: Final = 100
 """Maximum number of refusals without an event; the oldest are dropped."""
@@ -71,6 +71,16 @@ class Ownership:
             self._add("patch", Refusal(subject, f"Patch of {subject} refused: it is not in the snapshot."))
         self._refused_pod_groups = others
         return own
+
+    def own_pods(self) -> Iterator[Pod]:
+        """The pods that the adapter schedules."""
+        return (pod for pod in self._pods.all() if not self._foreign_pod(pod))
+
+    def may_nominate(self, reserve: Reserve) -> bool:
+        """Whether a reservation is of one of these pods, on a node of the node pool."""
+        pod = self._pods.find(reserve.pod)
+        is_own = pod is not None and not self._foreign_pod(pod)
+        return is_own and self._builder.has_node(reserve.node)
 
     def take_refusals(self) -> list[Refusal]:
         """Refusals since the last call."""

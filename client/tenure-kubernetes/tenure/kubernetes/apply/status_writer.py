@@ -40,6 +40,7 @@ from tenure.kubernetes.apply.events import (
     PendingEvent,
     refusal_events,
 )
+from tenure.kubernetes.apply.nominations import NominationWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingStatus, PendingStatuses
 from tenure.kubernetes.apply.pod_writes import PodName
@@ -78,17 +79,17 @@ class StatusWriter:
         self._builder, self._ownership = builder, ownership
         self._node_pool, self._lease = adapter.node_pool, adapter.lease
         self._events = EventRecorder(self._transport, adapter.instance)
-        self._pending = PendingStatuses()
+        self._pending, self._stopped = PendingStatuses(), threading.Event()
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
         """The last condition of each pod group, and when it was written, by the monotonic clock."""
         self._retry_at: dict[str, float] = {}
         """When a failed write is retried."""
         self._decision_events = DecisionEvents(caches)
-        self._stopped = threading.Event()
+        self._nominations = NominationWriter(self._transport, caches, ownership)
 
     def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
-        """Queue conditions and events. Returns at once."""
-        builder = self._builder
+        """Queue conditions, nominated nodes and events. Returns at once."""
+        builder, entries = self._builder, list(entries)
         wanted: dict[str, PendingStatus] = {}
         waits = volume_wait_conditions(self._caches.volume_waits.waits, builder.pod)
         for outcome in outcomes:
@@ -113,6 +114,7 @@ class StatusWriter:
         events = self._decision_events.pending_events(entries, builder)
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
+        self._nominations.report(entries)
         aside = {found.target.uid for found in builder.set_aside.objects.values()}
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
             if uid not in aside:
@@ -168,6 +170,7 @@ class StatusWriter:
             before = self._written.get(uid)
             if before is None or before[0].key != wanted.condition.key:
                 self._write_status(uid, wanted)
+        self._nominations.write_due(self._try)
 
     def _is_due(self, uid: str, status: PendingStatus) -> bool:
         before, now = self._written.get(uid), time.monotonic()
