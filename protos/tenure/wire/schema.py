@@ -250,6 +250,7 @@ ROWS: Final = (
             fact("stale_since", FactKind.TIME),
             fact("staleness_grace_period", FactKind.SIGNED_DURATION),
             fact("preemption_delay", FactKind.DURATION),
+            fact("never_evicts", FactKind.FLAG),
             *values("expected_runtime", "requeue_delay", "requeue_not_before", "min_runtime"),
             mapping(
                 "annotations",

@@ -60,6 +60,7 @@ class _MorePodGroup:
             if is_set("preemption_delay")
             else 0
         )
+        self.never_evicts: bool = message.never_evicts
         self.eviction_count: int = amount(message.eviction_count, findings, i, "eviction_count", MAX_COUNT)
         self.total_eviction_wait: int = (
             duration(message.total_eviction_wait, findings, i, "total_eviction_wait")
@@ -110,6 +111,7 @@ def read_pod_group_facts(
         stale_since=more.stale_since,
         staleness_grace_period=more.staleness_grace_period,
         preemption_delay=more.preemption_delay,
+        never_evicts=more.never_evicts,
         eviction_count=more.eviction_count,
         total_eviction_wait=more.total_eviction_wait,
         name=name,

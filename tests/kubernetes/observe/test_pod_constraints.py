@@ -181,3 +181,23 @@ def test_node_changes_when_the_first_pod_asks_about_others() -> None:
     cluster.put("pods", pod("asks", spec=anti()))
     (row,) = builder.delta(now).upserts.nodes
     assert [dict(one.labels) for one in row.other_pods] == [{"app": "web"}]
+
+
+@pytest.mark.parametrize(
+    ("policy", "of_class", "expected"),
+    [
+        pytest.param("", "", False, id="unset"),
+        pytest.param("PreemptLowerPriority", "PreemptLowerPriority", False, id="may preempt"),
+        pytest.param("Never", "", True, id="of the pod"),
+        pytest.param("", "Never", True, id="of the class that a label names"),
+    ],
+)
+def test_pod_group_with_preemption_policy_never_evicts_nobody(
+    policy: str, of_class: str, expected: bool
+) -> None:
+    cluster = CachedCluster()
+    cluster.put("priority_classes", {"metadata": {"name": "calm"}, "value": 7, "preemptionPolicy": of_class})
+    labels = {"labels": {"priorityClassName": "calm"}}
+    cluster.put("pods", pod(spec={"preemptionPolicy": policy}, meta=labels))
+    (group,) = cluster.snapshot().pod_groups
+    assert (group.priority, group.never_evicts) == (7, expected)

@@ -45,7 +45,7 @@ class Relocation(ActionRule):
         session = self._context.session
         if session.cores.has_firm_request(preemptor.index, tasks):
             return _NOT_FOR_ALL
-        if (rejection := self._context.after_delay(preemptor)) is not None:
+        if (rejection := self._context.may_evict(preemptor)) is not None:
             return rejection
         asked = sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks)
         return None if asked <= self._free else _TOO_FEW_GPUS

@@ -17,6 +17,10 @@ from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.terms.reasons import ReasonCode
 
+NEVER_EVICTS: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "it needs capacity of other pods, and never evicts any"
+)
+"""Of a pod group with Kubernetes' preemption policy Never."""
 _MAX_FAILURES: Final = 64
 """Failed searches of a queue after which all other queues go first (semantics R5.75)."""
 
@@ -100,8 +104,10 @@ class CycleContext:
         key = self.session.pod_group_key(pod_group)
         return QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
 
-    def after_delay(self, group: PodGroup) -> Rejection | None:
-        """Rejection while the preemption delay has not elapsed (semantics R9.2)."""
+    def may_evict(self, group: PodGroup) -> Rejection | None:
+        """Rejection if it never evicts, or while its preemption delay has not elapsed (R6.26, R9.2)."""
+        if group.facts.never_evicts:
+            return NEVER_EVICTS
         end = max(group.facts.creation, group.facts.last_eviction or 0) + group.facts.preemption_delay
         if group.facts.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None

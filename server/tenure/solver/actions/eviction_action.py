@@ -71,7 +71,7 @@ class EvictionAction:
             rejection = self._rule.may_start(group, tasks)
             if rejection is not None:
                 return rejection
-        return self._context.after_delay(group)
+        return self._context.may_evict(group)
 
     def rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""

@@ -126,7 +126,7 @@ class _RequeueAction:
 
     def _in_order(self) -> Iterator[int]:
         """Pending pod groups that are ready and past their preemption delay (semantics R12.41)."""
-        tree = self._context.pending(self._context.after_delay)
+        tree = self._context.pending(self._context.may_evict)
         while (entry := tree.pop()) is not None:
             yield entry.pod_group
 

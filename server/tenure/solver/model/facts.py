@@ -50,6 +50,7 @@ class PodGroupFacts:
     stale_since: Final[int | None]
     staleness_grace_period: Final[int | None]
     preemption_delay: Final[int]
+    never_evicts: Final[bool]
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
     name: Final[str]
@@ -78,6 +79,7 @@ class PodGroupFacts:
         stale_since: int | None = None,
         staleness_grace_period: int | None = None,
         preemption_delay: int = 0,
+        never_evicts: bool = False,
         eviction_count: int = 0,
         total_eviction_wait: int = 0,
         name: str = "",
@@ -100,6 +102,7 @@ class PodGroupFacts:
         self.stale_since = stale_since
         self.staleness_grace_period = staleness_grace_period
         self.preemption_delay = preemption_delay
+        self.never_evicts = never_evicts
         self.eviction_count = eviction_count
         self.total_eviction_wait = total_eviction_wait
         self.name = name

@@ -157,6 +157,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         stale_since=_ago(options.get("stale_ago")),
         staleness_grace_period=options.get("staleness_grace_period"),
         preemption_delay=_nanoseconds(options.get("preemption_delay")) or 0,
+        never_evicts=options.get("never_evicts", False),
         requeue=options.get("requeue", _requeue_terms(options)),
         opt_out_actions=frozenset(options.get("opt_out_actions", ())),
         eviction_count=options.get("eviction_count", 0),

@@ -131,6 +131,7 @@ class GroupOptions(TypedDict, total=False):
     staleness_grace_period: int
     """Nanoseconds; negative: unlimited."""
     preemption_delay: str
+    never_evicts: bool
     expected_runtime: str
     requeue_delay: str
     requeue_in: str

@@ -46,3 +46,4 @@ class PriorityClass(msgspec.Struct, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     value: int = 0
     global_default: bool = False
+    preemption_policy: str = ""

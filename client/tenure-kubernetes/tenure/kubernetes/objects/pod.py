@@ -168,6 +168,7 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     scheduler_name: str = ""
     priority: int | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
     node_selector: dict[str, str] = {}
     affinity: Affinity = msgspec.field(default_factory=Affinity)
     tolerations: list[Toleration] = []

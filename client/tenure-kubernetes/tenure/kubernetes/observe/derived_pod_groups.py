@@ -123,6 +123,7 @@ def derived_row(
         priority=_priority(origin, places, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),
         preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
+        never_evicts=priorities.never_evicts(priority_classes_of(places), pods),
     )
     _set_needed(row, origin, pods)
     read_preemptibility(row, places, warnings)

@@ -59,6 +59,7 @@ def kai_pod_group_row(
         row.min_sub_group = count(spec.min_sub_group)
     elif not row.sub_groups:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
+    row.never_evicts = priorities.never_evicts(priority_classes_of([place]), pods)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
     return row
@@ -77,6 +78,7 @@ def volcano_pod_group_row(
         queue=spec.queue or queue_of([place]) or _VOLCANO_DEFAULT_QUEUE,
         priority=priorities.of_pod_group(priority_classes_of([place]), pods, warnings),
         creation_time=timestamp(meta.creation_timestamp),
+        never_evicts=priorities.never_evicts(priority_classes_of([place]), pods),
     )
     if spec.min_task_member:
         tasks = dict.fromkeys(map(task_of, pods), 0) | spec.min_task_member

@@ -26,6 +26,8 @@ _NO_CLASS: Final = 50
 """Default priority of pods without an existing class, if the cluster has no default."""
 
 
+_NEVER: Final = "Never"
+"""The preemption policy of classes and pods for which no pods are evicted."""
 _SYSTEM: Final = "system-"
 """Prefix of the classes that Kubernetes reserves for its own components."""
 
@@ -37,13 +39,16 @@ class Priorities(NamedTuple):
     default: int = _NO_CLASS
     permitted: Sequence[str] = ("*",)
     """Patterns of the classes that labels and pod groups may name, which no admission control has checked."""
+    never: frozenset[str] = frozenset()
+    """Classes for which no pods are evicted."""
 
     @classmethod
     def of(cls, classes: Iterable[PriorityClass], permitted: Sequence[str] = ("*",)) -> "Priorities":
         """Priorities of the classes of a cluster. Of several defaults the first name counts."""
         known = sorted(classes, key=lambda one: one.metadata.name)
         default = next((one.value for one in known if one.global_default), _NO_CLASS)
-        return cls({one.metadata.name: one.value for one in known}, default, permitted)
+        never = frozenset(one.metadata.name for one in known if one.preemption_policy == _NEVER)
+        return cls({one.metadata.name: one.value for one in known}, default, permitted, never)
 
     def permits(self, name: str, warnings: list[str]) -> bool:
         """Whether a label or a pod group may name a class; else a warning.
@@ -61,6 +66,12 @@ class Priorities(NamedTuple):
         permitted = [name for name in names if self.permits(name, warnings)]
         own = None if permitted or not names else self.of_pods(pods)
         return self.first_of(permitted, warnings) if own is None else own
+
+    def never_evicts(self, names: Sequence[str], pods: Iterable[Pod]) -> bool:
+        """Whether no pods are evicted for a pod group: by its class, or by a pod that waits."""
+        known = next((name for name in names if name in self.values and self.permits(name, [])), "")
+        waiting = (pod.spec for pod in pods if not pod.spec.node_name)
+        return known in self.never or any(spec.preemption_policy == _NEVER for spec in waiting)
 
     def first_of(self, names: Sequence[str], warnings: list[str]) -> int:
         """Priority of the first class that exists. If none does, that is a warning."""
