@@ -131,7 +131,7 @@ def test_lists_have_a_fixed_order() -> None:
                 model.Protection(RUNS, "g", ("preempt", "reclaim"), None, "s"),
                 model.Protection(RUNS, "f", ("reclaim",), None, "s"),
             ),
-            queues=tuple(model.QueueStatus(q, share, share, share) for q in (TOP, LEFT, RIGHT)),
+            queues=tuple(model.QueueStatus(q, share, share, share, share) for q in (TOP, LEFT, RIGHT)),
         )
     )
     assert [outcome.pod_group for outcome in answer.outcomes] == ["runs", "waits"]
@@ -158,12 +158,13 @@ def test_counters_and_shares_are_copied() -> None:
         "victims_considered": 4,
         "placement_attempts": 5,
     }
-    status = model.QueueStatus(TOP, (1, 2, 3), (4, 5, 6), (7, 8, 9))
+    status = model.QueueStatus(TOP, (1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12))
     answer = encode(decision(counters=model.SearchCounters(**counters), queues=(status,)))
     assert {field.name: value for field, value in answer.counters.ListFields()} == counters
     assert answer.queues[0].fair_share == ResourceShare(cpu_milli=1, memory_bytes=2, gpu_milli=3)
     assert answer.queues[0].allocated_before == ResourceShare(cpu_milli=4, memory_bytes=5, gpu_milli=6)
     assert answer.queues[0].allocated_after == ResourceShare(cpu_milli=7, memory_bytes=8, gpu_milli=9)
+    assert answer.queues[0].requested == ResourceShare(cpu_milli=10, memory_bytes=11, gpu_milli=12)
 
 
 def ids(answer: DecideResponse) -> list[str]:

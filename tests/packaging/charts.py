@@ -69,6 +69,7 @@ VALUES: Final = {
         "tenantPolicies.priorityClasses.enabled=false",
         "tenantPolicies.queues.enabled=false",
         "networkPolicy.enabled=false",
+        "flowSchemas.enabled=false",
         "podDisruptionBudget.enabled=false",
     ),
 }

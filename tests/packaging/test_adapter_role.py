@@ -53,7 +53,7 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
                 for resource in ("queues", "podgroups")
                 for verb in ("get", "list", "watch")
             }
-            | {("scheduling.volcano.sh", "podgroups", "patch")},
+            | {("scheduling.volcano.sh", resource, "patch") for resource in ("podgroups", "queues/status")},
         ),
         (
             ("adapter.config.workloadApi=volcano",),
@@ -70,6 +70,7 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
             | {
                 ("scheduling.run.ai", "podgroups", "patch"),
                 ("scheduling.run.ai", "podgroups/status", "patch"),
+                ("scheduling.run.ai", "queues/status", "patch"),
             },
         ),
     ],

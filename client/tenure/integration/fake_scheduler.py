@@ -25,6 +25,7 @@ from tenure.integration.ports import (
 from tenure.integration.reconciler import ClusterPorts, Reconciler
 from tenure.integration.testing import AdapterKilled, KillPoint
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision, Patch, PodGroupOutcome
 from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
 
@@ -175,9 +176,9 @@ class FakeScheduler(SnapshotSource):
         row = self.stored_pod_group(uid)
         row.CopyFrom(_patched(row, patches))
 
-    def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
+    def report(self, response: DecideResponse, entries: Iterable[JournalEntry]) -> None:
         """Keep the last outcome of each pod group."""
-        self.outcomes.update({outcome.pod_group: outcome for outcome in outcomes})
+        self.outcomes.update({outcome.pod_group: outcome for outcome in response.outcomes})
 
     def load(self) -> bytes:
         """The stored content."""

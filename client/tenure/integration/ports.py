@@ -17,7 +17,8 @@ from typing import Final, NamedTuple, Protocol
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.integration.journal_entry import JournalEntry
-from tenure.v1.decision_pb2 import Decision, Patch, PodGroupOutcome
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import Decision, Patch
 from tenure.v1.report_pb2 import (
     APPLY_STATUS_APPLIED,
     APPLY_STATUS_FAILED,
@@ -201,8 +202,11 @@ class PatchWriter(Protocol):
 class StatusWriter(Protocol):
     """Publishes outcomes and results. Nothing else depends on it."""
 
-    def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
-        """Publish the outcomes of a response and the results of in-flight groups. Returns at once."""
+    def report(self, response: DecideResponse, entries: Iterable[JournalEntry]) -> None:
+        """Publish the outcomes and queues of a response, and the results of in-flight groups.
+
+        Returns at once.
+        """
 
 
 class JournalStore(Protocol):

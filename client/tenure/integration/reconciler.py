@@ -182,7 +182,7 @@ class Reconciler:
         self._applier.apply(list(self._journal.entries.values()))
         has_failed = not self._journal.failed_decisions() <= known_failures
         self._schedule_recheck(has_failed or len(new) < len(wanted))
-        self._cluster.status.report(response.outcomes, self._journal.entries.values())
+        self._cluster.status.report(response, self._journal.entries.values())
         self._report()
         self._has_unfinished_work = False
 

@@ -192,6 +192,7 @@ _NAME: Final = tag(service_pb.QueueStatus, "name")
 _FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
 _ALLOCATED_BEFORE: Final = tag(service_pb.QueueStatus, "allocated_before")
 _ALLOCATED_AFTER: Final = tag(service_pb.QueueStatus, "allocated_after")
+_REQUESTED: Final = tag(service_pb.QueueStatus, "requested")
 
 _CPU: Final = tag(service_pb.ResourceShare, "cpu_milli")
 _MEMORY: Final = tag(service_pb.ResourceShare, "memory_bytes")
@@ -259,6 +260,7 @@ def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
     fields = [_NAME, text(cluster.queues[status.queue].name), _FAIR_SHARE, _encode_share(status.fair_share)]
     fields += [_ALLOCATED_BEFORE, _encode_share(status.allocated_before)]
     fields += [_ALLOCATED_AFTER, _encode_share(status.allocated_after)]
+    fields += [_REQUESTED, _encode_share(status.requested)]
     return message(fields)
 
 

@@ -11,6 +11,7 @@ from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply import status_writer
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.status_writer import QUIET_SECONDS, StatusWriter
+from tenure.v1.decide_pb2 import DecideResponse
 
 from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
 from tests.kubernetes.apply.scripted_api_server import (
@@ -53,7 +54,7 @@ class Flapping:
         before = len(self._server.writes())
         self.builder.delta(NOW)
         self.writer.report_set_aside(self.builder.set_aside.take_new())
-        self.writer.report([], [])
+        self.writer.report(DecideResponse(), [])
         self.writer._write_due()
         written = (write for write in self._server.writes()[before:] if "/pods/" in write)
         return [write.split("/")[-2] for write in written]

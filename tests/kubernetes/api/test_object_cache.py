@@ -36,12 +36,22 @@ def test_events_change_one_object_each() -> None:
     mirror, _ = open_cache()
     mirror.on_replace([thing("a")])
     mirror.take_changes()
-    mirror.on_change(thing("a", "2"))
+    mirror.on_change(Object(metadata=ObjectMeta(uid="a", resource_version="2", labels={"key": "new"})))
     mirror.on_change(thing("b"))
     mirror.on_remove(thing("c"))
     assert mirror.take_changes() == {"a", "b"}
     assert mirror.take_changes() == set()
     assert {item.metadata.resource_version for item in mirror.all()} == {"2", "1"}
+
+
+def test_event_about_fields_that_are_not_read_is_no_change() -> None:
+    mirror, wakes = open_cache()
+    mirror.on_replace([thing("a")])
+    mirror.take_changes()
+    mirror.on_change(thing("a", "2"))
+    assert mirror.take_changes() == set()
+    assert len(wakes) == 1
+    assert [item.metadata.resource_version for item in mirror.all()] == ["2"]
 
 
 def test_failed_watch_is_a_problem_until_it_recovers() -> None:

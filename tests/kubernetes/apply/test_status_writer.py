@@ -14,6 +14,7 @@ from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
 
 from tests.kubernetes.apply.decision_groups import IDENTITY, NOW, group, reserve
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
@@ -118,9 +119,18 @@ class StatusRig:
         before = len(self.server.writes())
         pod_group_outcome = outcome(kind, code, message)
         pod_group_outcome.pod_group = self.uid
-        self.writer.report([pod_group_outcome], [])
+        self.writer.report(DecideResponse(outcomes=[pod_group_outcome]), [])
         self.writer._write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
+
+    def bind(self) -> None:
+        """The API server bound the pod; the object cache follows later."""
+        self.world.mirrors.bound_to["uid-p"] = "n"
+
+    def start(self) -> list[str]:
+        """Bind the pod and report it; return the writes."""
+        self.bind()
+        return self.write_status("BOUND", "ALLOCATED")
 
     def set_aside(self) -> list[str]:
         """Observe changes and write what is set aside; return the writes."""
@@ -205,7 +215,7 @@ def test_failed_condition_write_is_retried_if_retryable(
     rig.server.rules.insert(
         0, lambda call: answers.pop() if answers and call.path == f"{GROUP}/status" else None
     )
-    rig.write_status("BOUND", "ALLOCATED")
+    rig.start()
     assert rig.conditions[0]["status"] == "True"
     rig.writer._write_due()
     assert (rig.conditions[0]["status"] == "False") == is_tried_again
@@ -261,11 +271,37 @@ def test_foreign_conditions_are_preserved(rig: StatusRig) -> None:
     assert len(rig.conditions) == 2
 
 
-def test_immediate_start_writes_no_condition_but_a_start_after_pending_does(rig: StatusRig) -> None:
-    assert rig.write_status("BOUND", "ALLOCATED") == []
+def test_immediate_start_writes_only_the_condition_that_kubectl_waits_for(rig: StatusRig) -> None:
+    assert rig.start() == ["status"]
+    assert list(rig.status) == ["conditions"]
+    (condition,) = rig.status["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Scheduled", "True", "Allocated")
+    assert rig.start() == []
+
+
+def test_start_after_pending_changes_both_conditions(rig: StatusRig) -> None:
     rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
-    rig.write_status("BOUND", "ALLOCATED")
+    (pending,) = rig.status["conditions"]
+    assert (pending["status"], pending["reason"]) == ("False", "InsufficientResources")
+    rig.start()
     assert (rig.conditions[0]["status"], rig.conditions[0]["reason"]) == ("False", "Scheduled")
+    (condition,) = rig.status["conditions"]
+    assert (condition["status"], condition["transitionID"]) == ("True", "2")
+
+
+def test_pod_group_is_not_told_as_scheduled_before_its_pods_are_bound(rig: StatusRig) -> None:
+    assert rig.write_status("BOUND", "ALLOCATED") == []
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    rig.bind()
+    rig.writer.report(DecideResponse(), [])
+    rig.writer._write_due()
+    assert rig.status["conditions"][0]["status"] == "False"
+
+
+def test_condition_of_another_type_stays(rig: StatusRig) -> None:
+    rig.status["conditions"] = [{"type": "Other", "status": "True"}]
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert [one["type"] for one in rig.status["conditions"]] == ["Other", "Scheduled"]
 
 
 def test_existing_event_is_counted_up(rig: StatusRig) -> None:
@@ -274,7 +310,7 @@ def test_existing_event_is_counted_up(rig: StatusRig) -> None:
         0, lambda call: ScriptedResponse(409) if (call.method, call.path) == ("POST", events) else None
     )
     written = rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
-    last = rig.server.calls[-1]
+    last = next(call for call in reversed(rig.server.calls) if call.method != "GET")
     assert written[-1].startswith("job.")
     assert (last.method, last.body["series"]["count"]) == ("PATCH", 2)
 
@@ -343,7 +379,7 @@ def test_later_pods_of_a_pod_group_that_is_set_aside_get_its_condition(rig: Stat
 
 
 def test_set_aside_condition_replaces_one_that_is_not_written_yet(rig: StatusRig) -> None:
-    rig.writer.report([outcome("INFEASIBLE", "INSUFFICIENT_RESOURCES")], [])
+    rig.writer.report(DecideResponse(outcomes=[outcome("INFEASIBLE", "INSUFFICIENT_RESOURCES")]), [])
     rig.world.put("kai_pod_groups", pod_group("job", queue=LONG))
     rig.set_aside()
     assert rig.conditions[0]["reason"] == "SetAside"

@@ -36,10 +36,14 @@ class AuditLog:
 
     def writes(self, user: str, namespace: str) -> list[AuditedWrite]:
         """Return the writes of a user in a namespace, in order."""
+        return [write for write in self.all_writes(user) if write.namespace == namespace]
+
+    def all_writes(self, user: str) -> list[AuditedWrite]:
+        """Return the writes of a user, in order."""
         lines = self._log.read_text().splitlines() if self._log.exists() else []
         events = (json.loads(line) for line in lines)
         mine = (event for event in events if event["user"]["username"] == user)
-        return [write for write in map(_write, mine) if write.namespace == namespace]
+        return list(map(_write, mine))
 
 
 def _write(event: dict[str, Any]) -> AuditedWrite:

@@ -89,6 +89,13 @@ def required_tools() -> None:
         _skip(NO_TOOLS)
 
 
+def required_kubectl() -> Path:
+    """Return kubectl, likewise."""
+    if not _is_program(_TOOLS[0]):
+        _skip(NO_TOOLS)
+    return _TOOLS[0]
+
+
 def required_controller_manager() -> Path:
     """Return kube-controller-manager, likewise. KUBEBUILDER_ASSETS of the project itself lack it."""
     found = _folder() / "kube-controller-manager"

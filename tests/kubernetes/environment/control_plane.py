@@ -42,6 +42,7 @@ START_SECONDS: Final = 60
 _MONTH_SECONDS: Final = 30 * 24 * 3600
 _TRIES: Final = 3
 """Number of attempts to start: another process can take a port between its choice and its use."""
+_AS_ADMIN: Final = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
 _UNVERIFIED: Final = ssl._create_unverified_context()
 
 
@@ -103,6 +104,12 @@ class ControlPlane:
         self.api_server.kill()
         self._etcdctl_compact()
         self.api_server = self._start_api_server()
+
+    def metrics(self) -> str:
+        """Return the metrics of the API server."""
+        request = urllib.request.Request(f"{self.url}/metrics", headers=_AS_ADMIN)
+        with urllib.request.urlopen(request, timeout=30, context=_UNVERIFIED) as answer:
+            return str(answer.read().decode())
 
     def stop(self) -> None:
         """Kill both."""
@@ -188,7 +195,7 @@ def _ready(program: Program, url: str) -> Program:
 
 
 def _is_reachable(url: str) -> bool:
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+    request = urllib.request.Request(url, headers=_AS_ADMIN)
     try:
         with urllib.request.urlopen(request, timeout=2, context=_UNVERIFIED) as answer:
             return bool(answer.status == 200)

@@ -16,6 +16,7 @@ _PLURALS: Final = {
 _CLUSTER_SCOPED: Final = {
     "ClusterRole",
     "ClusterRoleBinding",
+    "FlowSchema",
     "Namespace",
     "Node",
     "PriorityClass",

@@ -536,8 +536,10 @@ type QueueStatus struct {
 	AllocatedBefore *ResourceShare `protobuf:"bytes,3,opt,name=allocated_before,json=allocatedBefore,proto3" json:"allocated_before,omitempty"`
 	// Allocated resources after the cycle: reservations included, victims excluded.
 	AllocatedAfter *ResourceShare `protobuf:"bytes,4,opt,name=allocated_after,json=allocatedAfter,proto3" json:"allocated_after,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Requested resources before the cycle: of allocated and of pending pods.
+	Requested     *ResourceShare `protobuf:"bytes,5,opt,name=requested,proto3" json:"requested,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueStatus) Reset() {
@@ -594,6 +596,13 @@ func (x *QueueStatus) GetAllocatedBefore() *ResourceShare {
 func (x *QueueStatus) GetAllocatedAfter() *ResourceShare {
 	if x != nil {
 		return x.AllocatedAfter
+	}
+	return nil
+}
+
+func (x *QueueStatus) GetRequested() *ResourceShare {
+	if x != nil {
+		return x.Requested
 	}
 	return nil
 }
@@ -792,13 +801,14 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12%\n" +
-	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\xe2\x01\n" +
+	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\x9a\x02\n" +
 	"\vQueueStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\n" +
 	"fair_share\x18\x02 \x01(\v2\x18.tenure.v1.ResourceShareR\tfairShare\x12C\n" +
 	"\x10allocated_before\x18\x03 \x01(\v2\x18.tenure.v1.ResourceShareR\x0fallocatedBefore\x12A\n" +
-	"\x0fallocated_after\x18\x04 \x01(\v2\x18.tenure.v1.ResourceShareR\x0eallocatedAfter\"l\n" +
+	"\x0fallocated_after\x18\x04 \x01(\v2\x18.tenure.v1.ResourceShareR\x0eallocatedAfter\x126\n" +
+	"\trequested\x18\x05 \x01(\v2\x18.tenure.v1.ResourceShareR\trequested\"l\n" +
 	"\rResourceShare\x12\x1b\n" +
 	"\tcpu_milli\x18\x01 \x01(\x03R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1b\n" +
@@ -882,11 +892,12 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	6,  // 18: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
 	6,  // 19: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
 	6,  // 20: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	6,  // 21: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }

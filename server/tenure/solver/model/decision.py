@@ -264,6 +264,7 @@ class QueueStatus(NamedTuple):
     fair_share: Share
     allocated_before: Share
     allocated_after: Share
+    requested: Share
 
 
 @dataclass(slots=True)

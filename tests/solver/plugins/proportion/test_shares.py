@@ -52,6 +52,8 @@ def test_running_and_pending_pods_are_requested_terminating_ones_are_not_r4_2() 
         .build()
     )
     assert fair_gpus(cluster) == {"q": 3}
+    (status,) = open_session(cluster).chains.queue_status()
+    assert status.requested[2] == 3000
 
 
 def test_unready_nodes_add_no_capacity_r4_1() -> None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError
@@ -86,9 +86,12 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_change(self, item: Kind) -> None:
-        """See ResourceEventHandler."""
+        """See ResourceEventHandler. A change of fields that are not read is none."""
         with self._changing:
+            before = self._objects.get(item.metadata.uid)
             self._objects[item.metadata.uid] = item
+            if before is not None and not self._problem and _is_equal(before, item):
+                return
             self._changed.add(item.metadata.uid)
             self._problem = ""
         self._wake()
@@ -116,6 +119,14 @@ class ObjectCache(Generic[Kind]):
         if self._problem:
             self._problem = ""
             self._wake()
+
+
+def _is_equal(before: Any, item: Any) -> bool:
+    """Whether two versions of an object differ in nothing that is read."""
+    seen = before.metadata
+    unread = {"resource_version": seen.resource_version, "generation": seen.generation}
+    same_meta = msgspec.structs.replace(item.metadata, **unread)
+    return bool(msgspec.structs.replace(item, metadata=same_meta) == before)
 
 
 def _name(item: bytes) -> str:

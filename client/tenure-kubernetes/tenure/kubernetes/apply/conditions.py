@@ -28,6 +28,8 @@ WAITING_FOR_VOLUME: Final = "WaitingForVolume"
 """Reason and code of pod groups with a pod whose volume claim is not bound, or cannot be used now."""
 _NAMES_OBJECT: Final = (WAITING_FOR_VOLUME, "Blocked")
 """Codes whose messages name the object that a pod waits for."""
+SCHEDULED: Final = "Scheduled"
+"""Type of the condition that is true once a pod group is bound."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -128,7 +130,7 @@ def pod_condition(condition: SchedulingCondition) -> dict[str, Any]:
         "status": "False",
         "reason": condition.reason,
         "message": condition.message,
-        "lastTransitionTime": _now(),
+        "lastTransitionTime": format_now(),
     }
 
 
@@ -144,19 +146,31 @@ def kai_condition(
         "message": condition.message,
         "reasons": [{"reason": condition.code, "message": condition.message}],
         "transitionID": _next_transition(before),
-        "lastTransitionTime": _now(),
+        "lastTransitionTime": format_now(),
+    }
+
+
+def plain_condition(condition: SchedulingCondition, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Condition of a KAI pod group that kubectl can wait for, beside its scheduling condition."""
+    return {
+        "type": SCHEDULED,
+        "status": "False" if condition.reason else "True",
+        "reason": condition.code,
+        "message": condition.message,
+        "transitionID": _next_transition(before),
+        "lastTransitionTime": format_now(),
     }
 
 
 def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any]) -> dict[str, Any]:
     """Condition of a Volcano pod group."""
     return {
-        "type": UNSCHEDULABLE if condition.reason == UNSCHEDULABLE else "Scheduled",
+        "type": UNSCHEDULABLE if condition.reason == UNSCHEDULABLE else SCHEDULED,
         "status": "False" if condition.reason and condition.reason != UNSCHEDULABLE else "True",
         "reason": condition.code,
         "message": condition.message,
         "transitionID": _next_transition(before),
-        "lastTransitionTime": _now(),
+        "lastTransitionTime": format_now(),
     }
 
 
@@ -190,5 +204,6 @@ def _next_transition(before: Mapping[str, Any]) -> str:
 _MOST_DIGITS: Final = 18
 
 
-def _now() -> str:
+def format_now() -> str:
+    """The time of a condition."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

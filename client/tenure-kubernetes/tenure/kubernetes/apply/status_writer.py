@@ -8,16 +8,14 @@ unless a later outcome replaces it; an event is not. No decision waits for statu
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
-import msgspec
 from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport, Transport
-from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
     UNSCHEDULABLE,
@@ -25,11 +23,8 @@ from tenure.kubernetes.apply.conditions import (
     SchedulingCondition,
     build_condition,
     has_condition,
-    is_same,
-    kai_condition,
     pod_condition,
     set_aside_condition,
-    volcano_condition,
     volume_condition,
     volume_wait_conditions,
 )
@@ -43,24 +38,20 @@ from tenure.kubernetes.apply.events import (
 from tenure.kubernetes.apply.nominations import NominationWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingStatus, PendingStatuses
+from tenure.kubernetes.apply.pod_group_status import MANAGER, PodGroupStatusWriter
 from tenure.kubernetes.apply.pod_writes import PodName
+from tenure.kubernetes.apply.queue_status_writer import QueueStatusWriter
 from tenure.kubernetes.limits.set_aside import SetAsideObject
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
-from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, REASON_CODE_BLOCKED, PodGroupOutcome
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, REASON_CODE_BLOCKED
 
 QUIET_SECONDS: Final = 5.0
 """Minimum time between two conditions of a pod group, or of another object that is set aside."""
-MANAGER: Final = "tenure-status"
-"""Field manager of conditions. Some objects have annotations beside them, under another manager."""
 _LOOK_SECONDS: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
-
-
-class _Object(msgspec.Struct):
-    metadata: dict[str, Any] = {}
-    status: dict[str, Any] = {}
 
 
 class StatusWriter:
@@ -77,23 +68,30 @@ class StatusWriter:
     ) -> None:
         self._transport, self._caches = LeaderTransport(transport, may_act), caches
         self._builder, self._ownership = builder, ownership
-        self._node_pool, self._lease = adapter.node_pool, adapter.lease
+        self._lease = adapter.lease
         self._events = EventRecorder(self._transport, adapter.instance)
         self._pending, self._stopped = PendingStatuses(), threading.Event()
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
         """The last condition of each pod group, and when it was written, by the monotonic clock."""
         self._retry_at: dict[str, float] = {}
         """When a failed write is retried."""
+        self._binding: dict[str, SchedulingCondition] = {}
+        """Conditions of pod groups whose pods are being bound, written when all of them are."""
         self._decision_events = DecisionEvents(caches)
+        self._pod_groups = PodGroupStatusWriter(self._transport, adapter.node_pool)
+        self._queues = QueueStatusWriter(self._transport)
         self._nominations = NominationWriter(self._transport, caches, ownership)
 
-    def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
-        """Queue conditions, nominated nodes and events. Returns at once."""
+    def report(self, response: DecideResponse, entries: Iterable[JournalEntry]) -> None:
+        """Queue conditions, nominated nodes, events and the status of queues. Returns at once."""
         builder, entries = self._builder, list(entries)
         wanted: dict[str, PendingStatus] = {}
         waits = volume_wait_conditions(self._caches.volume_waits.waits, builder.pod)
-        for outcome in outcomes:
+        for outcome in response.outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
+            if verdict and not verdict.reason:
+                self._binding[uid] = verdict
+                continue
             if uid in waits:
                 continue
             if (
@@ -106,20 +104,38 @@ class StatusWriter:
                 continue
             is_new = uid not in self._written and self._pending.find(uid) is None
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
+                self._binding.pop(uid, None)
                 subject, pods = builder.subject(uid), builder.pods_of(uid)
                 if subject is not None or pods:
                     wanted[uid] = PendingStatus(verdict, subject, pods, self._not_before(uid, verdict))
+        wanted |= self._bound()
         for uid, verdict in waits.items():
             wanted[uid] = PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), 0.0)
         events = self._decision_events.pending_events(entries, builder)
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
         self._nominations.report(entries)
+        self._queues.report(builder.queue_objects(), response.queues)
         aside = {found.target.uid for found in builder.set_aside.objects.values()}
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
             if uid not in aside:
                 self._written.pop(uid, None)
                 self._retry_at.pop(uid, None)
+
+    def _bound(self) -> dict[str, PendingStatus]:
+        """Pod groups whose last pod is bound by now."""
+        found: dict[str, PendingStatus] = {}
+        for uid, condition in list(self._binding.items()):
+            pods = self._builder.pods_of(uid)
+            if all(map(self._is_bound, pods)):
+                del self._binding[uid]
+                if pods and self._builder.owns(uid) and not self._builder.is_set_aside(uid):
+                    found[uid] = PendingStatus(condition, self._builder.subject(uid), pods, 0.0)
+        return found
+
+    def _is_bound(self, pod: str) -> bool:
+        there = self._caches.pods.find(pod)
+        return there is None or bool(there.spec.node_name) or pod in self._caches.bound_to
 
     def report_set_aside(self, objects: Iterable[SetAsideObject]) -> None:
         """Queue conditions and events of objects that are set aside. Returns at once.
@@ -171,6 +187,7 @@ class StatusWriter:
             if before is None or before[0].key != wanted.condition.key:
                 self._write_status(uid, wanted)
         self._nominations.write_due(self._try)
+        self._queues.write_due(self._try)
 
     def _is_due(self, uid: str, status: PendingStatus) -> bool:
         before, now = self._written.get(uid), time.monotonic()
@@ -221,41 +238,8 @@ class StatusWriter:
         self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
     def _put_subject(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
-        """Replace the adapter's condition of a pod group.
-
-        Server-side apply treats all conditions as one value.
-        """
-        is_kai = subject.api_version.startswith("scheduling.run.ai/")
-        there = msgspec.json.decode(self._transport.get(path(subject)), type=_Object)
-        field = "schedulingConditions" if is_kai else "conditions"
-        conditions = there.status.get(field) or []
-        ours: dict[str, Any] = next((one for one in conditions if self._is_ours(one, is_kai)), {})
-        fresh = (
-            kai_condition(condition, self._node_pool, ours) if is_kai else volcano_condition(condition, ours)
-        )
-        if there.metadata.get("uid") != subject.uid or is_same(ours, fresh) or not (ours or condition.reason):
-            return
-        others = [one for one in conditions if not self._is_ours(one, is_kai)]
-        self._put_conditions(subject, field, [*others, fresh], there.metadata.get("resourceVersion", ""))
-        if condition.reason:
+        if self._pod_groups.write(subject, condition) and condition.reason:
             self._record_pending(subject, condition)
-
-    def _put_conditions(
-        self, subject: ObjectReference, field: str, conditions: list[Any], version: str
-    ) -> None:
-        body = {
-            "apiVersion": subject.api_version,
-            "kind": subject.kind,
-            "metadata": {
-                "name": subject.name,
-                "namespace": subject.namespace,
-                "uid": subject.uid,
-                "resourceVersion": version,
-            },
-            "status": {field: conditions},
-        }
-        where = f"{path(subject)}/status" if field == "schedulingConditions" else path(subject)
-        self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
     def _record_pending(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
         is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
@@ -274,11 +258,6 @@ class StatusWriter:
             self._events.record(about, key, reason, note, action, is_warning=True)
         else:
             self._events.record_once(about, key, reason, note, action)
-
-    def _is_ours(self, condition: dict[str, Any], is_kai: bool) -> bool:
-        if is_kai:
-            return bool(condition.get("nodePool") == (self._node_pool or "default"))
-        return condition.get("type") in (UNSCHEDULABLE, "Scheduled")
 
     def _try(self, write: Callable[[], None]) -> bool:
         """Whether it was written, or will never be possible."""

@@ -1,14 +1,15 @@
 """Queues of KAI, in its units (semantics R1.11, R1.12, R1.70 to R1.74), and of Volcano, as one tree."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
 from tenure.kubernetes.api.object_caches import ObjectCaches
-from tenure.kubernetes.limits.set_aside import unexpected
+from tenure.kubernetes.limits.set_aside import SET_ASIDE, SetAsideTable, unexpected
 from tenure.kubernetes.objects import kai, volcano
-from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.row_table import WarningCollector
@@ -16,6 +17,55 @@ from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
+
+KAI_QUEUES, VOLCANO_QUEUES = "scheduling.run.ai/v2", "scheduling.volcano.sh/v1beta1"
+"""API versions of queues."""
+_NO_PATH: Final = ("NoPathToTop", "Its parent does not exist, or is part of a cycle.")
+_SHADOWED: Final = ("SameName", "A KAI queue with the same name has precedence.")
+
+
+class QueueObject(NamedTuple):
+    """A queue of the node pool."""
+
+    target: ObjectReference
+    children: tuple[str, ...]
+    """Names of its children, in order."""
+    problem: tuple[str, str]
+    """Reason in camel case, and a sentence, if it has no row; else two empty texts."""
+
+
+def queue_objects(
+    caches: ObjectCaches, scope: SnapshotScope, rows: Collection[str], aside: SetAsideTable
+) -> Iterator[QueueObject]:
+    """Queues whose status an adapter writes. `rows` are names.
+
+    A queue of Volcano belongs to all node pools: only the adapter of the default pool writes its status.
+    """
+    kai = [queue for queue in caches.kai_queues.all() if scope.has(queue.metadata.labels)]
+    volcano = [] if scope.node_pool else caches.volcano_queues.all()
+    children: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for queue in kai:
+        children[KAI_QUEUES, queue.spec.parent_queue].append(queue.metadata.name)
+    of_kai = {queue.metadata.name for queue in kai}
+    found: list[tuple[str, ObjectMeta, bool]] = [(KAI_QUEUES, queue.metadata, False) for queue in kai]
+    found += [(VOLCANO_QUEUES, one.metadata, one.metadata.name in of_kai) for one in volcano]
+    for version, meta, is_shadowed in found:
+        problem = ("", "")
+        if (set_aside := aside.objects.get(f"queue {meta.uid}")) is not None:
+            problem = (SET_ASIDE, set_aside.reason.text)
+        elif is_shadowed:
+            problem = _SHADOWED
+        elif meta.name not in rows:
+            problem = _NO_PATH
+        names = tuple(sorted(children[version, meta.name]))
+        yield QueueObject(cluster_reference(version, "Queue", meta), names, problem)
+
+
+def queue_references(caches: ObjectCaches) -> Iterator[ObjectReference]:
+    """References to all queues, of all node pools."""
+    for version, cache in ((KAI_QUEUES, caches.kai_queues), (VOLCANO_QUEUES, caches.volcano_queues)):
+        for queue in cache.all():
+            yield cluster_reference(version, "Queue", queue.metadata)
 
 
 def build_queue_rows(

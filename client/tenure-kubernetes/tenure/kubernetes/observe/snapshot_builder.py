@@ -18,7 +18,7 @@ from tenure.kubernetes.objects.meta import ObjectReference, cluster_reference
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable
-from tenure.kubernetes.observe.queues import build_queue_rows
+from tenure.kubernetes.observe.queues import QueueObject, build_queue_rows, queue_objects, queue_references
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import (
     Priorities,
@@ -155,6 +155,10 @@ class SnapshotBuilder:
         """Whether a node has a row."""
         return name in self._nodes.table.rows
 
+    def queue_objects(self) -> Iterable[QueueObject]:
+        """Queues whose status describes this node pool."""
+        return queue_objects(self._caches, self._config, self._queues.rows, self.set_aside)
+
     def owns(self, pod_group: str) -> bool:
         """Whether a pod group has a row, and not only pods of other schedulers."""
         return pod_group in self._pod_groups.rows and not self._members.is_foreign(
@@ -287,12 +291,8 @@ class SnapshotBuilder:
             self._queues.replace(rows)
             leaves = frozenset(rows.keys() - {row.parent for row in rows.values()})
             self._workloads.context = self._workloads.context._replace(leaf_queues=leaves)
-            for version, cache in (("scheduling.run.ai/v2", kai), ("scheduling.volcano.sh/v1beta1", volcano)):
-                for queue in cache.all():
-                    meta = queue.metadata
-                    target = cluster_reference(version, "Queue", meta)
-                    reason = SetAsideReason(problems.get(meta.uid, ""))
-                    self.set_aside.put(f"queue {meta.uid}", target, reason)
+            for one in queue_references(self._caches):
+                self.set_aside.put(f"queue {one.uid}", one, SetAsideReason(problems.get(one.uid, "")))
         for uid in changed:
             if self._caches.kai_queues.find(uid) is None and self._caches.volcano_queues.find(uid) is None:
                 self.warnings.replace(uid, "", [])

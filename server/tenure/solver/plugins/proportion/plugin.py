@@ -233,10 +233,11 @@ class Proportion(
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
-        """Fair share and usage of every queue."""
+        """Fair share, usage and requests of every queue."""
         for queue in self._queues:
             i = queue.index
-            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i))
+            requested = self._usage.request[i]
+            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i), requested)
 
     def _largest_below(self, queue: int) -> int:
         if not self._largest:
