@@ -18,7 +18,12 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tenure.wire.generate import ROOT
 from tenure.wire.schema import ROWS
 
-CODEC: Final = ("server/tenure/codec/*.py", "protos/tenure/wire/columns.py", "protos/tenure/wire/rows.py")
+CODEC: Final = (
+    "server/tenure/codec/*.py",
+    "server/tenure/codec/constraints/*.py",
+    "protos/tenure/wire/columns.py",
+    "protos/tenure/wire/rows.py",
+)
 SERVICE: Final = (
     "server/tenure/server/service/*.py",
     "server/tenure/server/state/*.py",

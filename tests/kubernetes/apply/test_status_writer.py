@@ -324,7 +324,7 @@ def test_null_conditions_are_treated_as_empty(rig: StatusRig) -> None:
 def nominations(rig: StatusRig, *groups: pb.DecisionGroup) -> list[tuple[str, Any]]:
     """Report groups in flight; return the pods whose nominated node is written, and its value."""
     before = len(rig.server.calls)
-    rig.writer.report([], [JournalEntry(one) for one in groups])
+    rig.writer.report(DecideResponse(), [JournalEntry(one) for one in groups])
     rig.writer._write_due()
     written = [call for call in rig.server.calls[before:] if call.method == "PATCH"]
     return [(call.path.split("/")[-2], call.body["status"].get("nominatedNodeName")) for call in written]

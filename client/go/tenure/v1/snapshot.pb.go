@@ -1032,7 +1032,12 @@ type Node struct {
 	NumaPolicy NumaPolicy `protobuf:"varint,10,opt,name=numa_policy,json=numaPolicy,proto3,enum=tenure.v1.NumaPolicy" json:"numa_policy,omitempty"`
 	// NUMA zones of the node. Order matters: of equally suitable zones the first is used.
 	// IDs are unique within the node.
-	NumaZones     []*NumaZone `protobuf:"bytes,11,rep,name=numa_zones,json=numaZones,proto3" json:"numa_zones,omitempty"`
+	NumaZones []*NumaZone `protobuf:"bytes,11,rep,name=numa_zones,json=numaZones,proto3" json:"numa_zones,omitempty"`
+	// Pods on the node that no pod group of the snapshot contains, for example those of
+	// other schedulers. Pod affinity, topology spread and host ports count them. Their
+	// resources are not part of `allocatable`. Pods that no selector, anti-affinity term
+	// or host port concerns may be omitted.
+	OtherPods     []*OtherPods `protobuf:"bytes,12,rep,name=other_pods,json=otherPods,proto3" json:"other_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1144,6 +1149,105 @@ func (x *Node) GetNumaZones() []*NumaZone {
 	return nil
 }
 
+func (x *Node) GetOtherPods() []*OtherPods {
+	if x != nil {
+		return x.OtherPods
+	}
+	return nil
+}
+
+// Equal pods of one node that are not pods of the snapshot. They are never evicted.
+type OtherPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kubernetes namespace.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Labels that pod affinities and topology spread refer to; others may be omitted.
+	Labels map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of pods, at least 1.
+	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// Whether they are terminating. Such pods count for pod affinity and hold their host
+	// ports, but do not count for topology spread.
+	Terminating bool `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
+	// Required pod anti-affinity: a pod that a term selects may not be near them.
+	PodAntiAffinity []*PodAffinityTerm `protobuf:"bytes,5,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
+	// Ports of the node that they use.
+	HostPorts     []*HostPort `protobuf:"bytes,6,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherPods) Reset() {
+	*x = OtherPods{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherPods) ProtoMessage() {}
+
+func (x *OtherPods) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
+func (*OtherPods) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *OtherPods) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *OtherPods) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *OtherPods) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *OtherPods) GetTerminating() bool {
+	if x != nil {
+		return x.Terminating
+	}
+	return false
+}
+
+func (x *OtherPods) GetPodAntiAffinity() []*PodAffinityTerm {
+	if x != nil {
+		return x.PodAntiAffinity
+	}
+	return nil
+}
+
+func (x *OtherPods) GetHostPorts() []*HostPort {
+	if x != nil {
+		return x.HostPorts
+	}
+	return nil
+}
+
 // Part of a node whose CPUs, memory and devices are close to each other. Pods are
 // aligned as a whole, not per container.
 type NumaZone struct {
@@ -1162,7 +1266,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1278,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1291,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NumaZone) GetId() string {
@@ -1226,7 +1330,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1342,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1355,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Taint) GetKey() string {
@@ -1319,7 +1423,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1435,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1448,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Queue) GetName() string {
@@ -1448,7 +1552,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1564,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1577,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -1567,14 +1671,17 @@ type PodGroup struct {
 	// its minimum from eviction. It counts as far as Queue.max_min_runtime permits, and
 	// never shortens the minimum runtime of the queue. Unset: its annotation. Negative:
 	// the longest one permitted, with a warning.
-	MinRuntime    *durationpb.Duration `protobuf:"bytes,24,opt,name=min_runtime,json=minRuntime,proto3" json:"min_runtime,omitempty"`
+	MinRuntime *durationpb.Duration `protobuf:"bytes,24,opt,name=min_runtime,json=minRuntime,proto3" json:"min_runtime,omitempty"`
+	// Whether no pods are evicted for it, by any action (Kubernetes preemptionPolicy
+	// Never). It keeps its place in the order of its queue and starts on free capacity.
+	NeverEvicts   bool `protobuf:"varint,25,opt,name=never_evicts,json=neverEvicts,proto3" json:"never_evicts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1693,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1706,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -1770,6 +1877,13 @@ func (x *PodGroup) GetMinRuntime() *durationpb.Duration {
 	return nil
 }
 
+func (x *PodGroup) GetNeverEvicts() bool {
+	if x != nil {
+		return x.NeverEvicts
+	}
+	return false
+}
+
 // A node of the pod group's tree. A leaf contains pods; the others contain subgroups.
 type SubGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1789,7 +1903,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1915,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1928,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SubGroup) GetName() string {
@@ -1867,7 +1981,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +1993,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +2006,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -1929,7 +2043,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2055,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2068,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Topology) GetName() string {
@@ -2020,7 +2134,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2146,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2159,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Pod) GetUid() string {
@@ -2186,13 +2300,18 @@ type PodShape struct {
 	// Required pod anti-affinity: no term may be violated. It is symmetric: a pod that
 	// matches a term of a placed pod may not be near that pod either.
 	PodAntiAffinity []*PodAffinityTerm `protobuf:"bytes,9,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Ports of the node that the pod uses. Pods that use the same port are not placed on
+	// one node.
+	HostPorts []*HostPort `protobuf:"bytes,10,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
+	// Required topology spread (Kubernetes DoNotSchedule): every constraint must hold.
+	TopologySpread []*TopologySpread `protobuf:"bytes,11,rep,name=topology_spread,json=topologySpread,proto3" json:"topology_spread,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2323,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2336,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodShape) GetId() string {
@@ -2283,23 +2402,43 @@ func (x *PodShape) GetPodAntiAffinity() []*PodAffinityTerm {
 	return nil
 }
 
-// Required term of a Kubernetes pod affinity: pods on the same node, in the same rack,
-// in the same zone, ...
+func (x *PodShape) GetHostPorts() []*HostPort {
+	if x != nil {
+		return x.HostPorts
+	}
+	return nil
+}
+
+func (x *PodShape) GetTopologySpread() []*TopologySpread {
+	if x != nil {
+		return x.TopologySpread
+	}
+	return nil
+}
+
+// Term of a Kubernetes pod affinity: pods on the same node, in the same rack, in the
+// same zone, ... Without labels and expressions it selects every pod of its namespaces.
 type PodAffinityTerm struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Labels of the other pods, all of them; they are in the same namespace. At least
-	// one.
+	// Labels of the other pods, all of them.
 	MatchLabels map[string]string `protobuf:"bytes,1,rep,name=match_labels,json=matchLabels,proto3" json:"match_labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Node label that defines near: two nodes with the same value. A node without the
 	// label is near no pod. Required.
-	TopologyKey   string `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
+	TopologyKey string `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
+	// Requirements on labels of the other pods, all of them; not GREATER_THAN or
+	// LESS_THAN.
+	MatchExpressions []*NodeSelectorRequirement `protobuf:"bytes,3,rep,name=match_expressions,json=matchExpressions,proto3" json:"match_expressions,omitempty"`
+	// Kubernetes namespaces of the other pods. Empty: the namespace of the pod itself.
+	Namespaces []string `protobuf:"bytes,4,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// Whether the other pods may be in any namespace. `namespaces` is then empty.
+	AllNamespaces bool `protobuf:"varint,5,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2450,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2463,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -2339,6 +2478,196 @@ func (x *PodAffinityTerm) GetTopologyKey() string {
 		return x.TopologyKey
 	}
 	return ""
+}
+
+func (x *PodAffinityTerm) GetMatchExpressions() []*NodeSelectorRequirement {
+	if x != nil {
+		return x.MatchExpressions
+	}
+	return nil
+}
+
+func (x *PodAffinityTerm) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *PodAffinityTerm) GetAllNamespaces() bool {
+	if x != nil {
+		return x.AllNamespaces
+	}
+	return false
+}
+
+// A port of a node that a pod uses (Kubernetes hostPort).
+type HostPort struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number, 1 to 65535.
+	Port int32 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
+	// Protocol. Empty: "TCP". Ports of different protocols do not conflict.
+	Protocol string `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Address of the node. Empty: "0.0.0.0", which conflicts with every address.
+	Ip            string `protobuf:"bytes,3,opt,name=ip,proto3" json:"ip,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostPort) Reset() {
+	*x = HostPort{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostPort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostPort) ProtoMessage() {}
+
+func (x *HostPort) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
+func (*HostPort) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *HostPort) GetPort() int32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *HostPort) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *HostPort) GetIp() string {
+	if x != nil {
+		return x.Ip
+	}
+	return ""
+}
+
+// Bounds how unevenly pods are spread over the values of a node label (Kubernetes
+// topology spread). The difference between the number of selected pods in the domain of
+// a node, including the pod itself if it is selected, and the smallest number in any
+// domain is at most `max_skew`. Terminating pods do not count. Domains consist of nodes
+// with the labels of all constraints of the shape.
+type TopologySpread struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Node label whose values are the domains. Required; a node without it takes no pod.
+	TopologyKey string `protobuf:"bytes,1,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
+	// Maximum difference, at least 1.
+	MaxSkew int32 `protobuf:"varint,2,opt,name=max_skew,json=maxSkew,proto3" json:"max_skew,omitempty"`
+	// Labels of the counted pods, all of them; they are in the namespace of the pod.
+	MatchLabels map[string]string `protobuf:"bytes,3,rep,name=match_labels,json=matchLabels,proto3" json:"match_labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Requirements on labels of the counted pods, all of them; not GREATER_THAN or
+	// LESS_THAN. Without labels and requirements no pods are counted.
+	MatchExpressions []*NodeSelectorRequirement `protobuf:"bytes,4,rep,name=match_expressions,json=matchExpressions,proto3" json:"match_expressions,omitempty"`
+	// With fewer domains, the smallest number of pods in a domain is 0. Default 1.
+	MinDomains int32 `protobuf:"varint,5,opt,name=min_domains,json=minDomains,proto3" json:"min_domains,omitempty"`
+	// Whether nodes count that the node selector or node affinity of the pod excludes.
+	CountsUnselectedNodes bool `protobuf:"varint,6,opt,name=counts_unselected_nodes,json=countsUnselectedNodes,proto3" json:"counts_unselected_nodes,omitempty"`
+	// Whether nodes are left out whose taints the pod does not tolerate.
+	OmitsTaintedNodes bool `protobuf:"varint,7,opt,name=omits_tainted_nodes,json=omitsTaintedNodes,proto3" json:"omits_tainted_nodes,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *TopologySpread) Reset() {
+	*x = TopologySpread{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopologySpread) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopologySpread) ProtoMessage() {}
+
+func (x *TopologySpread) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
+func (*TopologySpread) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *TopologySpread) GetTopologyKey() string {
+	if x != nil {
+		return x.TopologyKey
+	}
+	return ""
+}
+
+func (x *TopologySpread) GetMaxSkew() int32 {
+	if x != nil {
+		return x.MaxSkew
+	}
+	return 0
+}
+
+func (x *TopologySpread) GetMatchLabels() map[string]string {
+	if x != nil {
+		return x.MatchLabels
+	}
+	return nil
+}
+
+func (x *TopologySpread) GetMatchExpressions() []*NodeSelectorRequirement {
+	if x != nil {
+		return x.MatchExpressions
+	}
+	return nil
+}
+
+func (x *TopologySpread) GetMinDomains() int32 {
+	if x != nil {
+		return x.MinDomains
+	}
+	return 0
+}
+
+func (x *TopologySpread) GetCountsUnselectedNodes() bool {
+	if x != nil {
+		return x.CountsUnselectedNodes
+	}
+	return false
+}
+
+func (x *TopologySpread) GetOmitsTaintedNodes() bool {
+	if x != nil {
+		return x.OmitsTaintedNodes
+	}
+	return false
 }
 
 // A claim to devices of a node (Kubernetes dynamic resource allocation). All pods that
@@ -2369,7 +2698,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2710,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2723,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -2453,7 +2782,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2794,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2807,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -2506,7 +2835,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2847,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2860,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -2556,7 +2885,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2897,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2910,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -2622,7 +2951,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2963,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2976,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Toleration) GetKey() string {
@@ -2739,7 +3068,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x12last_eviction_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastEvictionTime\x121\n" +
 	"\x14consecutive_failures\x18\x04 \x01(\x05R\x13consecutiveFailures\x12F\n" +
 	"\x11last_failure_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastFailureTime\x12%\n" +
-	"\x0eresult_pending\x18\x06 \x01(\bR\rresultPending\"\x82\x05\n" +
+	"\x0eresult_pending\x18\x06 \x01(\bR\rresultPending\"\xb7\x05\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06labels\x18\x02 \x03(\v2\x1b.tenure.v1.Node.LabelsEntryR\x06labels\x126\n" +
@@ -2754,13 +3083,26 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\x0e2\x15.tenure.v1.NumaPolicyR\n" +
 	"numaPolicy\x122\n" +
 	"\n" +
-	"numa_zones\x18\v \x03(\v2\x13.tenure.v1.NumaZoneR\tnumaZones\x1a9\n" +
+	"numa_zones\x18\v \x03(\v2\x13.tenure.v1.NumaZoneR\tnumaZones\x123\n" +
+	"\n" +
+	"other_pods\x18\f \x03(\v2\x14.tenure.v1.OtherPodsR\totherPods\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fDevicesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x86\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xd2\x02\n" +
+	"\tOtherPods\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x128\n" +
+	"\x06labels\x18\x02 \x03(\v2 .tenure.v1.OtherPods.LabelsEntryR\x06labels\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\x12 \n" +
+	"\vterminating\x18\x04 \x01(\bR\vterminating\x12F\n" +
+	"\x11pod_anti_affinity\x18\x05 \x03(\v2\x1a.tenure.v1.PodAffinityTermR\x0fpodAntiAffinity\x122\n" +
+	"\n" +
+	"host_ports\x18\x06 \x03(\v2\x13.tenure.v1.HostPortR\thostPorts\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
 	"\bNumaZone\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x126\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x14.tenure.v1.ResourcesR\vallocatable\x122\n" +
@@ -2789,7 +3131,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\x86\v\n" +
+	"\x12_over_quota_weight\"\xa9\v\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -2819,7 +3161,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x0eeviction_count\x18\x16 \x01(\x05R\revictionCount\x12I\n" +
 	"\x13total_eviction_wait\x18\x17 \x01(\v2\x19.google.protobuf.DurationR\x11totalEvictionWait\x12:\n" +
 	"\vmin_runtime\x18\x18 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"minRuntime\x1a>\n" +
+	"minRuntime\x12!\n" +
+	"\fnever_evicts\x18\x19 \x01(\bR\vneverEvicts\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -2863,7 +3206,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
-	"\x0e_task_priority\"\xa4\x04\n" +
+	"\x0e_task_priority\"\x9c\x05\n" +
 	"\bPodShape\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\brequests\x18\x02 \x01(\v2\x14.tenure.v1.ResourcesR\brequests\x12'\n" +
@@ -2875,13 +3218,38 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"guaranteed\x18\a \x01(\bR\n" +
 	"guaranteed\x12=\n" +
 	"\fpod_affinity\x18\b \x03(\v2\x1a.tenure.v1.PodAffinityTermR\vpodAffinity\x12F\n" +
-	"\x11pod_anti_affinity\x18\t \x03(\v2\x1a.tenure.v1.PodAffinityTermR\x0fpodAntiAffinity\x1a?\n" +
+	"\x11pod_anti_affinity\x18\t \x03(\v2\x1a.tenure.v1.PodAffinityTermR\x0fpodAntiAffinity\x122\n" +
+	"\n" +
+	"host_ports\x18\n" +
+	" \x03(\v2\x13.tenure.v1.HostPortR\thostPorts\x12B\n" +
+	"\x0ftopology_spread\x18\v \x03(\v2\x19.tenure.v1.TopologySpreadR\x0etopologySpread\x1a?\n" +
 	"\x11NodeSelectorEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdc\x02\n" +
 	"\x0fPodAffinityTerm\x12N\n" +
 	"\fmatch_labels\x18\x01 \x03(\v2+.tenure.v1.PodAffinityTerm.MatchLabelsEntryR\vmatchLabels\x12!\n" +
-	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x1a>\n" +
+	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12O\n" +
+	"\x11match_expressions\x18\x03 \x03(\v2\".tenure.v1.NodeSelectorRequirementR\x10matchExpressions\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x04 \x03(\tR\n" +
+	"namespaces\x12%\n" +
+	"\x0eall_namespaces\x18\x05 \x01(\bR\rallNamespaces\x1a>\n" +
+	"\x10MatchLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"J\n" +
+	"\bHostPort\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\x05R\x04port\x12\x1a\n" +
+	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x0e\n" +
+	"\x02ip\x18\x03 \x01(\tR\x02ip\"\xb7\x03\n" +
+	"\x0eTopologySpread\x12!\n" +
+	"\ftopology_key\x18\x01 \x01(\tR\vtopologyKey\x12\x19\n" +
+	"\bmax_skew\x18\x02 \x01(\x05R\amaxSkew\x12M\n" +
+	"\fmatch_labels\x18\x03 \x03(\v2*.tenure.v1.TopologySpread.MatchLabelsEntryR\vmatchLabels\x12O\n" +
+	"\x11match_expressions\x18\x04 \x03(\v2\".tenure.v1.NodeSelectorRequirementR\x10matchExpressions\x12\x1f\n" +
+	"\vmin_domains\x18\x05 \x01(\x05R\n" +
+	"minDomains\x126\n" +
+	"\x17counts_unselected_nodes\x18\x06 \x01(\bR\x15countsUnselectedNodes\x12.\n" +
+	"\x13omits_tainted_nodes\x18\a \x01(\bR\x11omitsTaintedNodes\x1a>\n" +
 	"\x10MatchLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcd\x01\n" +
@@ -2963,7 +3331,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -2977,110 +3345,124 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(*PodColumns)(nil),              // 9: tenure.v1.PodColumns
 	(*EvictionRecord)(nil),          // 10: tenure.v1.EvictionRecord
 	(*Node)(nil),                    // 11: tenure.v1.Node
-	(*NumaZone)(nil),                // 12: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 13: tenure.v1.Taint
-	(*Queue)(nil),                   // 14: tenure.v1.Queue
-	(*QueueResource)(nil),           // 15: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 16: tenure.v1.PodGroup
-	(*SubGroup)(nil),                // 17: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 18: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 19: tenure.v1.Topology
-	(*Pod)(nil),                     // 20: tenure.v1.Pod
-	(*PodShape)(nil),                // 21: tenure.v1.PodShape
-	(*PodAffinityTerm)(nil),         // 22: tenure.v1.PodAffinityTerm
-	(*ResourceClaim)(nil),           // 23: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 24: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 25: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 26: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 27: tenure.v1.Toleration
-	nil,                             // 28: tenure.v1.Node.LabelsEntry
-	nil,                             // 29: tenure.v1.Node.DevicesEntry
-	nil,                             // 30: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 31: tenure.v1.Pod.LabelsEntry
-	nil,                             // 32: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 33: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 34: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 35: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 36: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 37: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 38: tenure.v1.GpuRequest
+	(*OtherPods)(nil),               // 12: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 13: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 14: tenure.v1.Taint
+	(*Queue)(nil),                   // 15: tenure.v1.Queue
+	(*QueueResource)(nil),           // 16: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 17: tenure.v1.PodGroup
+	(*SubGroup)(nil),                // 18: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 19: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 20: tenure.v1.Topology
+	(*Pod)(nil),                     // 21: tenure.v1.Pod
+	(*PodShape)(nil),                // 22: tenure.v1.PodShape
+	(*PodAffinityTerm)(nil),         // 23: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 24: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 25: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 26: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 27: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 28: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 29: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 30: tenure.v1.Toleration
+	nil,                             // 31: tenure.v1.Node.LabelsEntry
+	nil,                             // 32: tenure.v1.Node.DevicesEntry
+	nil,                             // 33: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 34: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 35: tenure.v1.Pod.LabelsEntry
+	nil,                             // 36: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 37: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 38: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 39: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 40: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 41: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 42: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 43: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	34, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	39, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
 	11, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	14, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	16, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	20, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	21, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	19, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	23, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	15, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	17, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	21, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	22, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	20, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	26, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
 	10, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
 	9,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
 	7,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	34, // 11: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	39, // 11: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
 	8,  // 12: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	8,  // 13: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	8,  // 14: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	35, // 15: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	40, // 15: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
 	4,  // 16: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	34, // 17: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	34, // 18: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	28, // 19: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	36, // 20: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	13, // 21: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	39, // 17: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	39, // 18: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	31, // 19: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	41, // 20: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	14, // 21: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	0,  // 22: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	29, // 23: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	32, // 23: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	1,  // 24: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	12, // 25: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	36, // 26: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	36, // 27: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,  // 28: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	34, // 29: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	15, // 30: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	15, // 31: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	15, // 32: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	37, // 33: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	37, // 34: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	37, // 35: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	37, // 36: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	37, // 37: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,  // 38: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	17, // 39: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	18, // 40: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	34, // 41: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	34, // 42: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	34, // 43: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	34, // 44: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	37, // 45: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	37, // 46: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	37, // 47: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	37, // 48: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	34, // 49: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	30, // 50: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	37, // 51: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	37, // 52: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	18, // 53: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	4,  // 54: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	34, // 55: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	31, // 56: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	35, // 57: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	36, // 58: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	38, // 59: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	32, // 60: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	25, // 61: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	27, // 62: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	22, // 63: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	22, // 64: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33, // 65: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	24, // 66: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	26, // 67: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	5,  // 68: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 69: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	13, // 25: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	12, // 26: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	33, // 27: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	23, // 28: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	24, // 29: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	41, // 30: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	41, // 31: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	2,  // 32: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	39, // 33: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	16, // 34: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	16, // 35: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	16, // 36: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	42, // 37: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	42, // 38: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	42, // 39: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	42, // 40: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	42, // 41: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,  // 42: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	18, // 43: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	19, // 44: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	39, // 45: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	39, // 46: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	39, // 47: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	39, // 48: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	42, // 49: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	42, // 50: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	42, // 51: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	42, // 52: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	39, // 53: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	34, // 54: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	42, // 55: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	42, // 56: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	19, // 57: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	4,  // 58: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	39, // 59: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	35, // 60: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	40, // 61: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	41, // 62: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	43, // 63: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	36, // 64: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	28, // 65: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	30, // 66: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	23, // 67: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	23, // 68: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	24, // 69: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	25, // 70: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	37, // 71: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	29, // 72: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	38, // 73: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	29, // 74: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	27, // 75: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	29, // 76: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	5,  // 77: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,  // 78: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -3089,18 +3471,18 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   28,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

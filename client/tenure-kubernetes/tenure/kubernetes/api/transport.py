@@ -48,8 +48,8 @@ _LONGEST_MESSAGE: Final = 300
 _OTHER_UID: Final = "metadata.uid: Invalid value"
 """Part of the response to a patch if the name belongs to another object by now: status 422 instead of 409."""
 
-_ERRORS: Final = (httpx2.HTTPError, ConfigError, OSError, ValueError, LookupError, TypeError)
-"""Errors of sending a call: of the connection, or of the helper or file of a token."""
+_ERRORS: Final = (httpx2.HTTPError, ConfigError, OSError, ValueError, LookupError, TypeError, RuntimeError)
+"""Errors of sending a call: of the connection, a closed one too, or of the helper or file of a token."""
 _FIRST_BYTE: Final = "send_request_headers.started"
 _MAY_SEND: Final = ContextVar[Callable[[], bool] | None]("may_send", default=None)
 
