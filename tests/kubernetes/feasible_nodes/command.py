@@ -23,7 +23,7 @@ class Compared(NamedTuple):
     different: list[str]
     """How they differ, a line for each node."""
     on_purpose: str
-    """Why Tenure has fewer nodes, on purpose; "": it has the same ones."""
+    """Why Tenure has other nodes, on purpose; "": it has the same ones."""
     rejections: Counter[str]
     """Nodes by kube-scheduler's reason against them."""
 
@@ -33,19 +33,21 @@ def compare(filters: KubeFilters, seed: int) -> Compared:
     question = random_question(SeededDraw(seed))
     answer, placed = filters.ask(question), ask_tenure(question)
     read, reason = as_read(question)
-    expected = answer if read is None or read is question else filters.ask(read)
+    if read is None:
+        nodes = frozenset[str]()
+    else:
+        nodes = answer.feasible if read is question else filters.ask(read).feasible
     about = f"seed {seed} ({', '.join(question.features)})"
     different = [
         f"{about}: {node} only by Tenure, kube-scheduler: {answer.reasons.get(node)}"
-        for node in sorted(placed.feasible - answer.feasible)
+        for node in sorted(placed.feasible - nodes)
     ]
-    nodes = frozenset[str]() if read is None else expected.feasible
     different += [
         f"{about}: {node} only by kube-scheduler; Tenure: {placed.blocked_reason or 'no reason'}"
         for node in sorted(nodes - placed.feasible)
     ]
-    stricter = reason if answer.feasible - nodes else ""
-    return Compared(different, stricter, Counter(answer.reasons.values()))
+    on_purpose = "" if nodes == answer.feasible else reason
+    return Compared(different, on_purpose, Counter(answer.reasons.values()))
 
 
 def main(
@@ -64,6 +66,6 @@ def main(
     for reason, number in rejections.most_common():
         print(f"{number:>7} nodes rejected by kube-scheduler: {reason}")
     for reason, number in on_purpose.most_common():
-        print(f"{number:>7} clusters with fewer nodes on purpose: {reason}")
+        print(f"{number:>7} clusters with other nodes on purpose: {reason}")
     print("\n".join(lines[:SHOWN]))
     return Counts(count - failed, failed)

@@ -1,4 +1,4 @@
-"""Where Tenure has fewer nodes than kube-scheduler on purpose, each with its reason."""
+"""Where Tenure has other nodes than kube-scheduler on purpose, each with its reason."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -7,6 +7,8 @@ from tests.kubernetes.feasible_nodes.kube_filters import Question
 
 NAMESPACE_LABELS: Final = "labels of namespaces are not observed, apart from their names"
 """A pod affinity that depends on them blocks the pod; an anti-affinity is read as one for all namespaces."""
+FOREIGN_TERMS: Final = "an anti-affinity keeps no pods of other namespaces off a node"
+"""Otherwise any user of a namespace could keep all pods of others off the nodes of the own ones."""
 
 
 def as_read(question: Question) -> tuple[Question | None, str]:
@@ -14,12 +16,17 @@ def as_read(question: Question) -> tuple[Question | None, str]:
     if any(_by_labels(term) for term in _terms(question.pod, "podAffinity")):
         return None, NAMESPACE_LABELS
     changed = deepcopy(question)
-    found = False
+    found, foreign = False, False
     for pod in (changed.pod, *changed.pods):
         for term in filter(_by_labels, _terms(pod, "podAntiAffinity")):
             term["namespaceSelector"] = {}
             found = True
-    return (changed, NAMESPACE_LABELS) if found else (question, "")
+    for pod in changed.pods:
+        if pod["metadata"]["namespace"] != question.pod["metadata"]["namespace"]:
+            foreign = bool(pod["spec"].get("affinity", {}).pop("podAntiAffinity", None)) or foreign
+    if found or foreign:
+        return changed, NAMESPACE_LABELS if found else FOREIGN_TERMS
+    return question, ""
 
 
 def _terms(pod: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -1168,7 +1168,8 @@ type OtherPods struct {
 	// Whether they are terminating. Such pods count for pod affinity and hold their host
 	// ports, but do not count for topology spread.
 	Terminating bool `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
-	// Required pod anti-affinity: a pod that a term selects may not be near them.
+	// Required pod anti-affinity: a pod of their namespace that a term selects may not be
+	// near them.
 	PodAntiAffinity []*PodAffinityTerm `protobuf:"bytes,5,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
 	// Ports of the node that they use.
 	HostPorts     []*HostPort `protobuf:"bytes,6,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
@@ -2297,8 +2298,9 @@ type PodShape struct {
 	// first pod of a set whose members all have affinity to each other may be placed
 	// anywhere.
 	PodAffinity []*PodAffinityTerm `protobuf:"bytes,8,rep,name=pod_affinity,json=podAffinity,proto3" json:"pod_affinity,omitempty"`
-	// Required pod anti-affinity: no term may be violated. It is symmetric: a pod that
-	// matches a term of a placed pod may not be near that pod either.
+	// Required pod anti-affinity: no term may be violated. It is symmetric within a
+	// namespace: a pod that matches a term of a placed pod of its namespace may not be
+	// near that pod either.
 	PodAntiAffinity []*PodAffinityTerm `protobuf:"bytes,9,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
 	// Ports of the node that the pod uses. Pods that use the same port are not placed on
 	// one node.

@@ -89,16 +89,17 @@ class AffinityClass:
 
 
 class Namespace:
-    """Classes of a namespace."""
+    """Classes of a namespace. Anti-affinity terms keep only pods of their own namespace off a node."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.classes: dict[tuple[Labels, int], AffinityClass] = {}
         """By labels and number of the constraints."""
         self._is_indexed = False
         self._by_label: dict[tuple[str, str], list[AffinityClass]] = {}
         self._by_number: dict[int, list[AffinityClass]] = {}
         self._numbers: dict[PodAffinityTerm, list[int]] = {}
-        """Numbers of the constraints that include an anti-affinity term of the namespace alone."""
+        """Numbers of the constraints that include an anti-affinity term against the namespace."""
         self._terms = TermIndex()
 
     def with_labels(self, labels: Labels) -> list[AffinityClass]:
@@ -110,12 +111,12 @@ class Namespace:
         return [kind for kind in found if kind.label_set.issuperset(labels)]
 
     def with_term(self, term: PodAffinityTerm) -> list[AffinityClass]:
-        """Classes with this anti-affinity term of the namespace alone."""
+        """Classes with this anti-affinity term."""
         self._index()
         return [kind for number in self._numbers[term] for kind in self._by_number[number]]
 
     def terms_against(self, kind: AffinityClass) -> Iterator[PodAffinityTerm]:
-        """Anti-affinity terms of the namespace alone that select the class."""
+        """Anti-affinity terms that select the class."""
         self._index()
         return self._terms.selecting(kind)
 
@@ -133,7 +134,7 @@ class Namespace:
                 self._by_label.setdefault(label, []).append(kind)
         for number, kinds in self._by_number.items():
             for term in kinds[0].constraints.pod_anti_affinity:
-                if not term.is_wide:
+                if term.has_namespace(self._name, self._name):
                     self._numbers.setdefault(term, []).append(number)
         for term in self._numbers:
             self._terms.add(term, self._count_classes)
@@ -188,8 +189,6 @@ class AffinityClasses:
                 kind = self._class(pods.namespace, pods.labels, constraints)
                 kind.others.append((node.index, pods.number, pods.is_terminating))
         self._shared = shared
-        self._wide: dict[PodAffinityTerm, list[AffinityClass]] | None = None
-        self._wide_terms = TermIndex()
 
     def selected(self, terms: Terms, own: str) -> list[AffinityClass]:
         """Classes that all these terms of a pod in its own namespace select."""
@@ -208,34 +207,16 @@ class AffinityClasses:
         return [kind for kind in kinds if spread.selects(kind.labels)]
 
     def owners_against(self, kind: AffinityClass) -> Iterator[tuple[PodAffinityTerm, list[AffinityClass]]]:
-        """Anti-affinity terms that select a class, and the classes that have them."""
+        """Anti-affinity terms that select a class, and the classes of its namespace that have them."""
         namespace = self._namespaces[kind.namespace]
         for term in namespace.terms_against(kind):
             yield term, namespace.with_term(term)
-        owners = self._owners_of_wide_terms()
-        for term in self._wide_terms.selecting(kind):
-            if term.has_namespace(kind.namespace, ""):
-                yield term, owners[term]
 
     def _in_scope(self, term: PodAffinityTerm, own: str) -> Iterable[tuple[str, Namespace]]:
         if term.all_namespaces:
             return self._namespaces.items()
         names = term.namespaces or (own,)
         return [(name, self._namespaces[name]) for name in names if name in self._namespaces]
-
-    def _owners_of_wide_terms(self) -> dict[PodAffinityTerm, list[AffinityClass]]:
-        """Classes by their anti-affinity terms for other namespaces; found once."""
-        found = self._wide
-        if found is None:
-            found = self._wide = {}
-            for namespace in self._namespaces.values():
-                for kind in namespace.classes.values():
-                    for term in kind.constraints.pod_anti_affinity:
-                        if term.is_wide:
-                            found.setdefault(term, []).append(kind)
-            for term in found:
-                self._wide_terms.add(term, _alike)
-        return found
 
     def _class(self, name: str, labels: Labels, constraints: Constraints) -> AffinityClass:
         """The class of a pod, added if it is new."""
@@ -247,13 +228,8 @@ class AffinityClasses:
             number = self._of_constraints[id(constraints)] = self._numbers.setdefault(key, len(self._numbers))
         namespace = self._namespaces.get(name)
         if namespace is None:
-            namespace = self._namespaces[name] = Namespace()
+            namespace = self._namespaces[name] = Namespace(name)
         kind = namespace.classes.get((labels, number))
         if kind is None:
             kind = namespace.classes[labels, number] = AffinityClass(name, labels, constraints)
         return kind
-
-
-def _alike(label: tuple[str, str]) -> int:
-    """No label is rarer than another: labels of all namespaces are not counted."""
-    return 0

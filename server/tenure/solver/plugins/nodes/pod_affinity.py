@@ -43,7 +43,7 @@ class PodAffinityFilter:
         self._selections: dict[tuple[str, Terms, str], MatchingPods] = {}
         """Selected pods by own namespace ("": it does not matter), terms and topology key."""
         self._owners: dict[tuple[str, Terms], MatchingPods] = {}
-        """Pods with an anti-affinity term, by namespace ("": any) and term."""
+        """Pods with an anti-affinity term, by namespace and term."""
         self._spreads: dict[object, SpreadCounts] = {}
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
@@ -79,7 +79,7 @@ class PodAffinityFilter:
         against = [self._selected(kind, (term,), term.topology_key) for term in constraints.pod_anti_affinity]
         for term, owners in self._classes.owners_against(kind):
             self._context.check_stop()
-            key = ("" if term.is_wide else kind.namespace, (term,))
+            key = (kind.namespace, (term,))
             pods = self._owners.get(key)
             if pods is None:
                 pods = self._owners[key] = self._count(term.topology_key, owners)
