@@ -1,0 +1,1 @@
+"""`kubectl tenure`: what users and operators see and set, with their own rights on the API server."""

@@ -1,0 +1,164 @@
+"""Workloads of a namespace as their objects describe them: what their owner may see, and no other names.
+
+A workload is a pod group, or pods that Tenure groups by their owner.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.plugin.access import Asker
+from tenure.render.table_section import TableColumn, empty_table
+
+Item = Mapping[str, Any]
+_KAI, _VOLCANO = "scheduling.run.ai/v2alpha2", "scheduling.volcano.sh/v1beta1"
+_GROUP_NAMES: Final = (names.KAI_POD_GROUP, *names.VOLCANO_POD_GROUPS)
+_ENDED: Final = ("Succeeded", "Failed")
+_ANNOTATIONS: Final = {
+    "last_start": names.LAST_START,
+    "last_eviction": names.LAST_EVICTION,
+    "requeue_not_before": names.REQUEUE_NOT_BEFORE,
+    "eviction_count": names.EVICTION_COUNT,
+    "total_eviction_wait": names.TOTAL_EVICTION_WAIT,
+    "expected_runtime": names.EXPECTED_RUNTIME,
+    "min_runtime": names.MIN_RUNTIME,
+}
+"""What is shown of annotations, by key of the JSON output."""
+
+
+class Workload(NamedTuple):
+    """A pod group, or pods of one owner."""
+
+    kind: str
+    """PodGroup, or the kind of the owner of its pods."""
+    namespace: str
+    name: str
+    queue: str
+    preemptibility: str
+    running: int
+    pending: int
+    state: str
+    """Running, Pending, Partly running or Ended."""
+    code: str
+    """Reason code while pods are pending; "": none is written."""
+    message: str
+    annotations: Mapping[str, str]
+    pods: tuple[str, ...]
+    """Names of its pods that have not ended, in order."""
+    uids: frozenset[str]
+    """Uids of the pod group and of its pods."""
+
+
+def read_workloads(asker: Asker, namespace: str | None, scheduler: str) -> list[Workload]:
+    """Workloads of a namespace, or of all, by namespace and name. Raises ApiError."""
+    members: defaultdict[tuple[str, str, str], list[Item]] = defaultdict(list)
+    for pod in asker.items("v1", "pods", namespace):
+        if pod["spec"].get("schedulerName") == scheduler:
+            members[_group_of(pod)].append(pod)
+    found = []
+    for version in (_KAI, _VOLCANO):
+        for group in asker.items(version, "podgroups", namespace):
+            meta = group["metadata"]
+            pods = members.pop(("PodGroup", meta["namespace"], meta["name"]), [])
+            found.append(_workload(("PodGroup", meta["namespace"], meta["name"]), group, pods))
+    found += [_workload(key, None, pods) for key, pods in members.items()]
+    return sorted(found, key=lambda one: (one.namespace, one.name, one.kind))
+
+
+def _group_of(pod: Item) -> tuple[str, str, str]:
+    """Kind, namespace and name of the pod group of a pod, or of its owner."""
+    meta = pod["metadata"]
+    annotations = meta.get("annotations") or {}
+    name = next((annotations[key] for key in _GROUP_NAMES if annotations.get(key)), "")
+    if name:
+        return ("PodGroup", meta["namespace"], name)
+    owner = next((one for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
+    if owner is None:
+        return ("Pod", meta["namespace"], meta["name"])
+    return (owner["kind"], meta["namespace"], owner["name"])
+
+
+def _workload(key: tuple[str, str, str], group: Item | None, pods: Sequence[Item]) -> Workload:
+    kind, namespace, name = key
+    live = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
+    running = [pod for pod in live if pod["spec"].get("nodeName")]
+    pending = len(live) - len(running)
+    first = group or (pods[0] if pods else {})
+    meta = first.get("metadata", {})
+    spec = group.get("spec", {}) if group else {}
+    words = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
+    code, message = _reason(group, live) if pending else ("", "")
+    uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
+    return Workload(
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        queue=spec.get("queue") or words.get(names.QUEUE) or words.get(names.VOLCANO_QUEUE) or "",
+        preemptibility=spec.get("preemptibility") or words.get(names.PREEMPTIBILITY) or "",
+        running=len(running),
+        pending=pending,
+        state=_state(len(running), pending),
+        code=code,
+        message=message,
+        annotations={key: words[name] for key, name in _ANNOTATIONS.items() if words.get(name)},
+        pods=tuple(sorted(pod["metadata"]["name"] for pod in live)),
+        uids=frozenset(uids),
+    )
+
+
+def _state(running: int, pending: int) -> str:
+    if pending:
+        return "Partly running" if running else "Pending"
+    return "Running" if running else "Ended"
+
+
+def _reason(group: Item | None, pods: Iterable[Item]) -> tuple[str, str]:
+    """Code and sentence of the condition of the pod group, else of its first pending pod."""
+    status = (group or {}).get("status") or {}
+    for one in status.get("conditions") or []:
+        if one.get("type") in ("Scheduled", "Unschedulable") and one.get("reason"):
+            return str(one["reason"]), str(one.get("message", ""))
+    for pod in pods:
+        if not pod["spec"].get("nodeName"):
+            for one in pod.get("status", {}).get("conditions") or []:
+                if one.get("type") == "PodScheduled" and one.get("status") == "False":
+                    return str(one.get("reason", "")), str(one.get("message", ""))
+    return "", ""
+
+
+def find_workload(workloads: Iterable[Workload], name: str) -> Workload | None:
+    """A workload by its name, KIND/NAME, or the name of one of its pods. Pod groups come first."""
+    kind, _, bare = name.rpartition("/")
+    wanted = kind.partition(".")[0].lower().removesuffix("s")
+    known = list(workloads)
+    if wanted not in ("", "pod"):
+        return next((one for one in known if one.kind.lower() == wanted and one.name == bare), None)
+    named = [] if wanted == "pod" else [one for one in known if one.name == bare]
+    named.sort(key=lambda one: one.kind != "PodGroup")
+    return next(iter(named), None) or next((one for one in known if bare in one.pods), None)
+
+
+def print_workloads(console: Console, workloads: Sequence[Workload], has_namespaces: bool) -> None:
+    """Print a table that fits into 80 columns."""
+    if not workloads:
+        console.print("No workloads.")
+        return
+    columns = [TableColumn("Workload", wraps=True), TableColumn("Queue", wraps=True)]
+    columns += [TableColumn("Pods", right=True), TableColumn("State", wraps=True)]
+    columns += [TableColumn("Reason", wraps=True)]
+    table = empty_table(tuple(columns))
+    for one in workloads:
+        name = one.name if one.kind == "PodGroup" else f"{one.kind.lower()}/{one.name}"
+        shown = f"{one.namespace}/{name}" if has_namespaces else name
+        pods = f"{one.running}/{one.running + one.pending}"
+        table.add_row(*map(Text, (shown, one.queue or "-", pods, one.state, one.code)))
+    console.print(table)
+
+
+def workload_json(one: Workload) -> dict[str, Any]:
+    """A workload for `--output json`."""
+    row = {key: value for key, value in one._asdict().items() if key != "uids"}
+    return {**row, "pods": list(one.pods)}
