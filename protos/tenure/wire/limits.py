@@ -80,9 +80,19 @@ MAX_LEVELS: Final = 32
 MAX_SUB_GROUPS: Final = 1_000
 """Maximum number of subgroups of a pod group, all of which are visited for each of its pods."""
 
+MAX_EXPRESSIONS: Final = 64
+"""Maximum number of expressions of one selector of pods, all of which are evaluated for many of them."""
+
+MAX_SPREADS: Final = 64
+"""Maximum number of topology spread constraints of a shape."""
+
 MAX_LENGTHS: Final[Mapping[str, int]] = {
     "nodes.numa_zones": MAX_ZONES,
     "pod_groups.sub_groups": MAX_SUB_GROUPS,
+    "shapes.pod_affinity.match_expressions": MAX_EXPRESSIONS,
+    "shapes.pod_anti_affinity.match_expressions": MAX_EXPRESSIONS,
+    "shapes.topology_spread": MAX_SPREADS,
+    "shapes.topology_spread.match_expressions": MAX_EXPRESSIONS,
     "topologies.levels": MAX_LEVELS,
 }
 """Maximum lengths of lists within one row, by list of the snapshot and field."""

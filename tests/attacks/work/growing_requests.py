@@ -18,6 +18,8 @@ from tenure.v1.decision_service_pb2 import DESCRIPTOR
 from tenure.v1.explain_pb2 import ExplainRequest
 from tenure.wire.columns import to_columns
 
+from tests.attacks.work.growing_constraints import CONSTRAINTS, Fill
+
 Path = tuple[FieldDescriptor, ...]
 EPOCH: Final = "epoch"
 LABEL: Final = "kubernetes.io/hostname"
@@ -427,7 +429,6 @@ def _numa_placements_in_flight(snapshot: pb.ClusterSnapshot, count: int) -> None
     group.bindings.add(pod="p0", node="n0", pod_group="g", numa_placement=placements)
 
 
-Fill = Callable[[pb.ClusterSnapshot, int], None]
 _PENDING, _RUNNING = pb.POD_STATUS_PENDING, pb.POD_STATUS_RUNNING
 _TERMS: Final = (_terms_of_one_shape, _terms_of_their_own, _terms_for_all)
 VALID: Final[dict[str, tuple[Fill, ...]]] = {
@@ -486,6 +487,7 @@ VALID: Final[dict[str, tuple[Fill, ...]]] = {
     "PodShape.pod_affinity": tuple(terms("pod_affinity") for terms in _TERMS),
     "PodShape.pod_anti_affinity": tuple(terms("pod_anti_affinity") for terms in _TERMS),
     "PodAffinityTerm.match_labels": (_match_labels,),
+    **CONSTRAINTS,
     "ResourceClaim.requests": (_claim_requests,),
     "NodeSelectorTerm.requirements": (_requirements,),
     "NodeSelectorRequirement.values": (_values,),

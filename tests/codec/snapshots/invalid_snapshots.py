@@ -163,6 +163,12 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.shapes[0].pod_affinity.add(topology_key='a').match_expressions.add(key='a', operator=3, values='b')": (
         "shapes[0].pod_affinity[0].match_expressions[0].values: must be empty with EXISTS",
     ),
+    "s.shapes[0].pod_affinity.add(topology_key='a', match_expressions=65 * [dict(key='a', operator=3)])": (
+        "shapes[0].pod_affinity[0].match_expressions: are 65, more than 64: use fewer",
+    ),
+    "[s.shapes[0].topology_spread.add(topology_key='a', max_skew=1) for _ in range(65)]": (
+        "shapes[0].topology_spread: are 65, more than 64: use fewer",
+    ),
     "s.shapes[0].topology_spread.add(min_domains=-1)": (
         "shapes[0].topology_spread[0].topology_key: is required",
         "shapes[0].topology_spread[0].max_skew: 0 is not between 1 and 1073741824",

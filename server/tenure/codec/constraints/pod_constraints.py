@@ -15,7 +15,7 @@ from tenure.solver.model.constraints import (
     TopologySpread,
 )
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_COUNT
+from tenure.wire.limits import MAX_COUNT, MAX_EXPRESSIONS, MAX_SPREADS
 from tenure.wire.violations import ViolationCollector, quote_name
 
 _OPERATORS: Final = frozenset(range(1, int(Operator.DOES_NOT_EXIST) + 1))
@@ -59,6 +59,9 @@ def decode_spread(
     if not messages:
         return ()
     constraints: set[TopologySpread] = set()
+    if len(messages) > MAX_SPREADS:
+        findings.add(i, "topology_spread", f"are {len(messages)}, more than {MAX_SPREADS}: use fewer")
+        return ()
     for at, message in enumerate(messages):
         findings.step()
         path = f"topology_spread[{at}]"
@@ -132,6 +135,10 @@ def _expressions(
     i: int, path: str, messages: Sequence[pb.NodeSelectorRequirement], findings: ViolationCollector
 ) -> tuple[Requirement, ...]:
     found: set[Requirement] = set()
+    if len(messages) > MAX_EXPRESSIONS:
+        problem = f"are {len(messages)}, more than {MAX_EXPRESSIONS}: use fewer"
+        findings.add(i, f"{path}.match_expressions", problem)
+        return ()
     for at, message in enumerate(messages):
         findings.step()
         field = f"{path}.match_expressions[{at}]"

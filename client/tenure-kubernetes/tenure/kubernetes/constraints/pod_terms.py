@@ -16,6 +16,7 @@ from tenure.kubernetes.objects.pod import (
     TopologySpreadConstraint,
 )
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_EXPRESSIONS, MAX_SPREADS
 
 ALWAYS: Final = "Always"
 """Restart policy of sidecars."""
@@ -51,6 +52,8 @@ def anti_affinity_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> lis
 
 def topology_spread(spec: PodSpec, labels: Mapping[str, str]) -> Iterator[pb.TopologySpread]:
     """Required topology spread of a pod with these labels. Raises Unrepresentable."""
+    if len(spec.topology_spread_constraints) > MAX_SPREADS:
+        raise Unrepresentable(f"it has more than {MAX_SPREADS} topology spread constraints")
     for one in spec.topology_spread_constraints:
         if one.when_unsatisfiable == "DoNotSchedule":
             row = pb.TopologySpread(
@@ -138,5 +141,7 @@ def _names(selector: LabelSelector) -> set[str] | None:
 
 
 def _select(row: pb.PodAffinityTerm | pb.TopologySpread, selector: LabelSelector) -> None:
+    if len(selector.match_expressions) > MAX_EXPRESSIONS:
+        raise Unrepresentable(f"a selector of pods has more than {MAX_EXPRESSIONS} expressions")
     row.match_labels.update(selector.match_labels)
     row.match_expressions.extend(map(requirement, selector.match_expressions))

@@ -190,13 +190,14 @@ class AffinityClasses:
                 kind.others.append((node.index, pods.number, pods.is_terminating))
         self._shared = shared
 
-    def selected(self, terms: Terms, own: str) -> list[AffinityClass]:
-        """Classes that all these terms of a pod in its own namespace select."""
+    def selected(self, terms: Terms, own: str, check: Callable[[], None]) -> list[AffinityClass]:
+        """Classes that all these terms of a pod in its own namespace select; calls `check` for each."""
         labels = tuple(sorted({label for term in terms for label in term.match_labels}))
         found: list[AffinityClass] = []
         for name, namespace in self._in_scope(terms[0], own):
             if all(term.has_namespace(name, own) for term in terms):
                 for kind in namespace.with_labels(labels):
+                    check()
                     if all(not term.expressions or term.selects(kind.labels) for term in terms):
                         found.append(kind)
         return found

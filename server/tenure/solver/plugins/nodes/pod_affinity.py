@@ -94,7 +94,7 @@ class PodAffinityFilter:
         selectors = tuple([term._replace(topology_key="") for term in terms])
         pods = self._selections.get((own, selectors, key))
         if pods is None:
-            pods = self._count(key, self._classes.selected(terms, kind.namespace))
+            pods = self._count(key, self._classes.selected(terms, kind.namespace, self._context.check_stop))
             self._selections[own, selectors, key] = pods
         return pods
 
