@@ -62,5 +62,9 @@ def run(commands: str, shell: dict[str, str], folder: Path) -> "subprocess.Compl
 
 
 def comparable(output: str) -> list[str]:
-    """Lines without the random part of pods' names, and without which pods of a job they are."""
-    return [re.sub(r"\bsweep-\d-\w{5}\b", "sweep-N-RANDOM", line).rstrip() for line in output.splitlines()]
+    """Lines without which pods of a job are evicted, the random part of their names, and whether the evicted
+    ones are gone already.
+    """
+    known = re.sub(r"\bsweep-\d-\w{5}\b", "sweep-N-RANDOM", output)
+    known = re.sub(r"(?<=pod groups, )\d+ pods", "N pods", known)
+    return [line.rstrip() for line in known.splitlines()]

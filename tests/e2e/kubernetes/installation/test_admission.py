@@ -38,7 +38,7 @@ CHANGES = [
     ),
     ("kai/status", {"status": {"schedulingConditions": []}}, ""),
     ("kai/status", {"status": {"resourcesStatus": {"allocated": {"cpu": 1}}}}, "scheduling conditions only"),
-    ("kai/status", {"status": {"conditions": [SCHEDULED]}}, "scheduling conditions only"),
+    ("kai/status", {"status": {"conditions": [SCHEDULED]}}, ""),
     ("volcano", {"status": {"conditions": [SCHEDULED]}}, ""),
     ("volcano", {"status": {"phase": "Running"}}, "scheduling conditions only"),
     ("pod", {"metadata": {"labels": {"runai-gpu-group": "a"}}}, ""),
