@@ -6,22 +6,19 @@ controller of resource claims removes it with the pod.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tenure.integration.applier import CallPool
-from tenure.integration.ports import ApplyResult, BindingPreparer, precondition_failed, retry
-from tenure.kubernetes.api.api_errors import ApiError, ApiServerError, Conflict, NotFound, Unreachable
+from tenure.integration.ports import ApplyResult, BindingPreparer, precondition_failed
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import STRATEGIC_PATCH, LeaderTransport
-from tenure.kubernetes.apply.pod_writes import MANAGER, to_result
+from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe.row_table import readable
 from tenure.v1.decision_pb2 import Decision
-
-_CONFLICT_SECONDS: Final = 1.0
 
 
 class _Reservation(NamedTuple):
@@ -92,14 +89,6 @@ class ClaimReserver:
             "metadata": {"uid": one.claim.uid},
             "status": {"reservedFor": [consumer]},
         }
-        try:
-            self._transport.patch(path, patch, STRATEGIC_PATCH, {"fieldManager": MANAGER})
-        except Conflict as changed:
-            return retry(str(changed), _CONFLICT_SECONDS)
-        except NotFound as gone:
-            return precondition_failed(str(gone))
-        except (ApiServerError, Unreachable) as failure:
-            return retry(str(failure))
-        except ApiError as failure:
-            return to_result(failure)
-        return None
+        return send_once(
+            lambda: self._transport.patch(path, patch, STRATEGIC_PATCH, {"fieldManager": MANAGER})
+        )

@@ -38,7 +38,7 @@ MANAGER: Final = "tenure"
 _PODS: Final = msgspec.json.Decoder(Pod)
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 _CONFLICT_SECONDS: Final = 1.0
-"""Pause before an eviction is sent again after a conflict."""
+"""Pause before a request is sent again after a conflict."""
 
 
 class PodName(NamedTuple):
@@ -73,7 +73,7 @@ class PodWriter:
         except (Conflict, ApiServerError, Unreachable) as failure:
             return self.check_binding(pod, node, failure)
         except ApiError as failure:
-            return to_result(failure)
+            return _to_result(failure)
         return APPLIED
 
     def evict(self, pod: PodName) -> ApplyResult:
@@ -89,7 +89,7 @@ class PodWriter:
                 return failed(str(failure))
             return self.check_eviction(pod, failure)
         except ApiError as failure:
-            return to_result(failure)
+            return _to_result(failure)
         return APPLIED
 
     def _check_conflict(self, pod: PodName, failure: ApiError) -> ApplyResult:
@@ -180,7 +180,22 @@ def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dic
     return {**old, **wanted}
 
 
-def to_result(failure: ApiError) -> ApplyResult:
+def send_once(call: Callable[[], object]) -> ApplyResult | None:
+    """Send a request that a later attempt may repeat; None: it was sent. Raises LeaseLost."""
+    try:
+        call()
+    except Conflict as changed:
+        return retry(str(changed), _CONFLICT_SECONDS)
+    except NotFound as gone:
+        return precondition_failed(str(gone))
+    except (ApiServerError, Unreachable) as failure:
+        return retry(str(failure))
+    except ApiError as failure:
+        return _to_result(failure)
+    return None
+
+
+def _to_result(failure: ApiError) -> ApplyResult:
     """Result of status 429, and of errors of the call itself: nothing was written."""
     if isinstance(failure, TooManyRequests):
         return retry(str(failure), failure.retry_after)

@@ -16,11 +16,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from tenure.integration.applier import CallPool
-from tenure.integration.ports import ApplyResult, failed, precondition_failed, retry
-from tenure.kubernetes.api.api_errors import ApiError, ApiServerError, Conflict, NotFound, Unreachable
+from tenure.integration.ports import ApplyResult, failed, precondition_failed
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
-from tenure.kubernetes.apply.pod_writes import MANAGER, to_result
+from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.limits.volume_waits import LIMIT_SECONDS
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.node import Node
@@ -33,8 +32,6 @@ from tenure.kubernetes.volumes.pod_volumes import ClaimUse, PodVolumes
 from tenure.v1.decision_pb2 import Bind, Decision
 
 _BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
-_CONFLICT_SECONDS: Final = 1.0
-"""Pause before a request is sent again after a conflict."""
 
 
 class _Request(NamedTuple):
@@ -52,7 +49,8 @@ class _Request(NamedTuple):
 class _Sent(NamedTuple):
     """A request that was sent, until the object cache shows its effect."""
 
-    claim: str
+    target: str
+    """Uid of the changed claim or volume."""
     node: str
     version: str
     """Version of the changed object before."""
@@ -79,7 +77,9 @@ class VolumeBinder:
         self._transport, self._caches, self._volumes, self._now = transport, caches, volumes, now
         self._catalog, self._waits = volumes.catalog, caches.volume_waits
         self._sent: dict[str, _Sent] = {}
-        """By uid of the changed claim or volume."""
+        """By uid of the claim."""
+        self._given: dict[str, str] = {}
+        """Version of each free volume that was given to a claim, before that; by uid."""
         self._pool = CallPool("tenure-volumes")
 
     def close(self) -> None:
@@ -197,43 +197,40 @@ class VolumeBinder:
         The request changed the cached version of the claim or volume. A later version without the request is
         a refusal: the provisioner removed the annotation, or the volume controller the claim.
         """
-        of_claim = [(uid, sent) for uid, sent in self._sent.items() if sent.claim == claim.metadata.uid]
-        for uid, sent in of_claim:
-            cached = claim if uid == claim.metadata.uid else self._caches.volumes.find(uid)
-            if cached is not None and cached.metadata.resource_version == sent.version:
-                return True
-            del self._sent[uid]
-            refused = f"{waits}: the request for node {sent.node} was refused"
-            raise _NoVolume(failed(refused), avoids_node=True)
-        return False
+        uid = claim.metadata.uid
+        sent = self._sent.get(uid)
+        if sent is None:
+            return False
+        cached = claim if sent.target == uid else self._caches.volumes.find(sent.target)
+        if cached is not None and cached.metadata.resource_version == sent.version:
+            return True
+        self._forget(uid)
+        refused = f"{waits}: the request for node {sent.node} was refused"
+        raise _NoVolume(failed(refused), avoids_node=True)
 
     def _forget_done(self) -> None:
         """Forget requests whose claims are bound or gone."""
-        for uid, sent in list(self._sent.items()):
-            claim = self._caches.volume_claims.find(sent.claim)
+        for uid in list(self._sent):
+            claim = self._caches.volume_claims.find(uid)
             if claim is None or is_bound(claim):
-                del self._sent[uid]
+                self._forget(uid)
+
+    def _forget(self, claim: str) -> None:
+        self._given.pop(self._sent.pop(claim).target, None)
 
     def _is_taken(self, volume: PersistentVolume) -> bool:
         """Whether a free volume was given to a claim just now."""
-        sent = self._sent.get(volume.metadata.uid)
-        return sent is not None and sent.version == volume.metadata.resource_version
+        return self._given.get(volume.metadata.uid) == volume.metadata.resource_version
 
     def _send(self, request: _Request) -> ApplyResult | None:
         """Send a request once; None: it was sent."""
-        target = request.target
-        try:
-            self._transport.patch(request.path, request.patch, MERGE_PATCH, {"fieldManager": MANAGER})
-        except Conflict as changed:
-            return retry(str(changed), _CONFLICT_SECONDS)
-        except NotFound as gone:
-            return precondition_failed(str(gone))
-        except (ApiServerError, Unreachable) as failure:
-            return retry(str(failure))
-        except ApiError as failure:
-            return to_result(failure)
-        self._sent[target.uid] = _Sent(request.claim, request.node, target.resource_version)
-        return None
+        target, query = request.target, {"fieldManager": MANAGER}
+        result = send_once(lambda: self._transport.patch(request.path, request.patch, MERGE_PATCH, query))
+        if result is None:
+            self._sent[request.claim] = _Sent(target.uid, request.node, target.resource_version)
+            if target.uid != request.claim:
+                self._given[target.uid] = target.resource_version
+        return result
 
 
 def _is_usable(volume: PersistentVolume, node: Node) -> bool:
