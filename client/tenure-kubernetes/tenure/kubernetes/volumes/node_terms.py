@@ -30,7 +30,7 @@ class NodeRequirement(NamedTuple):
 Term = tuple[NodeRequirement, ...]
 """Requirements that must all hold."""
 AnyOf = tuple[Term, ...]
-"""Terms of which one must hold."""
+"""Terms; one of them must hold."""
 ANYWHERE: Final[AnyOf] = ((),)
 NOWHERE: Final[AnyOf] = ()
 

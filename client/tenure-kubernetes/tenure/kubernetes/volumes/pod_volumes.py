@@ -11,7 +11,6 @@ from tenure.kubernetes.objects.resource_amounts import Amounts, add
 from tenure.kubernetes.objects.storage import VolumeClaim
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.members import drop
-from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.shapes import InternedShape, shape_id
 from tenure.kubernetes.volumes.attach_limits import AttachedVolume, AttachLimits, attached_volume
 from tenure.kubernetes.volumes.catalog import Catalog
@@ -24,6 +23,7 @@ from tenure.kubernetes.volumes.matching import (
     nodes_of,
 )
 from tenure.kubernetes.volumes.node_terms import NOWHERE, AnyOf, NodeRequirement, only_node, restrict
+from tenure.kubernetes.volumes.single_users import SingleUsers
 from tenure.v1 import snapshot_pb2 as pb
 
 _LOST: Final = "Lost"
@@ -62,6 +62,7 @@ class PodVolumes:
         """Pods with claims, by uid."""
         self._uses: dict[str, tuple[ClaimUse, ...]] = {}
         self._users: defaultdict[ClaimName, set[str]] = defaultdict(set)
+        self._single = SingleUsers(self._users, self._pods, self._is_for_one)
         self._of_class: defaultdict[str, set[str]] = defaultdict(set)
         """Pods with an unbound claim, by storage class."""
         self._selecting: defaultdict[str, set[str]] = defaultdict(set)
@@ -80,7 +81,7 @@ class PodVolumes:
         """Update a pod; None: it is gone. Other users of its claims may change, too."""
         for use in self._uses.pop(uid, ()):
             drop(self._users, use.name, uid)
-            self._changed |= self._rivals(use.name)
+            self._single.note(use.name)
         self._pods.pop(uid, None)
         self._problems.pop(uid, None)
         uses = claims_of(pod) if pod is not None and self._caches.has_volumes else ()
@@ -90,8 +91,8 @@ class PodVolumes:
             return
         self._pods[uid], self._uses[uid] = pod, uses
         for use in uses:
-            self._changed |= self._rivals(use.name)
             self._users[use.name].add(uid)
+            self._single.note(use.name)
         if pod.spec.node_name:
             self._waits.forget(uid)
 
@@ -100,6 +101,7 @@ class PodVolumes:
         claims, classes, is_all = self.catalog.take_changes()
         is_all |= self._drivers != self.limits.drivers
         self._drivers = self.limits.drivers
+        self._changed |= self._single.take_changes(claims)
         pods, self._changed = self._changed | self._waits.take_changes(now_seconds), set()
         users = {uid for name in claims for uid in self._users.get(name, ())}
         self._has_news = not users.isdisjoint(self._waits.waits)
@@ -178,7 +180,7 @@ class PodVolumes:
                 return f"volume {claim.spec.volume_name!r} of {about} does not exist"
         elif not self.catalog.waits_for_pod(claim):
             return f"{about} is not bound yet{self._why_unbound(claim)}"
-        if ONE_POD in claim.spec.access_modes and (other := self._other_user(pod, use.name)):
+        if ONE_POD in claim.spec.access_modes and (other := self._single.other_user(pod, use.name)):
             return f"{about} allows one pod, and pod {other!r} uses it"
         return ""
 
@@ -224,19 +226,9 @@ class PodVolumes:
             f"{kind} matches, and none can be provisioned"
         )
 
-    def _other_user(self, pod: Pod, name: ClaimName) -> str:
-        """Another pod that uses a claim for one pod, or is older and waits for it; "": there is none."""
-        for uid in sorted(self._users.get(name, ())):
-            other = self._pods[uid]
-            if uid != pod.metadata.uid and (uses_resources(other) or _precedes(other, pod)):
-                return other.metadata.name
-        return ""
-
-    def _rivals(self, name: ClaimName) -> set[str]:
-        """Pods with the same claim, if it allows only one."""
+    def _is_for_one(self, name: ClaimName) -> bool:
         claim = self.catalog.claim(name)
-        is_for_one = claim is not None and ONE_POD in claim.spec.access_modes
-        return self._users.get(name, set()) if is_for_one else set()
+        return claim is not None and ONE_POD in claim.spec.access_modes
 
     def _add(self, index: defaultdict[str, set[str]], key: str, uid: str) -> None:
         if uid not in index[key]:
@@ -281,15 +273,3 @@ def _claims_of(pod: Pod) -> Iterator[ClaimUse]:
             yield ClaimUse(ClaimName(namespace, volume.persistent_volume_claim.claim_name), False)
         elif volume.ephemeral is not None:
             yield ClaimUse(ClaimName(namespace, f"{pod.metadata.name}-{volume.name}"), True)
-
-
-def _precedes(one: Pod, other: Pod) -> bool:
-    """Whether a pod of the same scheduler waits, and is older."""
-    waits = not one.spec.node_name and one.status.phase not in ENDED and not one.spec.scheduling_gates
-    is_rival = one.spec.scheduler_name == other.spec.scheduler_name
-    return waits and is_rival and one.metadata.deletion_timestamp is None and _age(one) < _age(other)
-
-
-def _age(pod: Pod) -> tuple[float, str]:
-    created = pod.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else 0.0), pod.metadata.uid
