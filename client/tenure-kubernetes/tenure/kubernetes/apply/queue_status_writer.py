@@ -54,6 +54,8 @@ class QueueStatusWriter:
         self._transport = transport
         self._wanted: Mapping[str, _Wanted] = {}
         self._written: dict[str, _Written] = {}
+        self._done: Mapping[str, _Wanted] | None = None
+        """The wanted statuses, once all of them are written: then there is nothing to compare."""
 
     def report(self, queues: Iterable[QueueObject], statuses: Iterable[QueueStatus]) -> None:
         """Replace the wanted statuses. Returns at once."""
@@ -67,11 +69,17 @@ class QueueStatusWriter:
     def write_due(self, attempt: Callable[[Callable[[], None]], bool]) -> None:
         """Write some of the statuses that are due. `attempt` returns whether a write need not be retried."""
         wanted, now = self._wanted, time.monotonic()
+        if wanted is self._done:
+            return
         self._written = {uid: one for uid, one in self._written.items() if uid in wanted}
         due = [(uid, one) for uid, one in wanted.items() if self._is_due(uid, one, now)]
         for uid, one in due[:_MOST_AT_ONCE]:
             is_done = attempt(lambda one=one: self._write(one))  # type: ignore[misc]
             self._written[uid] = _Written(one.status if is_done else {}, now)
+        if {uid: one.status for uid, one in wanted.items()} == {
+            uid: one.status for uid, one in self._written.items()
+        }:
+            self._done = wanted
 
     def _is_due(self, uid: str, wanted: _Wanted, now: float) -> bool:
         last = self._written.get(uid)
