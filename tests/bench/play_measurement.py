@@ -82,7 +82,7 @@ def _cluster(nodes: int) -> ClusterSnapshot:
 
 
 def _teams(nodes: int) -> Trace:
-    """A day of 15 teams, of which some ask for more than their share at times; the load is 0.4."""
+    """A day of 15 teams. At times some ask for more than their share; the load is 0.4."""
     jobs = [
         {
             "queue": f"team-{number:02d}",

@@ -81,7 +81,7 @@ MAX_SUB_GROUPS: Final = 1_000
 """Maximum number of subgroups of a pod group, all of which are visited for each of its pods."""
 
 MAX_EXPRESSIONS: Final = 64
-"""Maximum number of expressions of one selector of pods, all of which are evaluated for many of them."""
+"""Maximum number of expressions of one selector of pods. Each is evaluated for many pods."""
 
 MAX_SPREADS: Final = 64
 """Maximum number of topology spread constraints of a shape."""

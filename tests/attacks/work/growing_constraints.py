@@ -35,7 +35,7 @@ def _expressions_of_one_term(kind: str) -> Fill:
 
 
 def _terms_by_expression(snapshot: pb.ClusterSnapshot, count: int) -> None:
-    """Many terms without labels, each of which selects one pod."""
+    """Many terms without labels; each selects one pod."""
     for i in range(count):
         row = {"key": f"k{i}", "operator": _EXISTS}
         term = {"topology_key": ZONE, "match_expressions": [row]}

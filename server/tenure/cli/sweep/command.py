@@ -137,9 +137,13 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
 def _parsed(file: Path) -> object:
     import yaml
     from tenure.simulator.jobs import TraceError
+    from tenure.wire.yaml_limits import limit_events
 
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        for _ in limit_events(yaml.parse(text)):
+            pass
+        return yaml.safe_load(text)
     except OSError as error:
         raise TraceError(f"{file}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

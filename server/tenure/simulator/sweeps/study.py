@@ -197,10 +197,6 @@ def _draw(values: list[Value] | ValueRange, draws: Random) -> Value:
     return values.draw(draws) if isinstance(values, ValueRange) else draws.choice(values)
 
 
-def _number(end: float | str) -> float:
-    return parse_duration(end) // SECOND if isinstance(end, str) else end
-
-
 def _is_quota(value: Value) -> bool:
     try:
         return not isinstance(value, bool) and 0 <= float(str(value)) <= MAX_GPUS

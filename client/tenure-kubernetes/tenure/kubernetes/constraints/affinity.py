@@ -35,7 +35,7 @@ class Unrepresentable(Exception):
 
 
 def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
-    """Terms of which one must hold. Raises Unrepresentable."""
+    """Terms; one of them must hold. Raises Unrepresentable."""
     required = spec.affinity.node_affinity.required
     terms = required.node_selector_terms if required else []
     return [

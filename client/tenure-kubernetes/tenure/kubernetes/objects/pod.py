@@ -57,7 +57,7 @@ class NodeSelectorTerm(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class NodeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Terms of which one must hold."""
+    """Terms; one of them must hold."""
 
     node_selector_terms: list[NodeSelectorTerm] = []
 

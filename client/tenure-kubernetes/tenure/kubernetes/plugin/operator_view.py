@@ -70,7 +70,7 @@ class ClusterView(NamedTuple):
 
     settings: AdapterSettings
     caches: ObjectCaches
-    owners: "DraftOwners"
+    owners: DraftOwners
     builder: SnapshotBuilder
     snapshot: ClusterSnapshot
     folder: Path
@@ -84,22 +84,17 @@ class ClusterView(NamedTuple):
 
     def tenure(self, *arguments: str) -> str:
         """Output of a command of `tenure`. A failed one ends this command with its message and exit code."""
-        return run_tenure(*arguments)
+        command = [sys.executable, "-m", "tenure.cli", *arguments]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 (no shell)
+        if ended.returncode:
+            typer.echo(ended.stdout, nl=False)
+            raise typer.Exit(ended.returncode)
+        return ended.stdout
 
     def decide(self) -> DecideResponse:
         """The decisions on the snapshot."""
         text = self.tenure("decide", str(self.file), *self.config, "--output", "json")
         return Parse(text, DecideResponse())
-
-
-def run_tenure(*arguments: str) -> str:
-    """Output of a command of `tenure`. A failed one ends this command with its message and exit code."""
-    command = [sys.executable, "-m", "tenure.cli", *arguments]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 (no shell)
-    if ended.returncode:
-        typer.echo(ended.stdout, nl=False)
-        raise typer.Exit(ended.returncode)
-    return ended.stdout
 
 
 def is_operator(asker: Asker) -> bool:

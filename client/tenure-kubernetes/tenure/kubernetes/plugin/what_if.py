@@ -27,6 +27,7 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.yaml_limits import limit_events
 
 Object = dict[str, Any]
 _REPLICAS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
@@ -56,6 +57,8 @@ def read_manifest(file: str) -> list[Object]:
     """Objects of a file; - reads standard input. Raises typer.BadParameter."""
     try:
         text = typer.get_text_stream("stdin").read() if file == "-" else Path(file).read_text("utf-8")
+        for _ in limit_events(yaml.parse(text)):
+            pass
         documents = [one for one in yaml.safe_load_all(text) if one]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise typer.BadParameter(f"{file}: {error}", param_hint=_HINT) from None
