@@ -14,7 +14,7 @@ from tests.kubernetes.apply.test_applier import results, sent
 from tests.kubernetes.apply.test_volume_binder import BinderRig, Served
 from tests.kubernetes.observe.cached_cluster import member, pod
 from tests.kubernetes.observe.test_device_claims import NAMED, allocated, claim
-from tests.kubernetes.observe.volume_objects import mounts
+from tests.kubernetes.volumes.volume_objects import mounts
 
 RESERVED = "PATCH /apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c/status"
 

@@ -19,7 +19,7 @@ from tests.kubernetes.apply.decision_groups import NOW, bind, group
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse
 from tests.kubernetes.apply.test_applier import results, sent
 from tests.kubernetes.observe.cached_cluster import member, pod, pod_group
-from tests.kubernetes.observe.volume_objects import bound_claim, claim, mounts, storage_cluster, volume
+from tests.kubernetes.volumes.volume_objects import bound_claim, claim, mounts, storage_cluster, volume
 
 Served = tuple[ScriptedApiServer, Transport]
 SELECTED = "volume.kubernetes.io/selected-node"

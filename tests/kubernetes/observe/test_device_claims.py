@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, pod
-from tests.kubernetes.observe.test_volumes import blocked_reason, nodes_for
-from tests.kubernetes.observe.volume_objects import bound_claim, mounts, storage_cluster, volume
+from tests.kubernetes.volumes.test_volumes import blocked_reason, nodes_for
+from tests.kubernetes.volumes.volume_objects import bound_claim, mounts, storage_cluster, volume
 
 UID = "uid-p"
 NAMED = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}

@@ -8,7 +8,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodShape
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, pod, running
 from tests.kubernetes.observe.test_binding_backoff import later
-from tests.kubernetes.observe.volume_objects import (
+from tests.kubernetes.volumes.volume_objects import (
     DRIVER,
     ZONE,
     attach_limit,
