@@ -85,10 +85,10 @@ def cluster(namespace_only: UserCluster) -> UserCluster:
 @pytest.fixture
 def owners(plane: ControlPlane, cluster: UserCluster, tmp_path: Path) -> Iterator[OwnerCluster]:
     """The namespace of `cluster`, with the real controllers of Deployments, Jobs and other owners."""
+    made = OwnerCluster(cluster)
     with run_owner_controllers(binaries.required_controller_manager(), plane, tmp_path):
-        made = OwnerCluster(cluster)
         yield made
-        made.clear()
+    made.clear()
 
 
 @pytest.fixture

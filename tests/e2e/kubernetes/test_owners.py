@@ -146,7 +146,7 @@ def test_values_count_on_the_owner_and_in_its_pod_template(
     for name in ways:
         owners.pods(name)
     found = {
-        next(way for way in ways if row.name.startswith(way)): (
+        next((way for way in ways if row.name.startswith(way)), row.name): (
             row.annotations[KEY].lower(),
             row.queue,
             row.priority,
