@@ -16,6 +16,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 
 from tests.checks import Counts
+from tests.properties.checks.constraint_checks import find_broken_constraints
 from tests.properties.checks.decision_checks import (
     find_needless_evictions,
     find_overcommitments,
@@ -41,6 +42,7 @@ _OF_DECISIONS: Final[Sequence[Callable[[Cluster, CycleResult], Iterator[object]]
     find_uncovered_reservations,
     find_partial_gangs,
     find_needless_evictions,
+    find_broken_constraints,
 )
 _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]]] = (
     find_protected_evictions,
@@ -55,13 +57,17 @@ def judge(seed: int) -> Counter[str]:
     if seed % 3:
         cluster = contested_cluster(draw)
     else:
-        cluster = random_cluster(draw)
+        cluster = random_cluster(draw, SeededDraw(-seed) if seed % 2 else None)
         cluster = replace(cluster, now=cluster.now + draw.choice(CLOCKS))
     profile = random_profile(draw)
     decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
     problems += [problem for check in _OF_GUARDS for problem in check(facts, decision)]
     found = Counter({"clusters": 1, "decision groups": len(decision.groups), "wrong": bool(problems)})
+    bound = (cluster.tasks[step.task] for group in decision.groups for step in group.bindings)
+    found["bindings with constraints on other pods"] = sum(
+        1 for task in bound if task.shape.constraints.depends_on_pods
+    )
     found["losses of pod groups"] = sum(1 for _ in guarded_losses(cluster, decision))
     found["protections"] = len(decision.protections)
     found.update(f"seed {seed}: {problem}" for problem in problems)
@@ -81,7 +87,7 @@ def main(
     count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 100_000,
     first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
 ) -> Counts:
-    """Judge decisions on random clusters: no protected loss, no node over capacity, no partial gang."""
+    """Judge decisions: no protected loss, no node over capacity, no partial gang, no broken constraint."""
     total = judge_all(range(first, first + count), count)
     for name in sorted(total):
         if total[name]:

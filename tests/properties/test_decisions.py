@@ -17,6 +17,13 @@ def test_no_decision_overcommits_splits_a_gang_or_evicts_against_the_rules(data:
         assert find_violations(cycle) == []
 
 
+@given(data=st.data())
+def test_new_pods_hold_the_constraints_on_the_pods_around_them(data: st.DataObject) -> None:
+    draw = ShrinkingDraw(data)
+    for cycle in run_cycles(random_cluster(draw, beside=draw), 4):
+        assert find_violations(cycle) == []
+
+
 SEEDS = {
     18008: "a core on one node was evicted, and its surplus on another one left",
     88797: "the same, with a gang of four and one more pod",

@@ -9,6 +9,7 @@ from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import GPU
 from tenure.solver.testing import evictions, placements
 
+from tests.properties.checks.constraint_checks import find_broken_constraints
 from tests.properties.checks.gang_minimum import has_minimum
 from tests.properties.checks.quota_checks import find_exceeded_quotas
 from tests.properties.checks.victim_checks import STALE, find_forbidden_victims
@@ -24,6 +25,7 @@ def find_violations(cycle: CycleRun) -> list[str]:
         find_forbidden_victims,
         find_needless_evictions,
         find_exceeded_quotas,
+        find_broken_constraints,
     )
     return [problem for check in checks for problem in check(*cycle)]
 
