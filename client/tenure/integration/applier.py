@@ -1,4 +1,4 @@
-"""Apply passes over decision groups: evictions group by group, then bindings in parallel.
+"""Apply passes over decision groups: evictions, then bindings in parallel.
 
 Bindings that take preparation, such as volumes, wait for it; those of an all-or-nothing group wait together.
 
@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
 from tenure.integration import telemetry
+from tenure.integration.group_evictions import GroupEvictions
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.ports import (
     APPLIED,
@@ -24,6 +25,7 @@ from tenure.integration.ports import (
     DecisionApplier,
     LeaseLost,
     precondition_failed,
+    retry,
 )
 from tenure.integration.telemetry import APPLY_ATTEMPTS, EvictionLinks, apply_span, span
 from tenure.integration.timing import pause_after
@@ -111,11 +113,20 @@ class GroupApplier:
             evicting = [entry for entry in entries if any(_evictions(entry, now))]
             self.check(entry for entry in evicting if entry.check_first)
             with span(telemetry.EVICT, groups=len(evicting)):
-                self._call_pool.all(lambda entry: self._evict(entry, now), evicting)
+                self._apply_evictions(evicting, now)
             self._apply_bindings(entries, now)
         finally:
             for entry in entries:
                 entry.handle(EntryEvent.SENT)
+
+    def _apply_evictions(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
+        if not entries:
+            return
+        budgets_of = self._applier.budgets()
+        groups = [GroupEvictions(entry, _evictions(entry, now), budgets_of) for entry in entries]
+        self._call_pool.all(self._begin_evictions, groups)
+        rest = [(group, decision) for group in groups for decision in group.at_once]
+        self._call_pool.all(lambda eviction: self._evict(*eviction), rest)
 
     def _apply_bindings(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
         find_violation = self._applier.preconditions()
@@ -151,19 +162,27 @@ class GroupApplier:
             ready.append((entry, [decision for decision in decisions if decision.id not in held]))
         return ready
 
-    def _evict(self, entry: JournalEntry, now: Timestamp) -> None:
-        """Evict pod by pod. The first failure stops a group that needs all."""
-        check_first = entry.check_first
-        for decision in list(_evictions(entry, now)):
-            with apply_span("evict", entry.id) as current:
-                found = self._applier.look_up(decision) if check_first else None
-                result = found or self._applier.apply(decision)
-                if result.status == pb.APPLY_STATUS_APPLIED:
-                    self._eviction_links.add(decision.evict)
-                current.set_attribute(telemetry.RESULT, result.metric_label)
-            self._add_result(entry, decision, result)
-            if entry.needs_all and result.status != pb.APPLY_STATUS_APPLIED:
-                return
+    def _begin_evictions(self, group: GroupEvictions) -> None:
+        """Send those that go one after the other, unless a budget permits too few."""
+        if group.entry.needs_all and (why := group.exceeded_budget):
+            group.has_ended = True
+            for decision in (*group.in_turn, *group.at_once):
+                self._add_result(group.entry, decision, retry(why))
+        for decision in group.in_turn:
+            self._evict(group, decision)
+
+    def _evict(self, group: GroupEvictions, decision: Decision) -> None:
+        if group.has_ended:
+            return
+        with apply_span("evict", group.entry.id) as current:
+            found = self._applier.look_up(decision) if group.check_first else None
+            result = found or self._applier.apply(decision)
+            if result.status == pb.APPLY_STATUS_APPLIED:
+                self._eviction_links.add(decision.evict)
+            elif group.entry.needs_all:
+                group.has_ended = True
+            current.set_attribute(telemetry.RESULT, result.metric_label)
+        self._add_result(group.entry, decision, result)
 
     def _bind(
         self,

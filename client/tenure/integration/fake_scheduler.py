@@ -17,6 +17,7 @@ from tenure.integration.ports import (
     APPLIED,
     ApplyResult,
     ClusterError,
+    EvictionBudget,
     JournalConflict,
     LeaseLost,
     SnapshotSource,
@@ -54,6 +55,8 @@ class FakeScheduler(SnapshotSource):
         """Pod groups without an object that could store patches."""
         self.failures: list[tuple[str, Exception | ApplyResult]] = []
         """Errors of the next writes whose names start so; each is used once."""
+        self.eviction_budgets: dict[str, list[EvictionBudget]] = {}
+        """Budgets of pods."""
         self.calls: list[str] = []
         """Names of all writes that had an effect, in order."""
         self.outcomes: dict[str, PodGroupOutcome] = {}
@@ -99,6 +102,10 @@ class FakeScheduler(SnapshotSource):
     def preconditions(self) -> Callable[[Decision], str]:
         """A check whether the pod exists and is where the decision expects it."""
         return self._find_violation
+
+    def budgets(self) -> Callable[[Decision], Sequence[EvictionBudget]]:
+        """The budgets of pods, by uid."""
+        return lambda decision: self.eviction_budgets.get(decision.evict.pod, ())
 
     def is_visible(self, decision: Decision) -> bool:
         """Whether the rows show the effect."""

@@ -92,6 +92,14 @@ def retry(why: str, after: float | None = None) -> ApplyResult:
     return ApplyResult(APPLY_STATUS_FAILED, why, is_retryable=True, retry_after=after)
 
 
+class EvictionBudget(NamedTuple):
+    """A limit for evictions of certain pods, such as a disruption budget."""
+
+    name: str
+    left: int | None
+    """Number of evictions that it permits now. None: only the cluster knows."""
+
+
 class ClusterSource(Protocol):
     """Rows of the observed cluster, without in-flight groups and eviction history: the kit adds these."""
 
@@ -153,6 +161,13 @@ class DecisionApplier(Protocol):
         """A check against the cluster as observed now: why a decision must not be applied, or "".
 
         The kit requests a check per pass and calls it for all decisions of a group before the first write.
+        """
+
+    def budgets(self) -> Callable[[Decision], Sequence[EvictionBudget]]:
+        """A function that finds the budgets of the pod of an eviction, as observed now.
+
+        The kit requests it per pass. A group that must be applied completely is not begun while a budget
+        permits too few of its evictions. Evictions with a budget come first, one after the other.
         """
 
     def is_visible(self, decision: Decision) -> bool:

@@ -1,89 +1,20 @@
 """Decision groups are applied completely, once, and only while their preconditions hold."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.integration.applier import GroupApplier
 from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import LeaseLost
-from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.apply.applier import PodApplier
-from tenure.kubernetes.apply.ownership import Ownership
-from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.choices import EvictionMode
-from tenure.v1.decision_pb2 import Decision
-from tenure.v1.report_pb2 import ApplyStatus
 
-from tests.kubernetes.apply import decision_groups
+from tests.kubernetes.apply.applier_rig import ApplierRig, evict, results, sent
 from tests.kubernetes.apply.decision_groups import NOW, bind, group, now
-from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
-from tests.kubernetes.observe.cached_cluster import CachedCluster, member, node, pod, pod_group, running
+from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedResponse
+from tests.kubernetes.observe.cached_cluster import member, node, pod_group
 
-Served = tuple[ScriptedApiServer, Transport]
 DELETED = "2027-01-01T00:00:00Z"
 EXISTING = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"nodeName": "n1"}}
 """Pod a on the API server."""
 ENDED = {"spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}
-
-
-def evict(name: str) -> Decision:
-    """Evict a pod whose pod group is derived from it."""
-    return decision_groups.evict(name, victim=f"uid-{name}")
-
-
-class ApplierRig:
-    """An applier on a constructed cluster, with a clock that tests advance."""
-
-    def __init__(self, served: Served) -> None:
-        self.server, transport = served
-        self.world = CachedCluster()
-        self.node = self.world.put("nodes", node("n1"))
-        self.may_act = True
-        self.seconds = NOW.seconds
-        calls = PodWriter(transport, lambda: self.may_act, EvictionMode.EVICTION)
-        self.builder = self.world.builder()
-        ownership = Ownership(self.world.mirrors, self.builder, "kai-scheduler")
-        self.applier = GroupApplier(
-            PodApplier(calls, self.world.mirrors, ownership), lambda: Timestamp(seconds=self.seconds)
-        )
-
-    def pods(self, *names: str, **more: Any) -> None:
-        for name in names:
-            self.world.put("pods", pod(name, **more))
-
-    def running(self, *names: str, **more: Any) -> None:
-        for name in names:
-            self.world.put("pods", running(name, **more))
-
-    def apply(self, *entries: JournalEntry) -> list[str]:
-        """Check and apply entries; return the requests that were sent."""
-        before = len(self.server.writes())
-        self.builder.delta(NOW)
-        self.applier.check([entry for entry in entries if not entry.check_first])
-        self.applier.apply(entries)
-        return sorted(self.server.writes()[before:])
-
-    def messages(self, subresource: str, name: str, *answers: ScriptedResponse) -> None:
-        self.server.on("POST", f"/api/v1/namespaces/team/pods/{name}/{subresource}", *answers)
-
-
-@pytest.fixture
-def rig(scripted_server: Served) -> Iterator[ApplierRig]:
-    made = ApplierRig(scripted_server)
-    yield made
-    made.applier.close()
-
-
-def results(entry: JournalEntry) -> dict[str, str]:
-    return {
-        id: ApplyStatus.Name(step.status).removeprefix("APPLY_STATUS_") for id, step in entry.results.items()
-    }
-
-
-def sent(subresource: str, *names: str) -> list[str]:
-    return [f"POST /api/v1/namespaces/team/pods/{name}/{subresource}" for name in names]
 
 
 def test_evictions_are_sent_before_bindings(rig: ApplierRig) -> None:
@@ -157,16 +88,6 @@ def test_best_effort_group_applies_decisions_despite_failed_preconditions(rig: A
     rig.pods("b", spec={"nodeName": "n2"})
     rig.messages("binding", "a", ScriptedResponse(201))
     assert rig.apply(JournalEntry(group(bind("a"), bind("b"), best_effort=True))) == sent("binding", "a")
-
-
-def test_group_stops_at_the_first_rejected_eviction(rig: ApplierRig) -> None:
-    rig.running("a", "b", "c")
-    rig.pods("new")
-    rig.messages("eviction", "a", ScriptedResponse(201))
-    rig.messages("eviction", "b", ScriptedResponse(429))
-    entry = JournalEntry(group(evict("a"), evict("b"), evict("c"), bind("new")))
-    assert rig.apply(entry) == sent("eviction", "a", "b")
-    assert results(entry) == {"evict-a": "APPLIED", "evict-b": "FAILED"}
 
 
 def test_blocked_eviction_is_retried_after_its_delay(rig: ApplierRig) -> None:

@@ -15,6 +15,7 @@ from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.limits.volume_waits import VolumeWaits
 from tenure.kubernetes.objects import kai, storage, volcano
+from tenure.kubernetes.objects.budgets import DisruptionBudget
 from tenure.kubernetes.objects.device_claims import ResourceClaim
 from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
@@ -54,6 +55,7 @@ COLLECTIONS: Final = (
     Collection("csi_nodes", _STORAGE, "csinodes", storage.CsiNode),
     Collection("storage_capacities", _STORAGE, "csistoragecapacities", storage.StorageCapacity),
     Collection("volume_attachments", _STORAGE, "volumeattachments", storage.VolumeAttachment),
+    Collection("disruption_budgets", "/apis/policy/v1", "poddisruptionbudgets", DisruptionBudget),
     Collection("resource_claims", "/apis/resource.k8s.io/v1", "resourceclaims", ResourceClaim),
 )
 """All observed collections. Those that the API server does not serve are skipped."""
@@ -103,6 +105,7 @@ class ObjectCaches:
     csi_nodes: ObjectCache[storage.CsiNode]
     storage_capacities: ObjectCache[storage.StorageCapacity]
     volume_attachments: ObjectCache[storage.VolumeAttachment]
+    disruption_budgets: ObjectCache[DisruptionBudget]
     resource_claims: ObjectCache[ResourceClaim]
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""

@@ -1,10 +1,11 @@
 """The decision applier of Kubernetes: evictions and bindings of pods, and their preconditions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from tenure.integration.ports import APPLIED, ApplyResult, precondition_failed
+from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.apply.ownership import Ownership
+from tenure.kubernetes.apply.pod_budgets import PodBudgets
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
@@ -23,12 +24,23 @@ class PodApplier:
     def __init__(self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership) -> None:
         self._writer, self._pods, self._nodes = writer, caches.pods, caches.nodes
         self._bound_to, self._backoff = caches.bound_to, caches.binding_backoff
+        self._budgets = caches.disruption_budgets
         self._ownership = ownership
 
     def preconditions(self) -> Callable[[Decision], str]:
         """A check with the nodes as cached now."""
         nodes = {node.metadata.name: node for node in self._nodes.all()}
         return lambda decision: self._find_violation(decision, nodes)
+
+    def budgets(self) -> Callable[[Decision], Sequence[EvictionBudget]]:
+        """Disruption budgets as cached now. Deletions have none."""
+        budgets = PodBudgets(self._budgets.all() if self._writer.has_budgets else ())
+
+        def find(decision: Decision) -> Sequence[EvictionBudget]:
+            pod = self._find(decision)
+            return budgets.of(pod) if pod is not None else ()
+
+        return find
 
     def is_visible(self, decision: Decision) -> bool:
         """Whether the object caches show the effect of a decision."""

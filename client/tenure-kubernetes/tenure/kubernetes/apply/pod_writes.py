@@ -62,6 +62,11 @@ class PodWriter:
         self._is_leader = may_act
         self._mode = mode
 
+    @property
+    def has_budgets(self) -> bool:
+        """Whether disruption budgets apply."""
+        return self._mode is EvictionMode.EVICTION
+
     def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> ApplyResult:
         """Bind a pod. Sets `labels` before; None removes one. Raises LeaseLost."""
         try:

@@ -124,11 +124,11 @@ def fits(volume: PersistentVolume, claim: VolumeClaim) -> bool:
         and spec.volume_mode == wanted.volume_mode
         and spec.volume_attributes_class_name == wanted.volume_attributes_class_name
         and set(wanted.access_modes) <= set(spec.access_modes)
-        and (wanted.selector is None or _selects(wanted.selector, volume.metadata.labels))
+        and (wanted.selector is None or selects(wanted.selector, volume.metadata.labels))
     )
 
 
-def _selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+def selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """Whether a selector matches labels. One that cannot be read matches none."""
     return matches((term_of_labels(selector),), "", labels)
 
