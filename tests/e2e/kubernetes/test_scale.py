@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
 def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
     binaries.required()
-    size = ("--nodes", "10", "--pods", "100", "--changes", "1", "--idle", "1")
+    size = ("--nodes", "10", "--pods", "100", "--changes", "1", "--idle", "1", "--stream", "10")
     figures_file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "tests", "adapter-scale", *size, "--json", str(figures_file)]
     ended = subprocess.run(
@@ -29,16 +29,20 @@ def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
         timeout=280,
         check=False,
     )
-    passed, failed = re.findall(r"\n(\d) passed, (\d) failed\n$", ended.stdout)[0]
+    passed, failed = re.findall(r"\n(\d+) passed, (\d+) failed\n$", ended.stdout)[0]
     assert int(passed) + int(failed) == len(LIMITS), (
         "limits are compared; whether they hold, a machine decides"
     )
     assert ended.returncode == (failed != "0"), ended.stderr
     figures = json.loads(figures_file.read_text())["figures"]
-    assert list(figures) == ["first", "after it", "steady", "nothing changes", "in the end"]
+    assert list(figures) == ["first", "after it", "steady", "nothing changes", "under load", "in the end"]
     steady = {figure["what"]: figure["value"] for figure in figures["steady"]}
     assert 0 < steady["of that, the cycle"] < steady["a round that decides, the median"]
     assert steady["a new pod, from its creation to its binding"] > 0
+    load = {figure["what"]: figure["value"] for figure in figures["under load"]}
+    for who in ("this scheduler", "default-scheduler"):
+        assert 0 < load[f"{who}, creation to binding, p50"] <= load[f"{who}, creation to binding, p99"]
+    assert load["a gang of 64, from its first to its last eviction"] > 0
     first = {figure["what"]: figure["value"] for figure in figures["first"]}
     assert 0 < first["of that, the cycle"] < first["asking"] < first["the first round"]
     assert all(figure["value"] > 0 for figure in figures["in the end"])

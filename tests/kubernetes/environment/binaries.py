@@ -67,6 +67,14 @@ def available() -> Binaries:
     return found
 
 
+def available_scheduler() -> Path:
+    """Return kube-scheduler for a check. Raises CannotRun if it is missing."""
+    found = BUILT / "kube-scheduler"
+    if not _is_program(found):
+        raise CannotRun(NO_CLUSTER)
+    return found
+
+
 def required() -> Binaries:
     """Return the programs. Skips the test if one is missing; with REQUIRE_KUBE=1 that is a failure."""
     found = find()

@@ -1,7 +1,8 @@
 """The check `adapter-scale`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
 
-It measures the first list, push and cycle, the reconciles after small changes, memory, and usage while
-nothing changes. Server and adapter export all of their spans to a receiver, as with full telemetry.
+It measures the first list, push and cycle, the reconciles after small changes, usage while nothing changes,
+a stream of new pods (also with kube-scheduler), the eviction of a gang, and memory. Server and adapter export
+all of their spans to a receiver, as with full telemetry.
 """
 
 import json
@@ -11,7 +12,7 @@ import tempfile
 import time
 from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 from rich.console import Console
@@ -22,9 +23,11 @@ from tenure.kubernetes.api.transport import Transport
 from tests.checks import Counts
 from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
 from tests.kubernetes.environment import binaries
+from tests.kubernetes.environment.components import run_kube_scheduler
 from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
 from tests.kubernetes.environment.resource_definitions import define_kinds
 from tests.kubernetes.scale.large_cluster import NAMESPACE, ClusterSize, objects, populate
+from tests.kubernetes.scale.load import Stream, measure_eviction, measure_stream
 from tests.kubernetes.scale.measurement import (
     Measurement,
     Process,
@@ -41,21 +44,40 @@ LIMITS: Final = {
     ("first", "the first round"): 10.0,
     ("steady", "a round that decides, the median"): 500.0,
     ("steady", "a new pod, from its creation to its binding"): 1_000.0,
+    ("under load", "this scheduler, creation to binding, p50"): 300.0,
+    ("under load", "this scheduler, creation to binding, p99"): 1_000.0,
+    ("under load", "a gang of 64, from its first to its last eviction"): 2.0,
+    ("nothing changes", "processor, adapter"): 1.0,
+    ("nothing changes", "processor, server"): 1.0,
     ("in the end", "memory, adapter"): 512.0,
     ("in the end", "memory, server"): 512.0,
 }
 """Limits of figures, in their units, by table and figure."""
+SCHEDULER_START_SECONDS: Final = 10.0
+"""Time in which kube-scheduler lists the cluster."""
+
+
+class Plan(NamedTuple):
+    """What is measured."""
+
+    changes: int
+    """Small changes, one after the other."""
+    idle_seconds: float
+    stream: Stream
+    kube_scheduler: Path
 
 
 def main(
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of 8 GPUs")] = 1_000,
     pods: Annotated[int, typer.Option(min=10, help="Pods, in gangs of ten")] = 10_000,
     changes: Annotated[int, typer.Option(min=1, help="Small changes, one after the other")] = 10,
+    stream: Annotated[int, typer.Option(min=2, help="New pods with a GPU in a stream")] = 500,
+    rate: Annotated[int, typer.Option(min=1, help="Pods of the stream in a second")] = 50,
     idle: Annotated[float, typer.Option(help="Seconds without a change")] = 60.0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
 ) -> Counts:
     """Measure an adapter and a server on a large cluster of a real API server, and compare with limits."""
-    programs = binaries.available()
+    programs, kube_scheduler = binaries.available(), binaries.available_scheduler()
     size = ClusterSize(nodes, pods)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
@@ -67,7 +89,8 @@ def main(
         define_kinds(transport)
         populate(transport, size, lambda made: progress.advance(making, made))
         with redirect_stdout(sys.stderr):
-            measured = _measured(plane, transport, folder, (changes, idle), progress)
+            plan = Plan(changes, idle, Stream(stream, rate), kube_scheduler)
+            measured = _measured(plane, transport, folder, plan, progress)
     conditions = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
     _print(measured, conditions)
     if json_file:
@@ -90,10 +113,9 @@ def _measured(
     plane: ControlPlane,
     transport: Transport,
     folder: Path,
-    steps: tuple[int, float],
+    plan: "Plan",
     progress: Progress,
 ) -> Tables:
-    changes, seconds = steps
     with run_receiver() as (received, address):
         endpoint = {"otlpEndpoint": f"http://{address}", "metricsInterval": "10s"}
         with run_telemetry_server(folder, **endpoint) as (server, at):
@@ -116,11 +138,17 @@ def _measured(
                 ]
                 tables = {"first": measure_first_reconcile(received, processes[:2], began_at)}
                 tables["after it"] = measure_memory(processes)
-                changing = progress.add_task("small changes", total=changes)
+                changing = progress.add_task("small changes", total=plan.changes)
                 tables["steady"] = measure_small_changes(
-                    received, transport, processes[:2], changes, lambda: progress.advance(changing)
+                    received, transport, processes[:2], plan.changes, lambda: progress.advance(changing)
                 )
-                tables["nothing changes"] = idle_figures(received, processes, seconds)
+                tables["nothing changes"] = idle_figures(received, processes, plan.idle_seconds)
+                progress.add_task("pods in a stream, and a gang evicted", total=None)
+                tables["under load"] = measure_stream(transport, plan.stream)
+                with run_kube_scheduler(plan.kube_scheduler, plane, folder):
+                    time.sleep(SCHEDULER_START_SECONDS)
+                    tables["under load"] += measure_stream(transport, plan.stream, "default-scheduler")
+                tables["under load"] += measure_eviction(transport)
                 tables["in the end"] = measure_memory(processes)
                 return tables
 

@@ -20,7 +20,8 @@ NAMESPACE: Final = "size"
 CAPPED: Final = "capped"
 """A queue at its limit, with pending gangs."""
 _UNLIMITED: Final = {"quota": -1, "limit": -1}
-_PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+"""Path of the pods."""
 _WITH_GPU: Final = 7
 """Number of gangs out of ten whose pods have a GPU each. A node of 8 GPUs has one left."""
 
@@ -64,14 +65,14 @@ def objects(size: ClusterSize) -> int:
 
 def add_pod_group(transport: Transport, name: str) -> str:
     """Create a pod group of one pod with a GPU; return the path of the pod."""
-    _post_group(transport, name, {"queue": "q0", "minMember": 1})
-    transport.post(_PODS, _pod(name, name, 1, None))
-    return f"{_PODS}/{name}"
+    post_group(transport, name, {"queue": "q0", "minMember": 1})
+    transport.post(PODS, scheduled_pod(name, name, 1, None))
+    return f"{PODS}/{name}"
 
 
 def finish_pod(transport: Transport, gang: int) -> None:
     """End the first pod of a running gang."""
-    path = f"{_PODS}/gang-{gang}-0/status"
+    path = f"{PODS}/gang-{gang}-0/status"
     transport.patch(path, {"status": {"phase": "Succeeded"}}, MERGE_PATCH)
 
 
@@ -84,13 +85,13 @@ def _queues(transport: Transport) -> None:
 
 
 def _nodes(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], None]]:
-    return (partial(_post_node, transport, f"node-{i}") for i in range(size.nodes))
+    return (partial(post_node, transport, f"node-{i}") for i in range(size.nodes))
 
 
 def _groups(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], None]]:
     for i in range(size.gangs):
         queue = CAPPED if i >= size.running + size.fitting else f"q{i % QUEUES}"
-        yield partial(_post_group, transport, f"gang-{i}", {"queue": queue, "minMember": GANG})
+        yield partial(post_group, transport, f"gang-{i}", {"queue": queue, "minMember": GANG})
 
 
 def _pods(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], None]]:
@@ -102,30 +103,34 @@ def _pods(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], None
         for k in range(GANG):
             node = f"node-{place % size.nodes}" if runs else None
             place += gpus
-            yield partial(_post_pod, transport, _pod(f"gang-{i}-{k}", f"gang-{i}", gpus, node))
+            yield partial(post_pod, transport, scheduled_pod(f"gang-{i}-{k}", f"gang-{i}", gpus, node))
 
 
-def _post_node(transport: Transport, name: str) -> None:
-    room = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
+def post_node(transport: Transport, name: str, gpus: int = 8) -> None:
+    """Create a node that is ready."""
+    room = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": str(gpus), "pods": "110"}
     status = {"allocatable": room, "capacity": room, "conditions": [{"type": "Ready", "status": "True"}]}
     transport.post("/api/v1/nodes", {"metadata": {"name": name}})
     transport.patch(f"/api/v1/nodes/{name}/status", {"status": status}, MERGE_PATCH)
 
 
-def _post_pod(transport: Transport, pod: dict[str, Any]) -> None:
-    transport.post(_PODS, pod)
+def post_pod(transport: Transport, pod: dict[str, Any]) -> None:
+    """Create a pod; one with a node runs."""
+    transport.post(PODS, pod)
     if "nodeName" in pod["spec"]:
-        path = f"{_PODS}/{pod['metadata']['name']}/status"
+        path = f"{PODS}/{pod['metadata']['name']}/status"
         transport.patch(path, {"status": {"phase": "Running"}}, MERGE_PATCH)
 
 
-def _post_group(transport: Transport, name: str, spec: dict[str, Any]) -> None:
+def post_group(transport: Transport, name: str, spec: dict[str, Any]) -> None:
+    """Create a pod group."""
     meta = {"name": name, "namespace": NAMESPACE}
     path = f"/apis/{KAI_POD_GROUP.api_version}/namespaces/{NAMESPACE}/podgroups"
     transport.post(path, _build_object(KAI_POD_GROUP, {"metadata": meta, "spec": spec}))
 
 
-def _pod(name: str, group: str, gpus: int, node: str | None) -> dict[str, Any]:
+def scheduled_pod(name: str, group: str, gpus: int, node: str | None) -> dict[str, Any]:
+    """Build a pod of a pod group with one core and 4 GiB."""
     amounts = {"cpu": "1", "memory": "4Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     container = {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
     spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [container]}

@@ -50,7 +50,7 @@ def measure_first_reconcile(
     received: ReceivedTelemetry, processes: Sequence[Process], began_at: float
 ) -> list[Measurement]:
     """Measure from the start of the adapter, in seconds since 1970, to the end of its first reconcile."""
-    _wait_until(lambda: bool(_deciding_reconciles(received)), FIRST_SECONDS)
+    wait_for(lambda: bool(_deciding_reconciles(received)), FIRST_SECONDS)
     one = _deciding_reconciles(received)[0]
     return [
         Measurement("pods listed", _listing_seconds(received, "pods"), "s"),
@@ -76,7 +76,7 @@ def measure_small_changes(
         finish_pod(transport, number)
         wait_until_idle(received)
         path, begin = add_pod_group(transport, f"more-{number}"), time.monotonic()
-        _wait_until(lambda path=path: b'"nodeName"' in transport.get(path), STEP_SECONDS)  # type: ignore[misc]
+        wait_for(lambda path=path: b'"nodeName"' in transport.get(path), STEP_SECONDS)  # type: ignore[misc]
         bound.append((time.monotonic() - begin) * 1e3)
         wait_until_idle(received)
         has_done()
@@ -154,7 +154,7 @@ def _seconds(span: Span) -> float:
     return (span.end_time_unix_nano - span.start_time_unix_nano) / 1e9
 
 
-def _wait_until(holds: Callable[[], bool], seconds: float) -> None:
+def wait_for(holds: Callable[[], bool], seconds: float) -> None:
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

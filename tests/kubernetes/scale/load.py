@@ -1,0 +1,153 @@
+"""A stream of new pods, for this scheduler and for kube-scheduler, and the eviction of a gang.
+
+Both are measured at the API server: when it showed the binding of a pod, and when all pods of the gang had
+their deletion timestamps.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from statistics import quantiles
+from typing import Final, NamedTuple
+
+import httpx2
+import msgspec
+from tenure.kubernetes.api.transport import Transport
+
+from tests.kubernetes.scale.large_cluster import (
+    AT_ONCE,
+    PODS,
+    post_group,
+    post_node,
+    post_pod,
+    scheduled_pod,
+)
+from tests.kubernetes.scale.measurement import Measurement, wait_for
+
+WIDE: Final = 64
+"""Pods of the gang that is evicted, and GPUs of its node."""
+_BOUND_SECONDS: Final = 120.0
+_QUIET_SECONDS: Final = 60.0
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Pod
+
+
+class _List(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    items: list[_Pod] = []
+
+
+class Stream(NamedTuple):
+    """New pods with one GPU each."""
+
+    pods: int
+    rate: int
+    """Pods per second."""
+
+
+def measure_stream(transport: Transport, stream: Stream, scheduler: str = "") -> list[Measurement]:
+    """Create pods at a rate and measure from creation to binding. `scheduler` "": this one, with groups.
+
+    The pods are deleted in the end.
+    """
+    names = [f"stream-{number}" for number in range(stream.pods)]
+    made: dict[str, float] = {}
+
+    def create(number: int) -> None:
+        time.sleep(max(0.0, begin + number / stream.rate - time.monotonic()))
+        name = names[number]
+        pod = scheduled_pod(name, "" if scheduler else name, 1, None)
+        pod["metadata"]["labels"]["app"] = "stream"
+        if scheduler:
+            pod["spec"]["schedulerName"] = scheduler
+        made[name] = time.monotonic()
+        transport.post(PODS, pod)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool, _bindings(transport) as bound:
+        if not scheduler:
+            list(pool.map(lambda name: post_group(transport, name, {"queue": "q0", "minMember": 1}), names))
+            time.sleep(1.0)
+        begin = time.monotonic()
+        list(pool.map(create, range(stream.pods)))
+        last = max(made.values()) - begin
+        wait_for(lambda: len(bound) == stream.pods, _BOUND_SECONDS)
+        list(pool.map(lambda name: transport.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0}), names))
+    taken = sorted((bound[name] - made[name]) * 1e3 for name in names)
+    who = scheduler or "this scheduler"
+    cuts = quantiles(taken, n=100, method="inclusive")
+    return [
+        Measurement(f"{who}, pods created", (stream.pods - 1) / last, "/s"),
+        Measurement(f"{who}, creation to binding, p50", cuts[49], "ms"),
+        Measurement(f"{who}, creation to binding, p99", cuts[98], "ms"),
+    ]
+
+
+def measure_eviction(transport: Transport) -> list[Measurement]:
+    """Let a pod of higher priority take the node of a gang. Without a kubelet, its pods only terminate."""
+    body = {"metadata": {"name": "urgent"}, "value": 1_000}
+    transport.post("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    post_node(transport, "wide", gpus=WIDE)
+    post_group(transport, "wide", {"queue": "q0", "minMember": WIDE})
+    for number in range(WIDE):
+        post_pod(transport, scheduled_pod(f"wide-{number}", "wide", 1, "wide"))
+    post_group(transport, "urgent", {"queue": "q0", "minMember": 1, "priorityClassName": "urgent"})
+    begin = time.monotonic()
+    post_pod(transport, scheduled_pod("urgent-0", "urgent", WIDE, None))
+    wait_for(lambda: _terminating(transport) > 0, _QUIET_SECONDS)
+    first = time.monotonic()
+    wait_for(lambda: _terminating(transport) == WIDE, _QUIET_SECONDS)
+    end = time.monotonic()
+    return [
+        Measurement(f"a gang of {WIDE}, from its first to its last eviction", end - first, "s"),
+        Measurement("from the creation of the pod that needs it", end - begin, "s"),
+    ]
+
+
+def _terminating(transport: Transport) -> int:
+    """Number of pods of the gang with a deletion timestamp."""
+    found = transport.get(PODS, {"fieldSelector": "spec.nodeName=wide", "resourceVersion": "0"})
+    return sum(bool(pod.metadata.deletion_timestamp) for pod in msgspec.json.decode(found, type=_List).items)
+
+
+@contextmanager
+def _bindings(transport: Transport) -> Iterator[dict[str, float]]:
+    """Times at which pods of a stream were seen with a node, by name."""
+    bound: dict[str, float] = {}
+    now = msgspec.json.decode(transport.get(PODS, {"limit": "1"}), type=_List).metadata.resource_version
+    query = {"watch": "1", "resourceVersion": now, "labelSelector": "app=stream"}
+    with transport.lines(PODS, query, _BOUND_SECONDS) as lines:
+
+        def follow() -> None:
+            with suppress(httpx2.HTTPError):  # the end of the stream
+                for line in lines:
+                    pod = msgspec.json.decode(line, type=_Event).object
+                    if pod.spec.node_name:
+                        bound.setdefault(pod.metadata.name, time.monotonic())
+
+        reader = threading.Thread(target=follow)
+        reader.start()
+        try:
+            yield bound
+        finally:
+            lines.close()
+            reader.join()
