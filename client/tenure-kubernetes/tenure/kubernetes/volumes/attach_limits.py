@@ -48,7 +48,9 @@ class AttachLimits:
         self._uses: dict[str, _Use] = {}
         """By uid of a pod."""
         self._on_node: dict[str, Counter[AttachedVolume]] = {}
-        self._attached: dict[str, set[str]] = {}
+        self._attachments_seen: dict[str, tuple[str, str]] = {}
+        """Node and name of the volume, by uid of the attachment."""
+        self._attached: dict[str, Counter[str]] = {}
         """Names of attached volumes, by node."""
         self._changed: set[str] = set()
 
@@ -62,12 +64,8 @@ class AttachLimits:
                     driver: count for driver, count in counts.items() if count is not None and count > 0
                 }
             self._add_differences(before, self._limits)
-        if self._attachments.take_changes():
-            attached, self._attached = self._attached, {}
-            for one in self._attachments.all():
-                if volume := one.spec.source.persistent_volume_name:
-                    self._attached.setdefault(one.spec.node_name, set()).add(volume)
-            self._add_differences(attached, self._attached)
+        for uid in self._attachments.take_changes():
+            self._follow(uid)
         drivers = frozenset(driver for limits in self._limits.values() for driver in limits)
         is_new, self.drivers = drivers != self.drivers, drivers
         return is_new
@@ -116,6 +114,23 @@ class AttachLimits:
             )
             for driver in sorted(self.drivers)
         }
+
+    def _follow(self, uid: str) -> None:
+        """Count an attachment as it is now, if it still exists."""
+        before = self._attachments_seen.pop(uid, None)
+        if before is not None:
+            self._count(*before, -1)
+        now = self._attachments.find(uid)
+        if now is not None and (volume := now.spec.source.persistent_volume_name):
+            self._attachments_seen[uid] = (now.spec.node_name, volume)
+            self._count(now.spec.node_name, volume, 1)
+
+    def _count(self, node: str, volume: str, number: int) -> None:
+        self._changed.add(node)
+        attached = self._attached.setdefault(node, Counter())
+        attached[volume] += number
+        if not attached[volume]:
+            del attached[volume]
 
     def _add_differences(self, before: Mapping[str, object], now: Mapping[str, object]) -> None:
         names = before.keys() | now.keys()
