@@ -56,6 +56,12 @@ class ScriptedApiServer:
         return [f"{call.method} {call.path}" for call in self.calls if call.method != "GET"]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    """Connections that may wait: the default of 5 is less than an adapter opens at once."""
+
+
 @contextmanager
 def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, Transport]]:
     """Run a server, with a transport to it."""
@@ -85,8 +91,7 @@ def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, T
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
+    http = _Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
     config = folder / "kubeconfig"
     config.write_text(
