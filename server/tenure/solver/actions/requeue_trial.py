@@ -211,7 +211,7 @@ class RequeueTrial:
         )
         assert queue is not None
         chains.on_search_start(victim, tasks)
-        if chains.admits(RECLAIM, victim, tasks) or chains.allows_victim_queue(RECLAIM, victim, queue):
+        if chains.admits(RECLAIM, victim, tasks) or chains.rejects_victim_queue(RECLAIM, victim, queue):
             return False
         mark = statement.checkpoint()
         for task in scenario.pending:

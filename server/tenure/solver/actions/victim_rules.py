@@ -78,6 +78,10 @@ class VictimRules:
             self._session.stop.check()
             checker.rejection(victim)
 
+    def allows_queue(self, pod_group: int, queue: int) -> bool:
+        """Whether pod groups of a leaf queue may be victims for this preemptor."""
+        return not self._session.chains.rejects_victim_queue(self.action, pod_group, queue)
+
     def queue_rejection(self, pod_group: int, queue: int) -> Rejection | None:
         """Why no pod group of a leaf queue may be a victim for this preemptor."""
         return self._session.chains.allows_victim_queue(self.action, pod_group, queue)
@@ -123,7 +127,7 @@ class VictimSelector(VictimPolicy, VictimChecker):
 
     def allows_queue(self, queue: int) -> bool:
         """Whether any pod group of a leaf queue may be a victim."""
-        return self._rules.queue_rejection(self._request.preemptor, queue) is None
+        return self._rules.allows_queue(self._request.preemptor, queue)
 
     def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
         """Candidates of a leaf queue with their allocated resources, worst first."""

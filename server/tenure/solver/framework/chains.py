@@ -161,10 +161,7 @@ class Chains:
 
     def pod_group_key(self, pod_group: int, active: Counts) -> list[int]:
         """Key of a pod group in its queue; smaller first."""
-        keys: list[int] = []
-        for order in self.pod_group_orders:
-            keys.append(order.pod_group_key(pod_group, active))
-        return keys
+        return [order.pod_group_key(pod_group, active) for order in self.pod_group_orders]
 
     def deciding_order(self, one: int, other: int, active: Counts) -> str | None:
         """Name of the first pod group order with different keys for two pod groups; None: all are equal."""
@@ -225,6 +222,10 @@ class Chains:
                 return self._stamped(rejection, queue_filter)
         return None
 
+    def rejects_victim_queue(self, action: Action, preemptor: int, queue: int) -> bool:
+        """Whether a victim queue filter rejects it: what searches ask, for which no reason is made."""
+        return any(each.allows_victim_queue(action, preemptor, queue) for each in self.victim_queue_filters)
+
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         """The first rejection of a victim filter."""
         for victim_filter in self.victim_filters:
@@ -237,8 +238,7 @@ class Chains:
         """The bound of the last reclaim cap that has one."""
         bound = None
         for cap in self.reclaim_caps:
-            found = cap.reclaimable_gpu(action, preemptor, queue)
-            bound = bound if found is None else found
+            bound = cap.reclaimable_gpu(action, preemptor, queue) or bound
         return bound
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:

@@ -8,7 +8,7 @@ from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action, QueueGate
@@ -22,7 +22,7 @@ from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE, PREEMPTIBLE
 from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
-from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness, VictimChunks
+from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
@@ -58,10 +58,6 @@ def _exceeded(bound: Share, used: Share, demand: Share) -> str:
         if most != UNLIMITED and more > 0 and most < now + more:
             return name
     return ""
-
-
-Levels = tuple[int, int]
-"""Leveled queues of a reclaimer and a victim."""
 
 
 def number(text: str) -> float:
@@ -124,12 +120,12 @@ class Proportion(
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
-        self._common_levels: dict[tuple[int, int], Levels] = {}
-        """By leaf queues of reclaimer and victim."""
-        self._evictable_levels: dict[Levels, Rejection | None] = {}
-        self._reclaimable: dict[Levels, tuple[int, int] | None] = {}
-        """Computed once per search, by leveled queues."""
-        self._demand: Share = (0, 0, 0)
+        self._by_leaf: dict[int, dict[int, LeveledQueues]] = {}
+        """By leaf queue of a reclaimer, then of a victim."""
+        self._by_level: dict[tuple[int, int], LeveledQueues] = {}
+        self._within_share: dict[int, Rejection] = {}
+        self._search, self._demand = 0, NO_SHARE
+        """Number of the current search, and its request."""
         self._largest: list[int] = []
         """GPUs of the largest pod group below each queue: the largest chunk."""
 
@@ -166,8 +162,7 @@ class Proportion(
         self._cores.recount()
         self._usage.start_search()
         self._demand = self._context.demand(tasks)
-        self._evictable_levels.clear()
-        self._reclaimable.clear()
+        self._search += 1
 
     def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
         """For reclaim: queues that exceed what they may keep."""
@@ -176,9 +171,9 @@ class Proportion(
         mine = self._groups[preemptor].queue
         assert mine is not None
         levels = self._levels(mine, queue)
-        if levels not in self._evictable_levels:
-            self._evictable_levels[levels] = self._is_reclaimable(*levels)
-        return self._evictable_levels[levels]
+        if levels.judged_in != self._search:
+            levels.judged_in, levels.is_open = self._search, self._is_reclaimable(levels)
+        return None if levels.is_open else self._rejection_within_share(levels.theirs)
 
     def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
         """Amount of the victim's leveled queue above what it keeps, plus the rest of the last chunk.
@@ -190,28 +185,31 @@ class Proportion(
         if action.gate is not QueueGate.FAIR_SHARE or mine is None or self._demand[GPU] == 0:
             return None
         levels = self._levels(mine, queue)
-        if levels not in self._reclaimable:
-            self._reclaimable[levels] = self._max_reclaimable(*levels)
-        return self._reclaimable[levels]
+        if levels.bounded_in != self._search:
+            levels.bounded_in, levels.bound = self._search, self._max_reclaimable(levels)
+        return levels.bound
 
-    def _levels(self, mine: int, theirs: int) -> Levels:
+    def _levels(self, mine: int, theirs: int) -> LeveledQueues:
         """Leveled queues of two leaf queues."""
-        levels = self._common_levels.get((mine, theirs))
+        by_leaf = self._by_leaf.setdefault(mine, {})
+        levels = by_leaf.get(theirs)
         if levels is None:
-            levels = reclaim_fairness.common_level(self._queues[mine], self._queues[theirs])
-            self._common_levels[mine, theirs] = levels
+            pair = reclaim_fairness.common_level(self._queues[mine], self._queues[theirs])
+            levels = by_leaf[theirs] = self._by_level.setdefault(pair, LeveledQueues(pair[0], pair[1]))
         return levels
 
-    def _max_reclaimable(self, my_level: int, level: int) -> tuple[int, int] | None:
-        keeps = [self._allocatable[level]]
-        if shares.is_within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
-            keeps.append(self._queues[level].quota)
-        used = self._usage.at_search_start(level)
+    def _max_reclaimable(self, levels: LeveledQueues) -> tuple[int, int] | None:
+        mine, theirs, above = self._queues[levels.mine], self._queues[levels.theirs], 0
+        keeps = [self._allocatable[theirs.index]]
+        if shares.is_within(self._usage.at_search_start(mine.index), mine.quota):
+            keeps.append(theirs.quota)
+        cpu, memory, gpu = self._usage.at_search_start(theirs.index)
         for kept in keeps:
-            if reclaim_fairness.exceeds((used[CPU], used[MEMORY], 0), kept):
+            if reclaim_fairness.exceeds((cpu, memory, 0), kept):
                 return None
-        above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
-        return level, max(above) + self._largest_below(level) - 1 if above else 0
+            if kept[GPU] != UNLIMITED:
+                above = max(above, gpu - kept[GPU])
+        return theirs.index, above + self._largest_below(theirs.index) - 1 if above else 0
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """Whether a reclaim is fair at every level (semantics R4.50-R4.58)."""
@@ -265,18 +263,21 @@ class Proportion(
         detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted for it"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
-    def _is_reclaimable(self, my_level: int, their_level: int) -> Rejection | None:
-        after = add_shares(self._usage.at_search_start(my_level), self._demand)
-        victim = self._queues[their_level]
-        if reclaim_fairness.is_reclaimable(
+    def _is_reclaimable(self, levels: LeveledQueues) -> bool:
+        after = add_shares(self._usage.at_search_start(levels.mine), self._demand)
+        return reclaim_fairness.is_reclaimable(
             self._demand,
-            shares.is_within(after, self._queues[my_level].quota),
-            victim.quota,
-            self._usage.at_search_start(their_level),
-            self._allocatable[their_level],
-        ):
-            return None
-        return Rejection(ReasonCode.WITHIN_FAIR_SHARE, f"queue {victim.name} is within its share")
+            shares.is_within(after, self._queues[levels.mine].quota),
+            self._queues[levels.theirs].quota,
+            self._usage.at_search_start(levels.theirs),
+            self._allocatable[levels.theirs],
+        )
+
+    def _rejection_within_share(self, queue: int) -> Rejection:
+        if queue not in self._within_share:
+            detail = f"queue {self._queues[queue].name} is within its share"
+            self._within_share[queue] = Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
+        return self._within_share[queue]
 
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None

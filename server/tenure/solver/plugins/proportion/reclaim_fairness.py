@@ -165,6 +165,24 @@ class ReclaimFairness:
         return [child for child in self._queues[parent].children if child != queue]
 
 
+class LeveledQueues:
+    """The leveled queues of a reclaimer and of victims, and what holds between them in one search."""
+
+    __slots__ = ("bound", "bounded_in", "is_open", "judged_in", "mine", "theirs")
+
+    def __init__(self, mine: int, theirs: int) -> None:
+        self.mine = mine
+        self.theirs = theirs
+        self.is_open = False
+        """Whether victims may have to yield resources."""
+        self.judged_in = -1
+        """Number of the search for which that was found."""
+        self.bound: tuple[int, int] | None = None
+        """The queue that bounds the reclaimable GPUs, and the bound, in thousandths; None: there is none."""
+        self.bounded_in = -1
+        """Number of the search for which that was found."""
+
+
 def common_level(one: Queue, other: Queue) -> tuple[int, int]:
     """Queues of the two paths at the first level where they differ; the last pair if none does."""
     pair = (one.path[0], other.path[0])
