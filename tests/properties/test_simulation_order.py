@@ -30,6 +30,8 @@ def test_simulation_order_equals_the_order_among_all_pending() -> None:
             victims = others[first : first + draw.integer(1, MOST_VICTIMS)]
             if not victims:
                 continue
+            tasks = gangs.tasks_to_allocate(preemptor)
+            pending = tasks[: draw.integer(1, max(1, len(tasks)))]
             with session.statement() as statement:
                 for victim in victims:
                     for pod_set in session.cluster.pod_groups[victim].pod_sets:
@@ -37,8 +39,9 @@ def test_simulation_order_equals_the_order_among_all_pending() -> None:
                             statement.evict(task)
 
                 def share(pod_group: int) -> Share:
-                    evicted = () if pod_group == preemptor else statement.evicted  # noqa: B023
-                    return session.demand(gangs.next_tasks(pod_group, evicted))  # noqa: B023
+                    if pod_group == preemptor:  # noqa: B023
+                        return session.demand(pending)  # noqa: B023
+                    return session.demand(gangs.next_tasks(pod_group, statement.evicted))  # noqa: B023
 
                 found = list(few.in_order(preemptor, victims, share))
                 assert found == list(every.in_order(preemptor, victims, share)), (seed, preemptor, victims)

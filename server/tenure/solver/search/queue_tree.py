@@ -96,15 +96,19 @@ class _Branch(HeapItem):
 
     def draw(self) -> None:
         """Take the next entry of the source, whose best must be in the heap before it is compared."""
-        self.lacks_next = False
-        entry = None if self._source is None else next(self._source, None)
-        self._source_key = None if entry is None else entry.key
-        if entry is not None:
-            heappush(self.entries, entry)
+        self.lacks_next, self._source_key = False, None
+        if self._source is not None:
+            for entry in self._source:
+                self._source_key = entry.key
+                if self.entries:
+                    heappush(self.entries, entry)
+                else:
+                    self.entries.append(entry)
+                break
 
     def take(self) -> QueueTreeEntry:
         """Remove and return the best entry."""
-        entry = heappop(self.entries)
+        entry = heappop(self.entries) if len(self.entries) > 1 else self.entries.pop()
         self.lacks_next = entry.key == self._source_key
         if self._victims:
             self.popped = add_shares(self.popped, entry.share)
@@ -174,7 +178,8 @@ class QueueTree:
         heappush(leaf.entries, entry)
         if is_new:
             self._attach(leaf)
-        self._mark_stale(leaf)
+        for above in self._queues[queue].path:
+            self._branches[above].mark_stale()
 
     def pop(self) -> QueueTreeEntry | None:
         """Remove and return the next entry, or None."""
@@ -191,10 +196,10 @@ class QueueTree:
             while (branch := children.items[0]).stale:
                 branch.stale = False
                 children.fix_top()
+            branch.mark_stale()
         entry = branch.take()
         if branch.lacks_next:
             branch.draw()
-        self._mark_stale(branch)
         if not branch.entries:
             self._prune(branch)
         return entry
@@ -247,11 +252,6 @@ class QueueTree:
         branch.hang(parent)
         if is_new and parent is not self._root:
             self._attach(parent)
-
-    def _mark_stale(self, leaf: _Branch) -> None:
-        """Note that the entries of a leaf, and so its key and those of its ancestors changed."""
-        for queue in self._queues[leaf.queue].path:
-            self._branches[queue].mark_stale()
 
     def _prune(self, branch: _Branch) -> None:
         """Remove empty branches upward; each is the top of its parent."""

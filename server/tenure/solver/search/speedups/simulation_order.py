@@ -7,8 +7,6 @@ Compared by: tests/properties/test_simulation_order.py (equal orders on random s
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import takewhile
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
@@ -100,9 +98,10 @@ class FewPending(SimulationOrder):
     ) -> QueueTree:
         tree = QueueTree(self._session)
         leaves = frozenset(by_queue)
-        for queue in (*self._bystanders_of(leaves), *sorted(leaves)):
-            turns = by_queue.get(queue, [])
-            tree.fill(queue, self._merged(queue, turns, preemptor, share))
+        for queue in self._bystanders_of(leaves):
+            tree.fill(queue, self._steps_of(queue))
+        for queue in sorted(leaves):
+            tree.fill(queue, self._merged(queue, by_queue[queue], preemptor, share))
         return tree
 
     def _bystanders_of(self, leaves: frozenset[int]) -> list[int]:
@@ -136,7 +135,10 @@ class FewPending(SimulationOrder):
             return
         steps = self._steps_of(queue)
         for key, pod_group in turns:
-            yield from takewhile(partial(_is_before, key), steps)
+            for entry in steps:
+                if entry.key >= key:
+                    break
+                yield entry
             yield QueueTreeEntry(key, pod_group, share(pod_group))
             steps = self._steps(self._pod_group_index.pending(queue, after=key), self._most(queue))
         yield from steps
@@ -168,12 +170,7 @@ class FewPending(SimulationOrder):
             self._known[queue] = ([], self._steps(self._pod_group_index.pending(queue), self._most(queue)))
         found, more = self._known[queue]
         number = 0
-        while True:
-            if number == len(found):
-                entry = next(more, None)
-                if entry is None:
-                    return
-                found.append(entry)
+        while number < len(found) or _draw(more, found):
             yield found[number]
             number += 1
 
@@ -192,11 +189,15 @@ class FewPending(SimulationOrder):
                 last = share
                 yield QueueTreeEntry(key, pod_group, share)
                 if most is not None and _is_at_most(most, share):
-                    return
+                    break
 
 
-def _is_before(key: tuple[int, ...], entry: QueueTreeEntry) -> bool:
-    return entry.key < key
+def _draw(more: Iterator[QueueTreeEntry], found: list[QueueTreeEntry]) -> bool:
+    """Find one more step."""
+    for entry in more:
+        found.append(entry)
+        return True
+    return False
 
 
 def _is_at_most(share: Share, other: Share) -> bool:
