@@ -20,8 +20,11 @@ def test_updated_fit_counts_equal_recomputed_ones(data: st.DataObject) -> None:
     nodes = session.cluster.nodes
     for _ in range(draw.integer(1, 6)):
         for shape in session.cluster.shapes[: draw.integer(0, len(session.cluster.shapes))]:
-            updated = counts.on(shape, (1 << len(nodes)) - 1)
-            assert updated == {n.index: count_fits(session.ledger, shape, n.index, ()) for n in nodes}, shape
+            chosen = draw.integer(0, (1 << len(nodes)) - 1)
+            total, updated = counts.on(shape, chosen)
+            fresh = [count_fits(session.ledger, shape, node.index, ()) for node in nodes]
+            assert updated == [fits if chosen >> i & 1 else 0 for i, fits in enumerate(fresh)], shape
+            assert total == sum(updated)
         move = random_move(draw, session, statement)
         if move is None:
             break

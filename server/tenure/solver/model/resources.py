@@ -86,11 +86,15 @@ class MutableVector:
 
     def __init__(self, vector: Vector) -> None:
         self.cpu, self.memory, self.gpu, self.pods = vector[CPU], vector[MEMORY], vector[GPU], vector[PODS]
-        self.others: list[int] = list(vector[FIXED:])
+        self.others: list[int] = list(vector[FIXED:]) if len(vector) > FIXED else []
 
     def copy(self) -> "MutableVector":
         """Independent copy."""
-        return MutableVector(self.vector())
+        other = MutableVector(NOTHING)
+        other.cpu, other.memory, other.gpu, other.pods = self.cpu, self.memory, self.gpu, self.pods
+        if self.others:
+            other.others = self.others.copy()
+        return other
 
     def vector(self) -> Vector:
         """One amount per slot."""

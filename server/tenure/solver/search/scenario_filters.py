@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.node_order import bit_set, bits
+from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import Probe, Search, SearchParts
 
 
@@ -23,16 +23,16 @@ class GpuCapacityFilter:
     are packed greedily on the largest nodes, as in KAI.
     """
 
-    def __init__(
-        self, session: Session, pending: Sequence[int], free: Sequence[int], nodes_with_capacity: int
-    ) -> None:
+    def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int]) -> None:
+        """`free` GPUs by node, in thousandths, idle or being released."""
         self._ledger = session.ledger
         self.demands = gpu_demands(session, pending)
         self.free = list(free)
         self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
         self._fits = 0
-        if self._uniform:
-            self._fits = sum(max(0, self.free[node]) // self._uniform for node in bits(nodes_with_capacity))
+        for amount in self.free if self._uniform else ():
+            if amount > 0:
+                self._fits += amount // self._uniform
         self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))
 
     def add(self, tasks: Iterable[int]) -> None:
@@ -100,7 +100,7 @@ class ScenarioFilters:
     def _has_gpu_capacity(self, potential: Sequence[Batch]) -> bool:
         if self._capacity is None:
             free = self._node_order.free_gpu_milli()
-            self._capacity = GpuCapacityFilter(self._session, self._probe.tasks, free, self._feasible)
+            self._capacity = GpuCapacityFilter(self._session, self._probe.tasks, free)
             for batch in (*self._probe.recorded, *potential):
                 self._capacity.add(batch.tasks)
         return self._capacity.passes()

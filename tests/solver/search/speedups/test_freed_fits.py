@@ -36,7 +36,7 @@ def test_freed_fits_equal_a_count_with_all_victims(asked: float, count: int) -> 
     opened = session(asked)
     shape, places = requested_shape(opened), opened.ledger.placements
     running = [task.index for task in opened.cluster.tasks if places[task.index].node in NODES]
-    before = {node: count_fits(opened.ledger, shape, node, ()) for node in NODES}
+    before = [count_fits(opened.ledger, shape, node, ()) for node in NODES]
     for victims in combinations(running, count):
         expected = {
             node: count_fits(opened.ledger, shape, node, [v for v in victims if places[v].node == node])
@@ -54,7 +54,7 @@ def test_freed_fits_equal_a_count_with_all_victims(asked: float, count: int) -> 
 def test_nodes_excluded_for_the_shape_add_no_fits() -> None:
     opened = session(1)
     shape = requested_shape(opened)
-    gains = FreedFits(opened, shape, 0b10, {})
+    gains = FreedFits(opened, shape, 0b10, [0, 0])
     everybody = [
         task.index for task in opened.cluster.tasks if opened.ledger.placements[task.index].node == 0
     ]

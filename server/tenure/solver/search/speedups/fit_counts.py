@@ -12,7 +12,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.search.node_order import bits
+from tenure.solver.search.node_order import bit_set, bits
 from tenure.solver.search.speedups.node_index import NodeIndex
 
 UNKNOWN: Final = -1
@@ -29,31 +29,46 @@ class FitCounts:
         self._counted: dict[int, _Counted] = {}
         """Fit counts by shape."""
 
-    def on(self, shape: TaskShape, nodes: int) -> dict[int, int]:
-        """Fit count by node of the set."""
+    def on(self, shape: TaskShape, nodes: int) -> tuple[int, list[int]]:
+        """Fit counts on the nodes of the set: the total, and by node; 0 on all other nodes."""
         counted = self._counted.get(shape.index)
         if counted is None:
             counted = self._counted[shape.index] = _Counted(len(self._ledger.nodes))
-        changes = self._index.changes()
-        for node in changes.since(counted.seen_changes):
-            counted.fits[node] = UNKNOWN
+        changes, known = self._index.changes(), counted.known
+        changed = changes.since(counted.seen_changes)
         counted.seen_changes = changes.count
-        known, by_node = counted.fits, {}
-        for node in bits(nodes):
+        for node in changed:
+            known[node] = UNKNOWN
+        different = bit_set(changed) | (nodes ^ counted.nodes)
+        for node in bits(different & nodes):
             if known[node] == UNKNOWN:
                 known[node] = count_fits(self._ledger, shape, node, ())
-            by_node[node] = known[node]
-        return by_node
+            counted.put(node, known[node])
+        for node in bits(different & ~nodes):
+            counted.put(node, 0)
+        counted.nodes = nodes
+        return counted.total, counted.fits.copy()
 
 
 class _Counted:
     """Fit counts of one shape by node, as of the changes processed so far."""
 
-    __slots__ = ("fits", "seen_changes")
+    __slots__ = ("fits", "known", "nodes", "seen_changes", "total")
 
     def __init__(self, nodes: int) -> None:
         self.seen_changes = 0
-        self.fits = [UNKNOWN] * nodes
+        self.known = [UNKNOWN] * nodes
+        """Also of nodes outside the set."""
+        self.nodes = 0
+        """The set of nodes of the last time."""
+        self.fits = [0] * nodes
+        """On these nodes; 0 on all others."""
+        self.total = 0
+
+    def put(self, node: int, fits: int) -> None:
+        """Set the fit count of a node."""
+        self.total += fits - self.fits[node]
+        self.fits[node] = fits
 
 
 def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:

@@ -5,10 +5,11 @@ Compared by: tests/solver/search/speedups/test_freed_fits.py (equal to fresh cou
 `differential`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import MutableVector
+from tenure.solver.model.resources import NOTHING, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.oracle import FitCheck
@@ -18,12 +19,10 @@ from tenure.solver.search.speedups.fit_counts import NO_BOUND, FitCounts, count_
 class _NodeFits:
     """Resources that victims on one node free for one shape."""
 
-    __slots__ = ("before", "free", "freed", "is_allowed", "is_settled", "is_shared", "node", "victims")
+    __slots__ = ("before", "free", "freed", "is_settled", "is_shared", "node", "victims")
 
-    def __init__(self, node: int, is_allowed: bool, free: MutableVector, before: int) -> None:
+    def __init__(self, node: int, free: MutableVector, before: int) -> None:
         self.node = node
-        self.is_allowed = is_allowed
-        """Whether the shape may run there; otherwise nothing is tracked."""
         self.free = free
         """Free resources without the victims."""
         self.before = before
@@ -33,6 +32,10 @@ class _NodeFits:
         self.freed = 0
         self.is_settled = True
         """Whether `gained` includes all victims."""
+
+
+_EXCLUDED: Final = _NodeFits(-1, MutableVector(NOTHING), 0)
+"""All nodes that may not run a shape: nothing is tracked there."""
 
 
 class FreedFits:
@@ -52,7 +55,7 @@ class FreedFits:
         "shape",
     )
 
-    def __init__(self, session: Session, shape: TaskShape, allowed: int, before: Mapping[int, int]) -> None:
+    def __init__(self, session: Session, shape: TaskShape, allowed: int, before: Sequence[int]) -> None:
         """`allowed` nodes may run the shape; `before` are fit counts without evictions, by node."""
         self._session = session
         self.shape = shape
@@ -72,7 +75,7 @@ class FreedFits:
             on = self._nodes.get(node)
             if on is None:
                 on = self._nodes[node] = self._add_node(node)
-            if on.is_allowed:
+            if on is not _EXCLUDED:
                 on.victims.append(task)
                 on.is_shared |= self._free(on.free, facts[task].shape)
                 if on.is_settled:
@@ -101,7 +104,7 @@ class FreedFits:
         gained = self.total()
         for node, victims in more.items():
             on = self._nodes.get(node) or self._add_node(node)
-            if on.is_allowed:
+            if on is not _EXCLUDED:
                 free, is_shared = on.free.copy(), on.is_shared
                 for task in victims:
                     is_shared |= self._free(free, facts[task].shape)
@@ -111,8 +114,9 @@ class FreedFits:
 
     def _add_node(self, node: int) -> _NodeFits:
         """Start tracking a node without victims."""
-        room, is_allowed = self._session.ledger.node_infos[node], bool(self._allowed >> node & 1)
-        return _NodeFits(node, is_allowed, room.soon(), self._before.get(node, 0))
+        if not self._allowed >> node & 1:
+            return _EXCLUDED
+        return _NodeFits(node, self._session.ledger.node_infos[node].soon(), self._before[node])
 
     def _free(self, free: MutableVector, victim: TaskShape) -> bool:
         """Add a victim's resources; True if sums do not suffice because devices are shared."""
@@ -159,7 +163,7 @@ class SearchFits:
         self._allowed_nodes = allowed_nodes
         self._counts = counts
         self._feasible = feasible
-        self._free: dict[int, tuple[int, dict[int, int]]] = {}
+        self._free: dict[int, tuple[int, list[int]]] = {}
         self._missing_fits: dict[int, list[tuple[TaskShape, int]]] = {}
 
     def is_possible(self) -> bool:
@@ -195,14 +199,13 @@ class SearchFits:
         """Counter of additional fits of the shape, without victims yet."""
         return FreedFits(self.session, shape, self._allowed_nodes.of(shape), self.fit_counts(shape)[1])
 
-    def fit_counts(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
+    def fit_counts(self, shape: TaskShape) -> tuple[int, list[int]]:
         """Fit counts without evictions: total, and by node; cached per shape."""
         known = self._free.get(shape.index)
         if known is None:
             nodes = self._feasible & self._allowed_nodes.of(shape)
             assert self._counts is not None
-            by_node = self._counts.on(shape, nodes)
-            known = self._free[shape.index] = (sum(by_node.values()), by_node)
+            known = self._free[shape.index] = self._counts.on(shape, nodes)
         return known
 
 
