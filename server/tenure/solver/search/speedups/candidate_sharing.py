@@ -25,6 +25,8 @@ from tenure.solver.search.victim_entries import (
 ALL: Final = "all"
 SPENT: Final = "spent"
 """Victims of which nothing is evictable in this cycle."""
+PROTECTED: Final = -1
+"""In place of a number of victims: one of them has a protection that ends."""
 
 
 class SharedCandidates(CandidateSource):
@@ -36,8 +38,9 @@ class SharedCandidates(CandidateSource):
         self._entries = entries
         self._streams: dict[Hashable, CandidateStream] = {}
         self._checked: dict[Hashable, int] = {}
-        """How many of the spent victims were checked, while no protection that ends was found."""
-        self._protected: set[Hashable] = set()
+        """How many of the spent victims were checked, while no protection that ends was found; PROTECTED: one
+        was found.
+        """
 
     def in_order(
         self, queue: int, request: CandidateRequest, checker: VictimChecker
@@ -78,9 +81,11 @@ class SharedCandidates(CandidateSource):
         guards = self._session.guards
         guard_key = guards.shared_key(request.preemptor)
         key, spent = (request.action, which, guard_key, queue), self._lists.spent(queue)
-        if key in self._protected:
-            return True
         checked = self._checked.get(key)
+        if checked == PROTECTED:
+            return True
+        if checked == len(spent):
+            return False
         if checked is None and which is ALL:
             unchecked: Sequence[int] = self._lists.victim_groups(queue)
         else:
@@ -89,7 +94,7 @@ class SharedCandidates(CandidateSource):
             for victim in unchecked:
                 self._session.stop.check()
                 if guards.delays(request.action, request.preemptor, victim):
-                    self._protected.add(key)
+                    self._checked[key] = PROTECTED
                     return True
         self._checked[key] = len(spent)
         return False
