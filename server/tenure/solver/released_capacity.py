@@ -42,9 +42,12 @@ def find_released(context: CycleContext, waiting: Sequence[int], placed: Contain
             return found
         queue, nodes = context.pending(lambda group: None), context.parts.node_order.all_nodes
         while len(found) + len(failed) < MAX_PLACED and (entry := queue.pop()) is not None:
-            pod_group, tasks = entry.pod_group, context.gangs.tasks_to_allocate(entry.pod_group)
+            pod_group = entry.pod_group
+            if pod_group not in open_groups or pod_group in placed:
+                continue
+            tasks = context.gangs.tasks_to_allocate(pod_group)
             kind = (session.cluster.pod_groups[pod_group].queue, *_shapes(context, tasks))
-            if pod_group not in open_groups or pod_group in placed or not tasks or kind in failed:
+            if not tasks or kind in failed:
                 continue
             trial = others.enter_context(session.statement())
             is_full = context.placer.capacity(pod_group, tasks) is not None

@@ -153,10 +153,7 @@ class Session:
         self.ledger.listeners = ()
         if self.stop.is_set:
             self.derived_data.drop()  # a stopped search may leave it in any state
-        is_kept = not self.stop.is_set and self.derived_data.leave(
-            self._moves(), len(self.cluster.pod_groups)
-        )
-        if not is_kept:
+        if self.stop.is_set or not self.derived_data.leave(self._moves(), len(self.cluster.pod_groups)):
             self.ledger.close()
         self.commits.clear()
         self.patches.clear()
@@ -189,13 +186,14 @@ class Session:
         """Keep the moves of the statement as one decision group."""
         statement.commit()
         tasks, moves = self.ledger.tasks, tuple(statement.moves)
-        losers = dict.fromkeys([tasks[task].pod_group for task in statement.evicted])
+        losers = {tasks[task].pod_group: None for task in statement.evicted}
         verdicts = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
         self.commit_count += 1
         self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        self.changed_pod_groups.update([tasks[move.task].pod_group for move in moves])
+        for move in moves:
+            self.changed_pod_groups.add(tasks[move.task].pod_group)
 
     def add_patch(self, patch: Patch) -> None:
         """Add a patch of a pod group to the latest commit."""
@@ -258,7 +256,9 @@ class Session:
     def _moves(self) -> SlotChange:
         """Pod groups and tasks with committed moves, and pod groups whose moves were just undone."""
         tasks = {move.task for commit in self.commits for move in commit.moves}
-        return SlotChange(frozenset(self.moved_pod_groups() | self.changed_pod_groups), frozenset(tasks))
+        pod_groups = self.moved_pod_groups()
+        pod_groups.update(self.changed_pod_groups)
+        return SlotChange(frozenset(pod_groups), frozenset(tasks))
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Unique sort key of a pod group in its queue; `active` replaces the counts of the ledger."""
