@@ -462,7 +462,7 @@ class Pod(_message.Message):
     def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_reason: _Optional[str] = ..., resource_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class PodShape(_message.Message):
-    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity", "host_ports", "topology_spread")
+    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity", "host_ports", "topology_spread", "preferred_node_affinity", "preferred_pod_affinity", "preferred_pod_anti_affinity", "preferred_topology_spread")
     class NodeSelectorEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -481,6 +481,10 @@ class PodShape(_message.Message):
     POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     HOST_PORTS_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_SPREAD_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_NODE_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_POD_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_TOPOLOGY_SPREAD_FIELD_NUMBER: _ClassVar[int]
     id: str
     requests: _resources_pb2.Resources
     gpu: _resources_pb2.GpuRequest
@@ -492,7 +496,27 @@ class PodShape(_message.Message):
     pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
     host_ports: _containers.RepeatedCompositeFieldContainer[HostPort]
     topology_spread: _containers.RepeatedCompositeFieldContainer[TopologySpread]
-    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., guaranteed: bool = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpread, _Mapping]]] = ...) -> None: ...
+    preferred_node_affinity: _containers.RepeatedCompositeFieldContainer[PreferredSchedulingTerm]
+    preferred_pod_affinity: _containers.RepeatedCompositeFieldContainer[WeightedPodAffinityTerm]
+    preferred_pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[WeightedPodAffinityTerm]
+    preferred_topology_spread: _containers.RepeatedCompositeFieldContainer[TopologySpread]
+    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., guaranteed: bool = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpread, _Mapping]]] = ..., preferred_node_affinity: _Optional[_Iterable[_Union[PreferredSchedulingTerm, _Mapping]]] = ..., preferred_pod_affinity: _Optional[_Iterable[_Union[WeightedPodAffinityTerm, _Mapping]]] = ..., preferred_pod_anti_affinity: _Optional[_Iterable[_Union[WeightedPodAffinityTerm, _Mapping]]] = ..., preferred_topology_spread: _Optional[_Iterable[_Union[TopologySpread, _Mapping]]] = ...) -> None: ...
+
+class PreferredSchedulingTerm(_message.Message):
+    __slots__ = ("weight", "preference")
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PREFERENCE_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    preference: NodeSelectorTerm
+    def __init__(self, weight: _Optional[int] = ..., preference: _Optional[_Union[NodeSelectorTerm, _Mapping]] = ...) -> None: ...
+
+class WeightedPodAffinityTerm(_message.Message):
+    __slots__ = ("weight", "term")
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    term: PodAffinityTerm
+    def __init__(self, weight: _Optional[int] = ..., term: _Optional[_Union[PodAffinityTerm, _Mapping]] = ...) -> None: ...
 
 class PodAffinityTerm(_message.Message):
     __slots__ = ("match_labels", "topology_key", "match_expressions", "namespaces", "all_namespaces")

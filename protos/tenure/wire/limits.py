@@ -84,13 +84,23 @@ MAX_EXPRESSIONS: Final = 64
 """Maximum number of expressions of one selector of pods. Each is evaluated for many pods."""
 
 MAX_SPREADS: Final = 64
-"""Maximum number of topology spread constraints of a shape."""
+"""Maximum number of topology spread constraints of a shape, required and preferred ones separately."""
+
+MAX_PREFERENCES: Final = 64
+"""Maximum number of preferred terms of one kind of a shape. Each is evaluated for many nodes."""
 
 MAX_LENGTHS: Final[Mapping[str, int]] = {
     "nodes.numa_zones": MAX_ZONES,
     "pod_groups.sub_groups": MAX_SUB_GROUPS,
     "shapes.pod_affinity.match_expressions": MAX_EXPRESSIONS,
     "shapes.pod_anti_affinity.match_expressions": MAX_EXPRESSIONS,
+    "shapes.preferred_node_affinity": MAX_PREFERENCES,
+    "shapes.preferred_pod_affinity": MAX_PREFERENCES,
+    "shapes.preferred_pod_affinity.term.match_expressions": MAX_EXPRESSIONS,
+    "shapes.preferred_pod_anti_affinity": MAX_PREFERENCES,
+    "shapes.preferred_pod_anti_affinity.term.match_expressions": MAX_EXPRESSIONS,
+    "shapes.preferred_topology_spread": MAX_SPREADS,
+    "shapes.preferred_topology_spread.match_expressions": MAX_EXPRESSIONS,
     "shapes.topology_spread": MAX_SPREADS,
     "shapes.topology_spread.match_expressions": MAX_EXPRESSIONS,
     "topologies.levels": MAX_LEVELS,

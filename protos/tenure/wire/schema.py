@@ -320,7 +320,8 @@ ROWS: Final = (
         (
             name("id", _K.SHAPE),
             *messages("requests", "gpu", "node_affinity", "tolerations", "pod_affinity", "pod_anti_affinity"),
-            *messages("host_ports", "topology_spread"),
+            *messages("host_ports", "topology_spread", "preferred_node_affinity", "preferred_pod_affinity"),
+            *messages("preferred_pod_anti_affinity", "preferred_topology_spread"),
             mapping("node_selector", _K.LABEL, _K.VALUE),
             *values("guaranteed"),
         ),
@@ -328,6 +329,8 @@ ROWS: Final = (
     ),
     Row(resources_pb2.GpuRequest, values("devices", "portion_milli", "memory_mib")),
     Row(pb.NodeSelectorTerm, messages("requirements")),
+    Row(pb.PreferredSchedulingTerm, (*values("weight"), *messages("preference"))),
+    Row(pb.WeightedPodAffinityTerm, (*values("weight"), *messages("term"))),
     Row(
         pb.NodeSelectorRequirement,
         (

@@ -85,7 +85,9 @@ class PodReferences:
             pod_groups=pod_groups,
             claims=claims,
             slots=slots,
-            uses_labels=any(shape.constraints.depends_on_pods for shape in shapes)
+            uses_labels=any(
+                shape.constraints.depends_on_pods or shape.constraints.prefers_by_pods for shape in shapes
+            )
             or any(pods.anti_affinity for node in nodes for pods in node.other_pods),
         )
 

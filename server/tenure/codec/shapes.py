@@ -6,6 +6,7 @@ from typing import Final
 from tenure.codec.checks import MISSING, amount
 from tenure.codec.constraints.node_constraints import decode_term, decode_toleration
 from tenure.codec.constraints.pod_constraints import decode_host_ports, decode_spread, decode_terms
+from tenure.codec.constraints.preferences import decode_preferred_nodes, decode_preferred_pods
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.resources import (
     FIXED_SLOTS,
@@ -102,12 +103,22 @@ def _decode_shape(
     mig = sum(mig_gpu_milli(name) * request[slot] for name, slot in slots.items())
     constraints = Constraints(
         tuple(sorted(message.node_selector.items())),
-        tuple(sorted(decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
+        tuple(
+            sorted(
+                decode_term(i, f"node_affinity[{at}]", term, findings)
+                for at, term in enumerate(message.node_affinity)
+            )
+        ),
         tuple(sorted(decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
         decode_terms(i, "pod_affinity", message.pod_affinity, findings),
         decode_terms(i, "pod_anti_affinity", message.pod_anti_affinity, findings),
         decode_host_ports(i, "host_ports", message.host_ports, findings),
-        decode_spread(i, message.topology_spread, findings),
+        decode_spread(i, "topology_spread", message.topology_spread, findings),
+        decode_preferred_nodes(i, message.preferred_node_affinity, findings),
+        decode_preferred_pods(
+            i, message.preferred_pod_affinity, message.preferred_pod_anti_affinity, findings
+        ),
+        decode_spread(i, "preferred_topology_spread", message.preferred_topology_spread, findings),
     )
     return TaskShape(index, message.id, tuple(request), gpu, mig, constraints, message.guaranteed)
 

@@ -23,6 +23,7 @@ from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLim
 from tenure.solver.plugins.nodes import node_scores
 from tenure.solver.plugins.nodes.numa import Numa
 from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
+from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.plugin import Proportion
@@ -50,6 +51,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "nominatednode": node_scores.NominatedNode,
     "dynamicresources": DynamicResources,
     "nodeplacement": node_scores.NodePlacement,
+    "podaffinity": make_pod_affinity,
     "minruntime": MinRuntime,
     "evictionbackoff": EvictionBackoffGuard,
     "evictionlimit": EvictionLimit,
@@ -84,6 +86,7 @@ DEFAULT_PLUGINS: Final = (
     "nominatednode",
     "dynamicresources",
     "nodeplacement",
+    "podaffinity",
     "minruntime",
     "evictionbackoff",
     "expectedruntime",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_EXPRESSIONS, MAX_SPREADS
+from tenure.wire.limits import MAX_EXPRESSIONS, MAX_PREFERENCES, MAX_SPREADS
 
 Fill = Callable[[pb.ClusterSnapshot, int], None]
 ZONE: Final = "zone"
@@ -25,8 +25,12 @@ def _pod(snapshot: pb.ClusterSnapshot, uid: str, *, runs: bool = True, **fields:
 def _expressions_of_one_term(kind: str) -> Fill:
     def fill(snapshot: pb.ClusterSnapshot, count: int) -> None:
         rows = [{"key": f"k{i}", "operator": _NEVER} for i in range(min(count, MAX_EXPRESSIONS))]
-        fields = {"max_skew": 1} if kind == "topology_spread" else {}
-        getattr(snapshot.shapes.add(id="w"), kind).add(topology_key=ZONE, match_expressions=rows, **fields)
+        fields: dict[str, Any] = {"topology_key": ZONE, "match_expressions": rows}
+        if kind.endswith("topology_spread"):
+            fields["max_skew"] = 1
+        elif kind.startswith("preferred"):
+            fields = {"weight": 1, "term": fields}
+        getattr(snapshot.shapes.add(id="w"), kind).add(**fields)
         for i in range(count):
             _pod(snapshot, f"p{i}", shape="s", labels={"own": f"{i}"})
         _pod(snapshot, "asks", runs=False, shape="w")
@@ -69,20 +73,57 @@ def _namespaces_of_many_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
     _pod(snapshot, "asks", runs=False, shape="w")
 
 
-def _spreads_of_one_shape(snapshot: pb.ClusterSnapshot, count: int) -> None:
-    shape = snapshot.shapes.add(id="w")
-    for i in range(min(count, MAX_SPREADS)):
-        shape.topology_spread.add(topology_key=ZONE, max_skew=1, match_labels={"app": f"{i}"})
-    for i in range(count):
-        _pod(snapshot, f"p{i}", shape="w", labels={"app": f"{i}"})
-    _pod(snapshot, "asks", runs=False, shape="w")
+def _term_of(kind: str, i: int) -> dict[str, Any]:
+    """One of many different elements of a list of constraints; the i-th pod below is selected."""
+    term: dict[str, Any] = {"topology_key": ZONE, "match_labels": {"app": f"{i}"}}
+    if kind.endswith("topology_spread"):
+        return {"max_skew": 1, **term}
+    if kind == "preferred_node_affinity":
+        return {"weight": 1, "preference": {"requirements": [{"key": f"k{i}", "operator": _NEVER}]}}
+    return {"weight": 1 + i % 100, "term": term}
 
 
-def _spreads_of_their_own(snapshot: pb.ClusterSnapshot, count: int) -> None:
-    for i in range(count):
-        shape = snapshot.shapes.add(id=f"s{i}")
-        shape.topology_spread.add(topology_key=ZONE, max_skew=1, match_labels={"app": f"{i}"})
-        _pod(snapshot, f"p{i}", shape=f"s{i}", labels={"app": f"{i}"})
+def _many_of_one_shape(kind: str) -> Fill:
+    def fill(snapshot: pb.ClusterSnapshot, count: int) -> None:
+        terms = [_term_of(kind, i) for i in range(min(count, MAX_SPREADS, MAX_PREFERENCES))]
+        snapshot.shapes.add(id="w", **{kind: terms})
+        _second_node(snapshot)
+        for i in range(count):
+            _pod(snapshot, f"p{i}", shape="w", labels={"app": f"{i}"})
+        _pod(snapshot, "asks", runs=False, shape="w")
+
+    return fill
+
+
+def _one_of_each_shape(kind: str) -> Fill:
+    def fill(snapshot: pb.ClusterSnapshot, count: int) -> None:
+        _second_node(snapshot)
+        for i in range(count):
+            snapshot.shapes.add(id=f"s{i}", **{kind: [_term_of(kind, i)]})
+            _pod(snapshot, f"p{i}", shape=f"s{i}", labels={"app": f"{i}"})
+        _pod(snapshot, "asks", runs=False, shape="s0", labels={"app": "0"})
+
+    return fill
+
+
+def _preferences_for_one_pod(kind: str) -> Fill:
+    """Terms of many weights that all select the pod that asks for a node."""
+
+    def fill(snapshot: pb.ClusterSnapshot, count: int) -> None:
+        _second_node(snapshot)
+        for i in range(count):
+            snapshot.shapes.add(id=f"s{i}", **{kind: [{**_term_of(kind, 0), "weight": 1 + i % 100}]})
+            _pod(snapshot, f"p{i}", shape=f"s{i}", labels={"app": "1"})
+        _pod(snapshot, "asks", runs=False, shape="s", labels={"app": "0"})
+
+    return fill
+
+
+def _second_node(snapshot: pb.ClusterSnapshot) -> None:
+    """A second node: nodes are scored only where there is a choice."""
+    node = snapshot.nodes.add()
+    node.CopyFrom(snapshot.nodes[0])
+    node.name = f"{NODE}2"
 
 
 def _labels_of_one_spread(snapshot: pb.ClusterSnapshot, count: int) -> None:
@@ -143,11 +184,36 @@ CONSTRAINTS: Final[dict[str, tuple[Fill, ...]]] = {
         _expressions_of_one_term("pod_affinity"),
         _expressions_of_one_term("pod_anti_affinity"),
         _terms_by_expression,
+        _expressions_of_one_term("preferred_pod_affinity"),
     ),
     "PodAffinityTerm.namespaces": (_namespaces_of_one_term, _namespaces_of_many_pods),
-    "PodShape.topology_spread": (_spreads_of_one_shape, _spreads_of_their_own),
+    "PodShape.topology_spread": (
+        _many_of_one_shape("topology_spread"),
+        _one_of_each_shape("topology_spread"),
+    ),
+    "PodShape.preferred_node_affinity": (
+        _many_of_one_shape("preferred_node_affinity"),
+        _one_of_each_shape("preferred_node_affinity"),
+    ),
+    "PodShape.preferred_pod_affinity": (
+        _many_of_one_shape("preferred_pod_affinity"),
+        _one_of_each_shape("preferred_pod_affinity"),
+        _preferences_for_one_pod("preferred_pod_affinity"),
+    ),
+    "PodShape.preferred_pod_anti_affinity": (
+        _many_of_one_shape("preferred_pod_anti_affinity"),
+        _one_of_each_shape("preferred_pod_anti_affinity"),
+        _preferences_for_one_pod("preferred_pod_anti_affinity"),
+    ),
+    "PodShape.preferred_topology_spread": (
+        _many_of_one_shape("preferred_topology_spread"),
+        _one_of_each_shape("preferred_topology_spread"),
+    ),
     "TopologySpread.match_labels": (_labels_of_one_spread,),
-    "TopologySpread.match_expressions": (_expressions_of_one_term("topology_spread"),),
+    "TopologySpread.match_expressions": (
+        _expressions_of_one_term("topology_spread"),
+        _expressions_of_one_term("preferred_topology_spread"),
+    ),
     "PodShape.host_ports": (_ports_of_one_shape, _ports_of_their_own),
     "Node.other_pods": (_other_pods,),
     "OtherPods.labels": (_labels_of_other_pods,),

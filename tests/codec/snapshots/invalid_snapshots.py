@@ -169,6 +169,37 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "[s.shapes[0].topology_spread.add(topology_key='a', max_skew=1) for _ in range(65)]": (
         "shapes[0].topology_spread: are 65, more than 64: use fewer",
     ),
+    "[s.shapes[0].preferred_topology_spread.add(topology_key='a', max_skew=1) for _ in range(65)]": (
+        "shapes[0].preferred_topology_spread: are 65, more than 64: use fewer",
+    ),
+    "s.shapes[0].preferred_topology_spread.add()": (
+        "shapes[0].preferred_topology_spread[0].topology_key: is required",
+        "shapes[0].preferred_topology_spread[0].max_skew: 0 is not between 1 and 1073741824",
+    ),
+    "[s.shapes[0].preferred_node_affinity.add() for _ in range(65)]": (
+        "shapes[0].preferred_node_affinity: are 65, more than 64: use fewer",
+    ),
+    "s.shapes[0].preferred_node_affinity.add()": (
+        "shapes[0].preferred_node_affinity[0].weight: 0 is not between 1 and 100",
+        "shapes[0].preferred_node_affinity[0].preference.requirements: is required",
+    ),
+    "s.shapes[0].preferred_node_affinity.add(weight=101, preference={'requirements': [{'operator': 1}]})": (
+        "shapes[0].preferred_node_affinity[0].weight: 101 is not between 1 and 100",
+        "shapes[0].preferred_node_affinity[0].preference.requirements[0].key: is required",
+        "shapes[0].preferred_node_affinity[0].preference.requirements[0].values: "
+        "must have at least one value with IN",
+    ),
+    "[s.shapes[0].preferred_pod_affinity.add() for _ in range(65)]": (
+        "shapes[0].preferred_pod_affinity: are 65, more than 64: use fewer",
+    ),
+    "s.shapes[0].preferred_pod_affinity.add(weight=-1, term={'namespaces': ['']})": (
+        "shapes[0].preferred_pod_affinity[0].weight: -1 is not between 1 and 100",
+        "shapes[0].preferred_pod_affinity[0].term.topology_key: is required",
+        "shapes[0].preferred_pod_affinity[0].term.namespaces[0]: is required",
+    ),
+    "s.shapes[0].preferred_pod_anti_affinity.add(weight=1)": (
+        "shapes[0].preferred_pod_anti_affinity[0].term.topology_key: is required",
+    ),
     "s.shapes[0].topology_spread.add(min_domains=-1)": (
         "shapes[0].topology_spread[0].topology_key: is required",
         "shapes[0].topology_spread[0].max_skew: 0 is not between 1 and 1073741824",

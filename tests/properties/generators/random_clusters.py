@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.constraints import HostPort, PodAffinityTerm, TopologySpread
+from tenure.solver.model.constraints import (
+    HostPort,
+    Operator,
+    PodAffinityTerm,
+    PreferredNodes,
+    PreferredPods,
+    Requirement,
+    TopologySpread,
+)
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
@@ -79,7 +87,7 @@ def draw_steps(draw: Draw, beside: Draw | None = None) -> list[Step]:
 
 
 def _constraints(draw: Draw) -> PodOptions:
-    """Host ports, pod anti-affinity and topology spread, of few kinds, so that they meet."""
+    """Host ports, affinities and topology spread, required and preferred, of few kinds, so that they meet."""
     pod: PodOptions = {"labels": {"app": draw.choice("xy")}}
     if draw.chance(35):
         pod["host_ports"] = [HostPort(draw.choice((80, 443)), ip=draw.choice(("", "10.0.0.1")))]
@@ -88,6 +96,14 @@ def _constraints(draw: Draw) -> PodOptions:
         pod["topology_spread"] = [TopologySpread("zone", draw.integer(1, 2), labels, min_domains=least)]
     if draw.chance(20):
         pod["pod_anti_affinity"] = [PodAffinityTerm((("app", draw.choice("xy")),), "zone")]
+    if draw.chance(35):
+        weight, term = draw.choice((-50, 1, 50)), PodAffinityTerm((("app", draw.choice("xy")),), "zone")
+        pod["preferred_pods"] = [PreferredPods(weight, term)]
+    if draw.chance(20):
+        pod["preferred_spread"] = [TopologySpread("zone", 1, (("app", draw.choice("xy")),))]
+    if draw.chance(20):
+        zone = Requirement("zone", Operator.IN, (draw.choice("ab"),))
+        pod["preferred_nodes"] = [PreferredNodes(draw.integer(1, 100), (zone,))]
     return pod
 
 

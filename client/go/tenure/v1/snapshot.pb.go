@@ -146,7 +146,7 @@ const (
 	TaintEffect_TAINT_EFFECT_UNSPECIFIED TaintEffect = 0
 	// New pods are not placed on the node.
 	TaintEffect_TAINT_EFFECT_NO_SCHEDULE TaintEffect = 1
-	// New pods are preferably not placed on the node. Not enforced.
+	// New pods are placed on the node only if no better one takes them.
 	TaintEffect_TAINT_EFFECT_PREFER_NO_SCHEDULE TaintEffect = 2
 	// New pods are not placed on the node. Running pods are not evicted by Tenure.
 	TaintEffect_TAINT_EFFECT_NO_EXECUTE TaintEffect = 3
@@ -1323,7 +1323,8 @@ type Taint struct {
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Taint value. Optional; default empty.
 	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Effect. NO_SCHEDULE and NO_EXECUTE exclude pods; PREFER_NO_SCHEDULE is ignored.
+	// Effect. NO_SCHEDULE and NO_EXECUTE exclude pods; PREFER_NO_SCHEDULE makes the node a
+	// worse choice for them (plugin podaffinity).
 	Effect        TaintEffect `protobuf:"varint,3,opt,name=effect,proto3,enum=tenure.v1.TaintEffect" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2307,8 +2308,21 @@ type PodShape struct {
 	HostPorts []*HostPort `protobuf:"bytes,10,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
 	// Required topology spread (Kubernetes DoNotSchedule): every constraint must hold.
 	TopologySpread []*TopologySpread `protobuf:"bytes,11,rep,name=topology_spread,json=topologySpread,proto3" json:"topology_spread,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Preferred node affinity. Preferences of a pod order the nodes that it can start on,
+	// as kube-scheduler does (plugin podaffinity). They keep no pod pending and cause no
+	// evictions. At most 64 terms in this list and in each of the next three.
+	PreferredNodeAffinity []*PreferredSchedulingTerm `protobuf:"bytes,12,rep,name=preferred_node_affinity,json=preferredNodeAffinity,proto3" json:"preferred_node_affinity,omitempty"`
+	// Preferred pod affinity. A term also attracts pods of its namespace that it selects
+	// to the pods that have it.
+	PreferredPodAffinity []*WeightedPodAffinityTerm `protobuf:"bytes,13,rep,name=preferred_pod_affinity,json=preferredPodAffinity,proto3" json:"preferred_pod_affinity,omitempty"`
+	// Preferred pod anti-affinity. A term also keeps pods of its namespace that it selects
+	// away from the pods that have it.
+	PreferredPodAntiAffinity []*WeightedPodAffinityTerm `protobuf:"bytes,14,rep,name=preferred_pod_anti_affinity,json=preferredPodAntiAffinity,proto3" json:"preferred_pod_anti_affinity,omitempty"`
+	// Preferred topology spread (Kubernetes ScheduleAnyway). `max_skew` makes small
+	// differences count less; `min_domains` is ignored.
+	PreferredTopologySpread []*TopologySpread `protobuf:"bytes,15,rep,name=preferred_topology_spread,json=preferredTopologySpread,proto3" json:"preferred_topology_spread,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *PodShape) Reset() {
@@ -2418,6 +2432,144 @@ func (x *PodShape) GetTopologySpread() []*TopologySpread {
 	return nil
 }
 
+func (x *PodShape) GetPreferredNodeAffinity() []*PreferredSchedulingTerm {
+	if x != nil {
+		return x.PreferredNodeAffinity
+	}
+	return nil
+}
+
+func (x *PodShape) GetPreferredPodAffinity() []*WeightedPodAffinityTerm {
+	if x != nil {
+		return x.PreferredPodAffinity
+	}
+	return nil
+}
+
+func (x *PodShape) GetPreferredPodAntiAffinity() []*WeightedPodAffinityTerm {
+	if x != nil {
+		return x.PreferredPodAntiAffinity
+	}
+	return nil
+}
+
+func (x *PodShape) GetPreferredTopologySpread() []*TopologySpread {
+	if x != nil {
+		return x.PreferredTopologySpread
+	}
+	return nil
+}
+
+// Term of a preferred node affinity.
+type PreferredSchedulingTerm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Weight, 1 to 100. The weights of all terms that match a node are added.
+	Weight int32 `protobuf:"varint,1,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Requirements on the node. Required.
+	Preference    *NodeSelectorTerm `protobuf:"bytes,2,opt,name=preference,proto3" json:"preference,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreferredSchedulingTerm) Reset() {
+	*x = PreferredSchedulingTerm{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreferredSchedulingTerm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreferredSchedulingTerm) ProtoMessage() {}
+
+func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
+func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PreferredSchedulingTerm) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *PreferredSchedulingTerm) GetPreference() *NodeSelectorTerm {
+	if x != nil {
+		return x.Preference
+	}
+	return nil
+}
+
+// Term of a preferred pod affinity or anti-affinity.
+type WeightedPodAffinityTerm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Weight, 1 to 100, for each selected pod that is near the node.
+	Weight int32 `protobuf:"varint,1,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Selected pods, and what is near. Required.
+	Term          *PodAffinityTerm `protobuf:"bytes,2,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeightedPodAffinityTerm) Reset() {
+	*x = WeightedPodAffinityTerm{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeightedPodAffinityTerm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeightedPodAffinityTerm) ProtoMessage() {}
+
+func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
+func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WeightedPodAffinityTerm) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *WeightedPodAffinityTerm) GetTerm() *PodAffinityTerm {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
 // Term of a Kubernetes pod affinity: pods on the same node, in the same rack, in the
 // same zone, ... Without labels and expressions it selects every pod of its namespaces.
 type PodAffinityTerm struct {
@@ -2440,7 +2592,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2604,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2617,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -2518,7 +2670,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2682,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2695,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -2595,7 +2747,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2759,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2772,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -2700,7 +2852,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2864,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2877,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -2784,7 +2936,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2948,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2961,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -2837,7 +2989,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3001,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3014,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -2887,7 +3039,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2899,7 +3051,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2912,7 +3064,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -2953,7 +3105,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3117,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3130,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Toleration) GetKey() string {
@@ -3208,7 +3360,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
-	"\x0e_task_priority\"\x9c\x05\n" +
+	"\x0e_task_priority\"\x8c\b\n" +
 	"\bPodShape\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\brequests\x18\x02 \x01(\v2\x14.tenure.v1.ResourcesR\brequests\x12'\n" +
@@ -3224,10 +3376,22 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"host_ports\x18\n" +
 	" \x03(\v2\x13.tenure.v1.HostPortR\thostPorts\x12B\n" +
-	"\x0ftopology_spread\x18\v \x03(\v2\x19.tenure.v1.TopologySpreadR\x0etopologySpread\x1a?\n" +
+	"\x0ftopology_spread\x18\v \x03(\v2\x19.tenure.v1.TopologySpreadR\x0etopologySpread\x12Z\n" +
+	"\x17preferred_node_affinity\x18\f \x03(\v2\".tenure.v1.PreferredSchedulingTermR\x15preferredNodeAffinity\x12X\n" +
+	"\x16preferred_pod_affinity\x18\r \x03(\v2\".tenure.v1.WeightedPodAffinityTermR\x14preferredPodAffinity\x12a\n" +
+	"\x1bpreferred_pod_anti_affinity\x18\x0e \x03(\v2\".tenure.v1.WeightedPodAffinityTermR\x18preferredPodAntiAffinity\x12U\n" +
+	"\x19preferred_topology_spread\x18\x0f \x03(\v2\x19.tenure.v1.TopologySpreadR\x17preferredTopologySpread\x1a?\n" +
 	"\x11NodeSelectorEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdc\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +
+	"\x17PreferredSchedulingTerm\x12\x16\n" +
+	"\x06weight\x18\x01 \x01(\x05R\x06weight\x12;\n" +
+	"\n" +
+	"preference\x18\x02 \x01(\v2\x1b.tenure.v1.NodeSelectorTermR\n" +
+	"preference\"a\n" +
+	"\x17WeightedPodAffinityTerm\x12\x16\n" +
+	"\x06weight\x18\x01 \x01(\x05R\x06weight\x12.\n" +
+	"\x04term\x18\x02 \x01(\v2\x1a.tenure.v1.PodAffinityTermR\x04term\"\xdc\x02\n" +
 	"\x0fPodAffinityTerm\x12N\n" +
 	"\fmatch_labels\x18\x01 \x03(\v2+.tenure.v1.PodAffinityTerm.MatchLabelsEntryR\vmatchLabels\x12!\n" +
 	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12O\n" +
@@ -3333,7 +3497,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -3358,113 +3522,121 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(*Topology)(nil),                // 20: tenure.v1.Topology
 	(*Pod)(nil),                     // 21: tenure.v1.Pod
 	(*PodShape)(nil),                // 22: tenure.v1.PodShape
-	(*PodAffinityTerm)(nil),         // 23: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 24: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 25: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 26: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 27: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 28: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 29: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 30: tenure.v1.Toleration
-	nil,                             // 31: tenure.v1.Node.LabelsEntry
-	nil,                             // 32: tenure.v1.Node.DevicesEntry
-	nil,                             // 33: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 34: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 35: tenure.v1.Pod.LabelsEntry
-	nil,                             // 36: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 37: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 38: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 39: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 40: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 41: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 42: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 43: tenure.v1.GpuRequest
+	(*PreferredSchedulingTerm)(nil), // 23: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 24: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 25: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 26: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 27: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 28: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 29: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 30: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 31: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 32: tenure.v1.Toleration
+	nil,                             // 33: tenure.v1.Node.LabelsEntry
+	nil,                             // 34: tenure.v1.Node.DevicesEntry
+	nil,                             // 35: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 36: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 37: tenure.v1.Pod.LabelsEntry
+	nil,                             // 38: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 39: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 40: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 42: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 43: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 44: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 45: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	39, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	41, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
 	11, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
 	15, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
 	17, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
 	21, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
 	22, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
 	20, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	26, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	28, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
 	10, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
 	9,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
 	7,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	39, // 11: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	41, // 11: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
 	8,  // 12: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	8,  // 13: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	8,  // 14: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	40, // 15: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	42, // 15: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
 	4,  // 16: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	39, // 17: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	39, // 18: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	31, // 19: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	41, // 20: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	41, // 17: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	41, // 18: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	33, // 19: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	43, // 20: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
 	14, // 21: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	0,  // 22: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	32, // 23: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	34, // 23: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	1,  // 24: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
 	13, // 25: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
 	12, // 26: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	33, // 27: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	23, // 28: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	24, // 29: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	41, // 30: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	41, // 31: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	35, // 27: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	25, // 28: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	26, // 29: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	43, // 30: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	43, // 31: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
 	2,  // 32: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	39, // 33: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	41, // 33: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
 	16, // 34: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
 	16, // 35: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
 	16, // 36: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	42, // 37: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	42, // 38: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	42, // 39: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	42, // 40: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	42, // 41: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	44, // 37: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	44, // 38: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	44, // 39: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	44, // 40: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	44, // 41: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
 	3,  // 42: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
 	18, // 43: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
 	19, // 44: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	39, // 45: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	39, // 46: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	39, // 47: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	39, // 48: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	42, // 49: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	42, // 50: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	42, // 51: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	42, // 52: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	39, // 53: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	34, // 54: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	42, // 55: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	42, // 56: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	41, // 45: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	41, // 46: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	41, // 47: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	41, // 48: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	44, // 49: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	44, // 50: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	44, // 51: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	44, // 52: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	41, // 53: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	36, // 54: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	44, // 55: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	44, // 56: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
 	19, // 57: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
 	4,  // 58: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	39, // 59: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	35, // 60: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	40, // 61: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	41, // 62: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	43, // 63: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	36, // 64: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	28, // 65: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	30, // 66: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	23, // 67: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	23, // 68: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	24, // 69: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	25, // 70: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	37, // 71: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	29, // 72: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	38, // 73: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	29, // 74: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	27, // 75: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	29, // 76: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	5,  // 77: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 78: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	41, // 59: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	37, // 60: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	42, // 61: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	43, // 62: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	45, // 63: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	38, // 64: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	30, // 65: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	32, // 66: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	25, // 67: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	25, // 68: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	26, // 69: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	27, // 70: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	23, // 71: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	24, // 72: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	24, // 73: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	27, // 74: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	30, // 75: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	25, // 76: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	39, // 77: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	31, // 78: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	40, // 79: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	31, // 80: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	29, // 81: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	31, // 82: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	5,  // 83: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,  // 84: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -3484,7 +3656,7 @@ func file_tenure_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,12 +15,12 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 def decode_term(
-    i: int, at: int, message: pb.NodeSelectorTerm, findings: ViolationCollector
+    i: int, path: str, message: pb.NodeSelectorTerm, findings: ViolationCollector
 ) -> tuple[Requirement, ...]:
-    """One term of the node affinity."""
+    """One term of a node affinity."""
     return tuple(
         sorted(
-            _decode_requirement(i, f"node_affinity[{at}].requirements[{n}]", requirement, findings)
+            _decode_requirement(i, f"{path}.requirements[{n}]", requirement, findings)
             for n, requirement in enumerate(message.requirements)
         )
     )

@@ -29,42 +29,44 @@ def decode_terms(
     """Terms of pod affinity, sorted and each once."""
     if not messages:
         return ()
-    terms: set[PodAffinityTerm] = set()
-    for at, message in enumerate(messages):
-        findings.step()
-        path = f"{field}[{at}]"
-        if not message.topology_key:
-            findings.add(i, f"{path}.topology_key", MISSING)
-        if message.all_namespaces and message.namespaces:
-            findings.add(i, f"{path}.namespaces", "must be empty with all_namespaces")
-        for n, name in enumerate(message.namespaces):
-            if not name:
-                findings.add(i, f"{path}.namespaces[{n}]", MISSING)
-        terms.add(
-            PodAffinityTerm(
-                _labels(message.match_labels),
-                message.topology_key,
-                _expressions(i, path, message.match_expressions, findings),
-                tuple(sorted(set(message.namespaces))),
-                message.all_namespaces,
-            )
-        )
+    terms = {decode_pod_term(i, f"{field}[{at}]", message, findings) for at, message in enumerate(messages)}
     return tuple(sorted(terms))
 
 
+def decode_pod_term(
+    i: int, path: str, message: pb.PodAffinityTerm, findings: ViolationCollector
+) -> PodAffinityTerm:
+    """One term of pod affinity."""
+    findings.step()
+    if not message.topology_key:
+        findings.add(i, f"{path}.topology_key", MISSING)
+    if message.all_namespaces and message.namespaces:
+        findings.add(i, f"{path}.namespaces", "must be empty with all_namespaces")
+    for n, name in enumerate(message.namespaces):
+        if not name:
+            findings.add(i, f"{path}.namespaces[{n}]", MISSING)
+    return PodAffinityTerm(
+        _labels(message.match_labels),
+        message.topology_key,
+        _expressions(i, path, message.match_expressions, findings),
+        tuple(sorted(set(message.namespaces))),
+        message.all_namespaces,
+    )
+
+
 def decode_spread(
-    i: int, messages: Sequence[pb.TopologySpread], findings: ViolationCollector
+    i: int, field: str, messages: Sequence[pb.TopologySpread], findings: ViolationCollector
 ) -> tuple[TopologySpread, ...]:
     """Constraints of topology spread, sorted and each once."""
     if not messages:
         return ()
     constraints: set[TopologySpread] = set()
     if len(messages) > MAX_SPREADS:
-        findings.add(i, "topology_spread", f"are {len(messages)}, more than {MAX_SPREADS}: use fewer")
+        findings.add(i, field, f"are {len(messages)}, more than {MAX_SPREADS}: use fewer")
         return ()
     for at, message in enumerate(messages):
         findings.step()
-        path = f"topology_spread[{at}]"
+        path = f"{field}[{at}]"
         if not message.topology_key:
             findings.add(i, f"{path}.topology_key", MISSING)
         if not 1 <= message.max_skew <= MAX_COUNT:

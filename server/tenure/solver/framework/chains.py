@@ -1,8 +1,8 @@
 """Chains: the plugins of a session by extension point, and how their results combine.
 
-Only this module, `guards` and the search over scenario generators loop over plugins. Plugins are matched by
-the names of their methods, because plugins of other packages subclass nothing. A rejection receives the name
-of its plugin here.
+Only this module, `guards`, `preferred_order` and the search over scenario generators loop over plugins.
+Plugins are matched by the names of their methods, because plugins of other packages subclass nothing. A
+rejection receives the name of its plugin here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +33,7 @@ POINTS: Final[Mapping[str, str]] = {
     "numa_zone_selectors": "zones",
     "node_subset_providers": "node_sets",
     "node_scores": "scores",
+    "node_preferences": "preference",
     "gpu_scores": "gpu_score",
     "search_listeners": "on_search_start",
     "victim_queue_filters": "allows_victim_queue",
@@ -70,6 +71,7 @@ class Chains:
         self.numa_zone_selectors: tuple[points.NumaZoneSelector, ...] = ()
         self.node_subset_providers: tuple[points.NodeSubsetProvider, ...] = ()
         self.node_scores: tuple[points.NodeScore, ...] = ()
+        self.node_preferences: tuple[points.NodePreference, ...] = ()
         self.gpu_scores: tuple[points.GpuScore, ...] = ()
         self.search_listeners: tuple[points.SearchListener, ...] = ()
         self.victim_queue_filters: tuple[points.VictimQueueFilter, ...] = ()
@@ -84,10 +86,8 @@ class Chains:
         self.queue_reporters: tuple[points.QueueReporter, ...] = ()
         self.unranked_scores: tuple[ScoreConcerns, ...] | None = None
         """Node scores beside the four standard rankings; None: the node index cannot be used."""
-        self.has_lasting_order = False
-        """Whether the keys of all pod group orders follow from facts."""
-        self.has_lasting_fits = False
-        """Whether the results of all node filters follow from facts."""
+        self.has_lasting_order = self.has_lasting_fits = False
+        """Whether keys of all pod group orders, and results of all node filters, follow from facts."""
         self.gates_by_request = self.protections_only_end = False
         """Whether gates treat pod groups of equal requests alike; whether all protections only end."""
         self.starts_with_first_victim = False

@@ -109,6 +109,21 @@ class PodAffinityTerm(NamedTuple):
         return _selects(self.match_labels, self.expressions, labels)
 
 
+class PreferredNodes(NamedTuple):
+    """Preferred nodes: those that meet all requirements."""
+
+    weight: int
+    requirements: tuple[Requirement, ...]
+
+
+class PreferredPods(NamedTuple):
+    """Preferred nearness to pods."""
+
+    weight: int
+    """For each selected pod that is near; negative: away from them."""
+    term: PodAffinityTerm
+
+
 class TopologySpread(NamedTuple):
     """A bound for the difference between the numbers of selected pods in domains of the topology key."""
 
@@ -160,7 +175,7 @@ class OtherPods(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """All properties of a task that restrict its nodes, except amounts. Hashable."""
+    """All properties of a task that restrict or order its nodes, except amounts. Hashable."""
 
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: tuple[tuple[Requirement, ...], ...] = ()
@@ -169,11 +184,19 @@ class Constraints:
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     topology_spread: tuple[TopologySpread, ...] = ()
+    preferred_nodes: tuple[PreferredNodes, ...] = ()
+    preferred_pods: tuple[PreferredPods, ...] = ()
+    preferred_spread: tuple[TopologySpread, ...] = ()
 
     @property
     def depends_on_pods(self) -> bool:
         """Whether the nodes of a task depend on where other pods are."""
         return bool(self.pod_affinity or self.pod_anti_affinity or self.host_ports or self.topology_spread)
+
+    @property
+    def prefers_by_pods(self) -> bool:
+        """Whether the order of nodes depends on where other pods are."""
+        return bool(self.preferred_pods or self.preferred_spread)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether selector and required affinity accept a node with these labels."""
@@ -186,11 +209,17 @@ class Constraints:
     def untolerated(self, taints: tuple[Taint, ...]) -> Taint | None:
         """First taint that is not tolerated, or None."""
         for taint in taints:
-            if taint.effect is TaintEffect.PREFER_NO_SCHEDULE:
-                continue
-            if not any(toleration.tolerates(taint) for toleration in self.tolerations):
+            if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE and not self._tolerates(taint):
                 return taint
         return None
+
+    def unwanted_taints(self, taints: tuple[Taint, ...]) -> int:
+        """Number of taints that are not tolerated and make a node a worse choice."""
+        soft = [taint for taint in taints if taint.effect is TaintEffect.PREFER_NO_SCHEDULE]
+        return sum([not self._tolerates(taint) for taint in soft])
+
+    def _tolerates(self, taint: Taint) -> bool:
+        return any(toleration.tolerates(taint) for toleration in self.tolerations)
 
 
 def _number(value: str | None) -> int | None:

@@ -1,6 +1,6 @@
 """Workloads: pod groups, their subgroups and their tasks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -132,6 +132,15 @@ class SubGroupSet:
 Member = PodSet | SubGroupSet
 
 
+def leaves(member: Member) -> Iterator[PodSet]:
+    """Pod sets of a member, in order."""
+    if isinstance(member, PodSet):
+        yield member
+    else:
+        for inner in member.members:
+            yield from leaves(inner)
+
+
 @fast_dataclass(slots=True, init=False)
 class PodGroup:
     """A pod group. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then UID."""
@@ -163,6 +172,14 @@ class PodGroup:
         self.tasks = tasks
         self.rank = rank
         self.facts = facts
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no subgroups and no topology constraints."""
+        if len(self.pod_sets) > 1:
+            return False
+        (pod_set,) = self.pod_sets
+        return self.root.members[0] is pod_set and self.root.topology is None and pod_set.topology is None
 
     def may_name(self, other: "PodGroup") -> bool:
         """Whether texts about it name another pod group: only one of its queue and namespace."""

@@ -124,6 +124,20 @@ class NodeScore(Protocol):
         """One score per node; higher is better."""
 
 
+class NodePreference(Protocol):
+    """Preferences of a task among nodes that take it. Scores of plugins are added.
+
+    They precede the order by `NodeScore`, apart from a nominated node. They only choose: they count neither
+    in simulations nor between a node where the task starts now and one where it waits, and tasks that cannot
+    be placed together with them are placed without.
+    """
+
+    def preference(self, task: int) -> Callable[[Sequence[int]], Sequence[int]] | None:
+        """Scores of nodes for one attempt to place the task, higher is better; None: all nodes are equal.
+        The scores are asked for all nodes that take the task.
+        """
+
+
 class GpuScore(Protocol):
     """Preferred device of a node for a share of a GPU. Scores of plugins are added."""
 

@@ -1,6 +1,6 @@
 """Placement of a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW
@@ -8,10 +8,11 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.placement import TaskStatus, Zones
 from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
-from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, Task
+from tenure.solver.model.workload import Member, PodGroup, SubGroupSet, Task, leaves
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_order import AllowedNodes, NodeOrder
+from tenure.solver.search.preferred_order import in_preferred_order
 from tenure.terms.reasons import ReasonCode
 
 NO_DOMAIN: Final = Rejection(
@@ -33,6 +34,7 @@ class Placer:
         self._allowed = allowed
         self.nodes = nodes
         self._placement_filters = session.chains.placement_filters
+        self._has_preferences = bool(session.chains.node_preferences)
         self._zones = next(iter(session.chains.numa_zone_selectors), None)
 
     def place(
@@ -46,9 +48,14 @@ class Placer:
         rejection = self.capacity(pod_group, tasks)
         if rejection is not None:
             return rejection
-        mark = statement.checkpoint()
-        run = _Run(statement, simulation)
-        if not self._place_all(run, self._session.cluster.pod_groups[pod_group], tasks, nodes):
+        mark, group = statement.checkpoint(), self._session.cluster.pod_groups[pod_group]
+        run = _Run(statement, simulation, prefers=not simulation and self._has_preferences)
+        is_placed = self._place_all(run, group, tasks, nodes)
+        if not is_placed and run.prefers and len(tasks) > 1:  # preferences keep no pod group pending
+            statement.rollback(mark)
+            run = _Run(statement)
+            is_placed = self._place_all(run, group, tasks, nodes)
+        if not is_placed:
             statement.rollback(mark)
             return run.failure
         if not simulation and self.cannot_start(pod_group):
@@ -102,7 +109,7 @@ class Placer:
         return False
 
     def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
-        if _is_plain(group):
+        if group.is_plain:
             for task in tasks:
                 if not self._place_task(run, task, nodes):
                     break
@@ -127,7 +134,7 @@ class Placer:
 
     def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         if isinstance(member, SubGroupSet):
-            concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
+            concerned = [inner for inner in member.members if any(s.index in tasks for s in leaves(inner))]
             ordered = self._session.order.members(concerned, self._ledger.active_allocated)
             return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
         return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
@@ -135,7 +142,7 @@ class Placer:
     def _node_sets(
         self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
     ) -> Iterable[int]:
-        concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
+        concerned = [task for leaf in leaves(member) for task in tasks.get(leaf.index, ())]
         return self._session.chains.node_subset_providers[0].node_sets(topology, concerned, nodes)
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
@@ -148,7 +155,10 @@ class Placer:
             return False
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         later: list[int] = []
-        for node, is_now in self.nodes.in_order(task, allowed):
+        candidates = self.nodes.in_order(task, allowed)
+        if run.prefers:
+            candidates = in_preferred_order(self._session.chains, task, candidates, checks)
+        for node, is_now in candidates:
             problem = first_rejection(checks, node) if checks else None
             if problem is NOT_YET:
                 later.append(node)
@@ -197,13 +207,14 @@ class Placer:
 
 
 class _Run:
-    """One attempt: its statement, its mode, and why it failed."""
+    """One attempt: its statement, its mode, whether preferences of tasks count, and why it failed."""
 
-    __slots__ = ("failure", "simulation", "statement")
+    __slots__ = ("failure", "prefers", "simulation", "statement")
 
-    def __init__(self, statement: Statement, simulation: bool) -> None:
+    def __init__(self, statement: Statement, simulation: bool = False, prefers: bool = False) -> None:
         self.statement = statement
         self.simulation = simulation
+        self.prefers = prefers
         self.failure = NO_DOMAIN
 
 
@@ -220,19 +231,3 @@ def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
         assert pod_set is not None
         by_pod_set.setdefault(pod_set, []).append(task)
     return by_pod_set
-
-
-def _is_plain(group: PodGroup) -> bool:
-    """Whether it has no subgroups and no topology constraints."""
-    if len(group.pod_sets) > 1:
-        return False
-    (pod_set,) = group.pod_sets
-    return group.root.members[0] is pod_set and group.root.topology is None and pod_set.topology is None
-
-
-def _leaves(member: Member) -> Iterator[PodSet]:
-    if isinstance(member, PodSet):
-        yield member
-    else:
-        for inner in member.members:
-            yield from _leaves(inner)

@@ -11,6 +11,8 @@ from tenure.solver.model.constraints import (
     HostPort,
     OtherPods,
     PodAffinityTerm,
+    PreferredNodes,
+    PreferredPods,
     Requirement,
     Taint,
     Toleration,
@@ -171,6 +173,9 @@ class PodOptions(TypedDict, total=False):
     pod_anti_affinity: Sequence[PodAffinityTerm]
     host_ports: Sequence[HostPort]
     topology_spread: Sequence[TopologySpread]
+    preferred_nodes: Sequence[PreferredNodes]
+    preferred_pods: Sequence[PreferredPods]
+    preferred_spread: Sequence[TopologySpread]
     guaranteed: bool
     numa_placement: Mapping[str, ZoneOptions]
     """Use of the zones of its node, by ID."""
@@ -251,4 +256,7 @@ def _constraints(pod: PodOptions) -> Constraints:
         tuple(pod.get("pod_anti_affinity", ())),
         tuple(pod.get("host_ports", ())),
         tuple(pod.get("topology_spread", ())),
+        tuple(pod.get("preferred_nodes", ())),
+        tuple(pod.get("preferred_pods", ())),
+        tuple(pod.get("preferred_spread", ())),
     )

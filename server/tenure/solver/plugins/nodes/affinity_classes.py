@@ -6,11 +6,41 @@ are found by one label of a term, and terms by one of their labels: that of the 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Constraints, Labels, PodAffinityTerm, TopologySpread
 
 Terms = tuple[PodAffinityTerm, ...]
+
+
+class TermUse(NamedTuple):
+    """What classes are made for: which constraints tell pods apart, and which terms concern others."""
+
+    key: Callable[[Constraints], object]
+    """Pods with equal labels and keys are of one class."""
+    mutual: Callable[[Constraints], Terms]
+    """Terms that also count for pods of the namespace that they select."""
+
+
+def _required_key(constraints: Constraints) -> object:
+    return (
+        constraints
+        if constraints.topology_spread
+        else (constraints.pod_affinity, constraints.pod_anti_affinity)
+    )
+
+
+def _preferred_key(constraints: Constraints) -> object:
+    return constraints if constraints.preferred_spread else constraints.preferred_pods
+
+
+def _preferred_terms(constraints: Constraints) -> Terms:
+    return tuple(dict.fromkeys(one.term for one in constraints.preferred_pods))
+
+
+REQUIRED: Final = TermUse(_required_key, lambda constraints: constraints.pod_anti_affinity)
+PREFERRED: Final = TermUse(_preferred_key, _preferred_terms)
 
 
 class MatchingPods:
@@ -54,10 +84,14 @@ class SpreadCounts:
         elif before == self._least and before not in self._sizes:
             self._least = after if after == before + 1 else min(self._sizes)
 
+    def pods(self, domain: str) -> int:
+        """Number of pods in a domain."""
+        return self._counts.get(domain, 0)
+
     def skew(self, domain: str) -> int:
         """How many more pods the domain has than the domain with the fewest."""
         has_enough = len(self._counts) >= self.spread.min_domains
-        return self._counts.get(domain, 0) - (self._least if has_enough else 0)
+        return self.pods(domain) - (self._least if has_enough else 0)
 
 
 class AffinityClass:
@@ -68,11 +102,6 @@ class AffinityClass:
         self.labels = labels
         self.label_set = frozenset(labels)
         self.constraints = constraints
-        self.matches_own_affinity = all(
-            term.has_namespace(namespace, namespace) and term.selects(labels)
-            for term in constraints.pod_affinity
-        )
-        """Whether the first of them may be placed on any node."""
         self.tasks: list[int] = []
         self.others: list[tuple[int, int, bool]] = []
         """Node and number of pods that are no tasks, and whether these are terminating."""
@@ -80,26 +109,21 @@ class AffinityClass:
         """Counts that include the tasks."""
         self.spread_memberships: dict[SpreadCounts, None] = {}
         """The same for topology spread."""
-        self.is_counted = False
-        """Whether the following lists are complete."""
-        self.affinity: list[MatchingPods] = []
-        self.anti_affinity: list[MatchingPods] = []
-        self.spread: list[tuple[SpreadCounts, int]] = []
-        """With the greatest skew of a domain to which one of them may be added."""
 
 
 class Namespace:
-    """Classes of a namespace. Anti-affinity terms keep only pods of their own namespace off a node."""
+    """Classes of a namespace. Terms of others count for pods of their own namespace only."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, use: TermUse) -> None:
         self._name = name
+        self._use = use
         self.classes: dict[tuple[Labels, int], AffinityClass] = {}
         """By labels and number of the constraints."""
         self._is_indexed = False
         self._by_label: dict[tuple[str, str], list[AffinityClass]] = {}
         self._by_number: dict[int, list[AffinityClass]] = {}
         self._numbers: dict[PodAffinityTerm, list[int]] = {}
-        """Numbers of the constraints that include an anti-affinity term against the namespace."""
+        """Numbers of the constraints that include a mutual term for the namespace."""
         self._terms = TermIndex()
 
     def with_labels(self, labels: Labels) -> list[AffinityClass]:
@@ -111,12 +135,12 @@ class Namespace:
         return [kind for kind in found if kind.label_set.issuperset(labels)]
 
     def with_term(self, term: PodAffinityTerm) -> list[AffinityClass]:
-        """Classes with this anti-affinity term."""
+        """Classes with this mutual term."""
         self._index()
         return [kind for number in self._numbers[term] for kind in self._by_number[number]]
 
-    def terms_against(self, kind: AffinityClass) -> Iterator[PodAffinityTerm]:
-        """Anti-affinity terms that select the class."""
+    def terms_for(self, kind: AffinityClass) -> Iterator[PodAffinityTerm]:
+        """Mutual terms that select the class."""
         self._index()
         return self._terms.selecting(kind)
 
@@ -133,7 +157,7 @@ class Namespace:
             for label in kind.labels:
                 self._by_label.setdefault(label, []).append(kind)
         for number, kinds in self._by_number.items():
-            for term in kinds[0].constraints.pod_anti_affinity:
+            for term in self._use.mutual(kinds[0].constraints):
                 if term.has_namespace(self._name, self._name):
                     self._numbers.setdefault(term, []).append(number)
         for term in self._numbers:
@@ -141,7 +165,7 @@ class Namespace:
 
 
 class TermIndex:
-    """Anti-affinity terms by one of their labels."""
+    """Terms by one of their labels."""
 
     def __init__(self) -> None:
         self._by_label: dict[tuple[str, str], list[PodAffinityTerm]] = {}
@@ -166,9 +190,10 @@ class TermIndex:
 
 
 class AffinityClasses:
-    """All classes of a cluster."""
+    """All classes of a cluster for one use."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, use: TermUse) -> None:
+        self._use = use
         self._namespaces: dict[str, Namespace] = {}
         self._numbers: dict[object, int] = {}
         self._of_constraints: dict[int, int] = {}
@@ -207,10 +232,10 @@ class AffinityClasses:
         kinds = self._namespaces[own].with_labels(spread.match_labels)
         return [kind for kind in kinds if spread.selects(kind.labels)]
 
-    def owners_against(self, kind: AffinityClass) -> Iterator[tuple[PodAffinityTerm, list[AffinityClass]]]:
-        """Anti-affinity terms that select a class, and the classes of its namespace that have them."""
+    def owners_of_terms(self, kind: AffinityClass) -> Iterator[tuple[PodAffinityTerm, list[AffinityClass]]]:
+        """Mutual terms that select a class, and the classes of its namespace that have them."""
         namespace = self._namespaces[kind.namespace]
-        for term in namespace.terms_against(kind):
+        for term in namespace.terms_for(kind):
             yield term, namespace.with_term(term)
 
     def _in_scope(self, term: PodAffinityTerm, own: str) -> Iterable[tuple[str, Namespace]]:
@@ -223,13 +248,11 @@ class AffinityClasses:
         """The class of a pod, added if it is new."""
         number = self._of_constraints.get(id(constraints))
         if number is None:
-            key: object = (constraints.pod_affinity, constraints.pod_anti_affinity)
-            if constraints.topology_spread:
-                key = constraints
+            key = self._use.key(constraints)
             number = self._of_constraints[id(constraints)] = self._numbers.setdefault(key, len(self._numbers))
         namespace = self._namespaces.get(name)
         if namespace is None:
-            namespace = self._namespaces[name] = Namespace(name)
+            namespace = self._namespaces[name] = Namespace(name, self._use)
         kind = namespace.classes.get((labels, number))
         if kind is None:
             kind = namespace.classes[labels, number] = AffinityClass(name, labels, constraints)
