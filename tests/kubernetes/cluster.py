@@ -90,6 +90,7 @@ class UserCluster:
         *,
         scheduler: str = "kai-scheduler",
         gates: Sequence[str] = (),
+        affinity: Mapping[str, Any] | None = None,
         **meta: Any,
     ) -> dict[str, Any]:
         """Create a pod with one core and this number of GPUs.
@@ -104,6 +105,7 @@ class UserCluster:
                 "schedulerName": scheduler,
                 "containers": [container],
                 "schedulingGates": [{"name": gate} for gate in gates],
+                "affinity": affinity,
             },
         }
         made: dict[str, Any] = json.loads(self.transport.post(self.pods_path, body))

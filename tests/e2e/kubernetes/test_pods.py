@@ -1,5 +1,7 @@
 """Single pods on a real API server: with a scheduling gate, with a GPU share, relocated to another node."""
 
+from typing import Any
+
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH
 
@@ -69,3 +71,35 @@ def test_relocated_pod_frees_a_node_and_its_successor_gets_the_reserved_capacity
         )
         nodes = {name: pod["spec"]["nodeName"] for name, pod in cluster.pods().items()}
         assert nodes["stays-0"] == nodes["other-0"] != nodes["whole-0"]
+
+
+def prefer(kind: str, **term: Any) -> dict[str, Any]:
+    """An affinity with one preferred term."""
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, **term}]}}
+
+
+def to_pods(kind: str, app: str) -> dict[str, Any]:
+    """A preferred affinity or anti-affinity to pods of a name on the same node."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    return prefer(kind, podAffinityTerm=term)
+
+
+def test_pods_start_where_they_prefer_to(derived_queue: UserCluster, adapter: Adapter) -> None:
+    """Without preferences, the first pod starts on n1 and each later one beside it."""
+    derived_queue.node("n2", gpus=8)
+    for name, disk in (("n1", "hdd"), ("n2", "ssd")):
+        labels = {"kubernetes.io/hostname": name, "disk": disk}
+        derived_queue.transport.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}}, MERGE_PATCH)
+    ssd = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    affinities = {
+        "first": None,
+        "on-ssd": prefer("nodeAffinity", preference=ssd),
+        "beside": to_pods("podAffinity", "on-ssd"),
+        "apart": to_pods("podAntiAffinity", "beside"),
+    }
+    with adapter():
+        for name, affinity in affinities.items():
+            derived_queue.pod(f"{name}-0", gpus=0, affinity=affinity, labels={"app": name})
+            wait_until(lambda name=name: derived_queue.running(name) == 1)  # type: ignore[misc]
+    nodes = {name: pod["spec"]["nodeName"] for name, pod in derived_queue.pods().items()}
+    assert nodes == {"first-0": "n1", "on-ssd-0": "n2", "beside-0": "n2", "apart-0": "n1"}

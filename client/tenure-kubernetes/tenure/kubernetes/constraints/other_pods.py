@@ -38,9 +38,10 @@ class Interest:
         self._selected: dict[tuple[tuple[str, str], ...], bool] = {}
         for shape in shapes:
             self.has_host_ports = self.has_host_ports or bool(shape.host_ports)
-            for term in (*shape.pod_affinity, *shape.pod_anti_affinity):
+            preferred = (*shape.preferred_pod_affinity, *shape.preferred_pod_anti_affinity)
+            for term in (*shape.pod_affinity, *shape.pod_anti_affinity, *(one.term for one in preferred)):
                 self._add(term.match_labels, term.match_expressions)
-            for spread in shape.topology_spread:
+            for spread in (*shape.topology_spread, *shape.preferred_topology_spread):
                 self._add(spread.match_labels, spread.match_expressions)
         self.keys = frozenset(selected_keys(self._selectors.values()))
 

@@ -50,12 +50,14 @@ def anti_affinity_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> lis
     ]
 
 
-def topology_spread(spec: PodSpec, labels: Mapping[str, str]) -> Iterator[pb.TopologySpread]:
-    """Required topology spread of a pod with these labels. Raises Unrepresentable."""
+def topology_spread(
+    spec: PodSpec, labels: Mapping[str, str], when_unsatisfiable: str
+) -> Iterator[pb.TopologySpread]:
+    """Topology spread of a pod with these labels, of one kind. Raises Unrepresentable."""
     if len(spec.topology_spread_constraints) > MAX_SPREADS:
         raise Unrepresentable(f"it has more than {MAX_SPREADS} topology spread constraints")
     for one in spec.topology_spread_constraints:
-        if one.when_unsatisfiable == "DoNotSchedule":
+        if one.when_unsatisfiable == when_unsatisfiable:
             row = pb.TopologySpread(
                 topology_key=one.topology_key,
                 max_skew=one.max_skew,

@@ -62,11 +62,21 @@ class NodeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
     node_selector_terms: list[NodeSelectorTerm] = []
 
 
+class PreferredSchedulingTerm(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A preferred node selector term."""
+
+    weight: int = 1
+    preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
+
+
 class NodeAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
     """Node affinity."""
 
     required: NodeSelector | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[PreferredSchedulingTerm] = msgspec.field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
@@ -87,11 +97,21 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", omit_defaults=True):
     namespace_selector: LabelSelector | None = None
 
 
+class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A preferred pod affinity term."""
+
+    weight: int = 1
+    pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
+
+
 class PodAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Terms that must all hold."""
+    """Terms that must all hold, and preferred ones."""
 
     required: list[PodAffinityTerm] = msgspec.field(
         default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 

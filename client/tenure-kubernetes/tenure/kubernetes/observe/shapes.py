@@ -12,6 +12,7 @@ from tenure.kubernetes.constraints.pod_terms import (
     host_ports,
     topology_spread,
 )
+from tenure.kubernetes.constraints.preferences import add_preferences
 from tenure.kubernetes.constraints.requests import pod_requests, resize_key
 from tenure.kubernetes.objects.pod import Container, Pod, PodSpec, Port
 from tenure.kubernetes.objects.resource_amounts import (
@@ -79,9 +80,10 @@ def shape_of(pod: Pod) -> InternedShape:
         row.pod_anti_affinity.extend(anti_affinity_terms(spec.affinity.pod_anti_affinity.required, namespace))
         row.node_affinity.extend(node_affinity(spec))
         row.pod_affinity.extend(affinity_terms(spec.affinity.pod_affinity.required, namespace))
-        row.topology_spread.extend(topology_spread(spec, pod.metadata.labels))
+        row.topology_spread.extend(topology_spread(spec, pod.metadata.labels, "DoNotSchedule"))
     except Unrepresentable as problem:
         blocked_reason = str(problem)
+    add_preferences(row, spec, namespace, pod.metadata.labels, warnings)
     row.id = shape_id(row)
     room = dict(requests) | {PODS: 1}
     if sharing := shared_devices(gpu):
@@ -175,4 +177,5 @@ def _host_ports(container: Container) -> list[Port]:
 
 
 def _has_pod_terms(spec: PodSpec) -> bool:
-    return bool(spec.affinity.pod_affinity.required or spec.affinity.pod_anti_affinity.required)
+    near, away = spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity
+    return bool(near.required or near.preferred or away.required or away.preferred)
