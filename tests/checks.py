@@ -163,7 +163,7 @@ CHECKS: Final = (
     ),
     Check(
         "feasible-nodes",
-        "the nodes of a pod in random clusters, against those of kube-scheduler's own filters",
+        "the nodes of a pod in random clusters, against kube-scheduler's own filters and scores",
         "1 min",
         "tests.kubernetes.feasible_nodes.command:main",
         needs=("kube-filters",),

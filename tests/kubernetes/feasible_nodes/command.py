@@ -1,20 +1,28 @@
-"""The check `feasible-nodes`: on random clusters, Tenure's nodes of a pod are those of kube-scheduler."""
+"""The check `feasible-nodes`: on random clusters, Tenure's nodes of a pod are those of kube-scheduler.
+
+So is its choice among them: one of those that kube-scheduler scores best by what the pod prefers.
+"""
 
 from collections import Counter
+from collections.abc import Callable
+from itertools import product
 from typing import Annotated, Final, NamedTuple
 
 import typer
 from rich.progress import track
 
 from tests.checks import Counts
-from tests.kubernetes.feasible_nodes.generator import random_question
-from tests.kubernetes.feasible_nodes.kube_filters import KubeFilters, run_kube_filters
+from tests.kubernetes.feasible_nodes.generator import preferring_question, random_question
+from tests.kubernetes.feasible_nodes.kube_filters import Answer, KubeFilters, Question, run_kube_filters
 from tests.kubernetes.feasible_nodes.on_purpose import as_read
 from tests.kubernetes.feasible_nodes.tenure_nodes import ask_tenure
-from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.draw import Draw, SeededDraw
 
 SHOWN: Final = 20
 """Differences that are printed."""
+DRAWS: Final = (random_question, preferring_question)
+PREFERENCES: Final = ("NodeAffinity", "TaintToleration", "InterPodAffinity", "PodTopologySpread")
+"""Scores of kube-scheduler that follow from preferences."""
 
 
 class Compared(NamedTuple):
@@ -22,21 +30,30 @@ class Compared(NamedTuple):
 
     different: list[str]
     """How they differ, a line for each node."""
-    on_purpose: str
-    """Why Tenure has other nodes, on purpose; "": it has the same ones."""
+    on_purpose: list[str]
+    """Why Tenure has or prefers other nodes, on purpose; empty: it does not."""
     rejections: Counter[str]
     """Nodes by kube-scheduler's reason against them."""
+    has_choice: bool
+    """Whether preferences distinguish nodes."""
 
 
-def compare(filters: KubeFilters, seed: int) -> Compared:
-    """Compare the nodes of the pod in the cluster of a seed."""
-    question = random_question(SeededDraw(seed))
+def best_nodes(answer: Answer) -> frozenset[str]:
+    """Nodes with the highest sum of the scores for preferences."""
+    totals = {node: sum(found.get(name, 0) for name in PREFERENCES) for node, found in answer.scores.items()}
+    return frozenset(node for node, total in totals.items() if total == max(totals.values()))
+
+
+def compare(filters: KubeFilters, seed: int, draws: Callable[[Draw], Question]) -> Compared:
+    """Compare the nodes of the pod in the cluster that a function draws with a seed."""
+    question = draws(SeededDraw(seed))
     answer, placed = filters.ask(question), ask_tenure(question)
-    read, reason = as_read(question)
+    read, reasons = as_read(question)
     if read is None:
-        nodes = frozenset[str]()
+        nodes = best = frozenset[str]()
     else:
-        nodes = answer.feasible if read is question else filters.ask(read).feasible
+        expected = answer if read is question else filters.ask(read)
+        nodes, best = expected.feasible, best_nodes(expected)
     about = f"seed {seed} ({', '.join(question.features)})"
     different = [
         f"{about}: {node} only by Tenure, kube-scheduler: {answer.reasons.get(node)}"
@@ -46,26 +63,33 @@ def compare(filters: KubeFilters, seed: int) -> Compared:
         f"{about}: {node} only by kube-scheduler; Tenure: {placed.blocked_reason or 'no reason'}"
         for node in sorted(nodes - placed.feasible)
     ]
-    on_purpose = "" if nodes == answer.feasible else reason
-    return Compared(different, on_purpose, Counter(answer.reasons.values()))
+    if placed.preferred not in (best or {""}):
+        different.append(f"{about}: placed on {placed.preferred}; kube-scheduler prefers {sorted(best)}")
+    on_purpose = [] if (nodes, best) == (answer.feasible, best_nodes(answer)) else reasons
+    return Compared(different, on_purpose, Counter(answer.reasons.values()), best != nodes)
 
 
 def main(
     count: Annotated[int, typer.Argument(min=1, help="Clusters; each number below is the seed of one")] = 300,
 ) -> Counts:
-    """Compare the feasible nodes of one pod in random clusters with those of kube-scheduler's own filters."""
-    failed, lines, on_purpose, rejections = 0, list[str](), Counter[str](), Counter[str]()
+    """Compare the nodes of a pod in random clusters with those of kube-scheduler's own filters and scores.
+
+    A second cluster for each number has room and a pod with preferences.
+    """
+    failed, choices, lines = 0, 0, list[str]()
+    on_purpose, rejections = Counter[str](), Counter[str]()
     with run_kube_filters() as filters:
-        for seed in track(range(count), "asking"):
-            found = compare(filters, seed)
+        for seed, draws in track([*product(range(count), DRAWS)], "asking"):
+            found = compare(filters, seed, draws)
             failed += bool(found.different)
+            choices += found.has_choice
             lines += found.different
             rejections += found.rejections
-            if found.on_purpose:
-                on_purpose[found.on_purpose] += 1
+            on_purpose.update(found.on_purpose)
     for reason, number in rejections.most_common():
         print(f"{number:>7} nodes rejected by kube-scheduler: {reason}")
+    print(f"{choices:>7} clusters in which preferences distinguish nodes")
     for reason, number in on_purpose.most_common():
         print(f"{number:>7} clusters with other nodes on purpose: {reason}")
     print("\n".join(lines[:SHOWN]))
-    return Counts(count - failed, failed)
+    return Counts(len(DRAWS) * count - failed, failed)

@@ -3,7 +3,7 @@
 Objects are as the API server stores them: with defaults, and with `matchLabelKeys` in the selector.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.kubernetes.feasible_nodes.kube_filters import Question
@@ -21,6 +21,8 @@ _PORTS: Final = (80, 443, 9100)
 _ADDRESSES: Final = ("", "0.0.0.0", "10.0.0.1", "10.0.0.2")
 _PROTOCOLS: Final = ("TCP", "TCP", "UDP")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_SMALL: Final = {"cpu": "4", "memory": "8Gi", "pods": "8"}
+_ROOMY: Final = {"cpu": "64", "memory": "128Gi", "pods": "110"}
 _LEAVING: Final = {"deletionTimestamp": "2027-01-15T08:00:30Z", "deletionGracePeriodSeconds": 30}
 
 
@@ -28,7 +30,23 @@ def random_question(draw: Draw) -> Question:
     """A cluster and a pending pod with one to four features."""
     names = list(FEATURES)
     features = sorted({draw.choice(names) for _ in range(draw.integer(1, 4))})
-    nodes = [_node(draw, f"n{i}") for i in range(draw.integer(3, 7))]
+    return _question(draw, features, [_node(draw, f"n{i}") for i in range(draw.integer(3, 7))])
+
+
+def preferring_question(draw: Draw) -> Question:
+    """A cluster and a pending pod with preferences, which fits on most of the nodes."""
+    features = {draw.choice(PREFERENCES) for _ in range(draw.integer(1, 4))}
+    if draw.chance(25):
+        features.add(draw.choice(list(FEATURES)))
+    nodes = [_node(draw, f"n{i}", _ROOMY) for i in range(draw.integer(5, 10))]
+    for each in nodes:
+        if draw.chance(80):
+            for taint in each["spec"].get("taints", ()):
+                taint["effect"] = "PreferNoSchedule"
+    return _question(draw, sorted(features), nodes)
+
+
+def _question(draw: Draw, features: list[str], nodes: list[Object]) -> Question:
     pods = [_placed(draw, f"p{i}", nodes) for i in range(draw.integer(0, 16))]
     asking = pod("asking", **_described(draw, "a"))
     for name in features:
@@ -40,14 +58,15 @@ def random_question(draw: Draw) -> Question:
     return Question(nodes, namespaces, pods, asking, features)
 
 
-def _node(draw: Draw, name: str) -> Object:
-    """A node of four cores, in a zone or in none."""
+def _node(draw: Draw, name: str, allocatable: Mapping[str, str] = _SMALL) -> Object:
+    """A node in a zone or in none."""
     labels = {HOSTNAME: name, "disk": draw.choice(("ssd", "hdd")), "rank": str(draw.integer(1, 9))}
     if draw.chance(85):
         labels[ZONE] = draw.choice(("z1", "z2", "z3"))
-    made = node(name, labels=labels, allocatable={"cpu": "4", "memory": "8Gi", "pods": "8"})
+    made = node(name, labels=labels, allocatable=dict(allocatable))
     if draw.chance(35):
-        made["spec"]["taints"] = [_taint(draw)]
+        taints = [_taint(draw) for _ in range(draw.integer(1, 3))]
+        made["spec"]["taints"] = list({(each["key"], each["effect"]): each for each in taints}.values())
     return made
 
 
@@ -81,6 +100,10 @@ def _placed(draw: Draw, name: str, nodes: list[Object]) -> Object:
         _resize(draw, made)
     if draw.chance(15):
         _start(draw, made)
+    if draw.chance(25):
+        _preferred_pods(draw, made)
+    if draw.chance(15):
+        _affinity(draw, made)
     return made
 
 
@@ -155,8 +178,10 @@ def _anti_affinity(draw: Draw, item: Object) -> None:
 
 def _preferred_pods(draw: Draw, item: Object) -> None:
     for kind in ("podAffinity", "podAntiAffinity"):
-        term = {"weight": draw.integer(1, 100), "podAffinityTerm": _pod_term(draw)}
-        _affinity_of(item, kind)[_PREFERRED] = [term]
+        _affinity_of(item, kind)[_PREFERRED] = [
+            {"weight": draw.integer(1, 100), "podAffinityTerm": _pod_term(draw)}
+            for _ in range(draw.integer(0, 2))
+        ]
 
 
 def _node_requirement(draw: Draw) -> Object:
@@ -205,12 +230,17 @@ def _tolerations(draw: Draw, item: Object) -> None:
 
 def _spread(draw: Draw, item: Object) -> None:
     item["spec"]["topologySpreadConstraints"] = [
-        _spread_constraint(draw, item) for _ in range(draw.integer(1, 2))
+        _spread_constraint(draw, item, hard=draw.chance(75)) for _ in range(draw.integer(1, 2))
     ]
 
 
-def _spread_constraint(draw: Draw, item: Object) -> Object:
-    hard = draw.chance(75)
+def _preferred_spread(draw: Draw, item: Object) -> None:
+    item["spec"].setdefault("topologySpreadConstraints", []).extend(
+        _spread_constraint(draw, item, hard=False) for _ in range(draw.integer(1, 3))
+    )
+
+
+def _spread_constraint(draw: Draw, item: Object, *, hard: bool) -> Object:
     constraint: Object = {
         "maxSkew": draw.integer(1, 3),
         "topologyKey": draw.choice((ZONE, HOSTNAME, "disk")),
@@ -269,7 +299,16 @@ FEATURES: Final[dict[str, Callable[[Draw, Object], None]]] = {
     "preferred node affinity": _preferred_nodes,
     "tolerations": _tolerations,
     "topology spread": _spread,
+    "preferred topology spread": _preferred_spread,
     "start": _start,
     "scheduling gates": _gate,
 }
 """Features of the asking pod by name."""
+
+PREFERENCES: Final = (
+    "preferred node affinity",
+    "preferred pod affinity",
+    "preferred topology spread",
+    "tolerations",
+)
+"""Features that restrict no pod to certain nodes."""

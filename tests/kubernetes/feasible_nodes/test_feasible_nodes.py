@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.kubernetes.feasible_nodes.command import compare
+from tests.kubernetes.feasible_nodes.command import DRAWS, compare
 from tests.kubernetes.feasible_nodes.kube_filters import run_kube_filters
 from tests.tools.catalog import KUBE_FILTERS
 
@@ -19,6 +19,7 @@ def test_feasible_nodes_are_those_of_kube_scheduler() -> None:
     if not KUBE_FILTERS.exists():
         (pytest.fail if os.environ.get("REQUIRE_KUBE") == "1" else pytest.skip)(MISSING)
     with run_kube_filters() as filters:
-        found = [compare(filters, FIRST + i) for i in range(CLUSTERS)]
+        found = [compare(filters, FIRST + i, draws) for i in range(CLUSTERS) for draws in DRAWS]
     assert [line for one in found for line in one.different] == []
     assert len({reason for one in found for reason in one.rejections}) > 5
+    assert sum(one.has_choice for one in found) > CLUSTERS // 2
