@@ -8,6 +8,7 @@ that may have been sent before is looked up first, so that it is not applied twi
 cluster rejects for now is retried in a later pass, while the server still requests it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -16,13 +17,13 @@ from typing import Final, TypeVar
 from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
 from tenure.integration import telemetry
-from tenure.integration.group_evictions import GroupEvictions
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.ports import (
     APPLIED,
     ApplyResult,
     BindingPreparer,
     DecisionApplier,
+    EvictionBudget,
     LeaseLost,
     precondition_failed,
     retry,
@@ -60,6 +61,42 @@ class CallPool:
         futures = [self._pool.submit(copy_context().run, call, item) for item in items]
         lost = [future for future in futures if isinstance(future.exception(), LeaseLost)]
         return [future.result() for future in (*lost, *futures)]
+
+
+class GroupEvictions:
+    """The evictions of a journal entry in one pass, in an order that seldom leaves half a gang.
+
+    Those that a budget limits come first, one after the other; then one other; then the rest at once. The
+    first that is not applied ends the evictions of a group that needs all. Threads set `has_ended`.
+    """
+
+    def __init__(
+        self,
+        entry: JournalEntry,
+        decisions: Iterable[Decision],
+        budgets_of: Callable[[Decision], Sequence[EvictionBudget]],
+    ) -> None:
+        self.entry, self.check_first = entry, entry.check_first
+        self.has_ended = False
+        """Whether no further one is sent in this pass."""
+        self._budgets: list[EvictionBudget] = []
+        limited, others = list[Decision](), list[Decision]()
+        for decision in decisions:
+            found = budgets_of(decision)
+            (limited if found else others).append(decision)
+            self._budgets += found
+        self.in_turn: Sequence[Decision] = [*limited, *others[:1]]
+        """Those that are sent one after the other."""
+        self.at_once: Sequence[Decision] = others[1:]
+        """Those that are sent afterwards, in parallel."""
+
+    @property
+    def exceeded_budget(self) -> str:
+        """Which budget permits too few evictions for all of them, or ""."""
+        for budget, needed in Counter(self._budgets).items():
+            if budget.left is not None and budget.left < needed:
+                return f"disruption budget {budget.name} permits {budget.left} of {needed} evictions now"
+        return ""
 
 
 class GroupApplier:
