@@ -9,7 +9,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.constraints import OtherPods, Taint, TaintEffect, TopologySpread
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
-from tenure.solver.testing import ClusterBuilder, statuses
+from tenure.solver.testing import ClusterBuilder, evictions, statuses
 
 WEB = {"app": "web"}
 
@@ -115,3 +115,22 @@ def test_gang_fills_the_emptiest_domain_first(numbers: Sequence[int], skew: int)
     assert zones_of(builder.pending("web", count=skew or 1, min_member=1, **web), "web") == (
         ["b"] * skew if skew else ["a"]
     )
+
+
+@pytest.mark.parametrize(
+    ("skew", "is_placed"), [pytest.param(1, False, id="violated"), pytest.param(3, True, id="permitted")]
+)
+def test_no_pod_is_relocated_for_one_whose_spread_its_victims_violate_again(
+    skew: int, is_placed: bool
+) -> None:
+    """One victim returns to its node and the other one goes to a node of the same zone."""
+    builder = ClusterBuilder().queue("q").node("full", gpus=2, labels={"zone": "a"})
+    builder.node("small", gpus=1, labels={"zone": "a"}, cpus=4).node("none", labels={"zone": "b"})
+    victims = {"queue": "q", "priority": 50, "labels": WEB, "min_member": 0}
+    builder.running("old", node="full", count=2, gpus=1, **victims)
+    web = {"queue": "q", "priority": 90, "labels": WEB, "topology_spread": [spread(max_skew=skew)]}
+    built = builder.pending("web", gpus=1, cpus=8, **web).build()
+    decision = decide(built, default_profile())
+    assert bool(list(evictions(decision))) is is_placed
+    after = {uid: state.status for uid, state in statuses(built, decision).items()}
+    assert (TaskStatus.PIPELINED in after.values()) is is_placed

@@ -54,10 +54,7 @@ class PodAffinityFilter:
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check, if the task has terms or a topology spread, or matches an anti-affinity term."""
-        kind = self._counts.classes.of_task[task]
-        limits = self._limits.get(kind)
-        if limits is None:
-            limits = self._limits[kind] = self._count_terms(kind)
+        limits = self._limits_of(self._counts.classes.of_task[task])
         if not (limits.affinity or limits.anti_affinity or limits.spread):
             return None
         return partial(self._check, limits, list(nodes_of(self._ledger.placement(task))))
@@ -65,6 +62,36 @@ class PodAffinityFilter:
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
         self._counts.on_move(task, before, after)
+
+    def keeps_spread(self, tasks: Sequence[int]) -> bool:
+        """Whether each task could be placed where it is, after those before it and beside all others.
+
+        A task is placed before victims return to their nodes, and was not checked against them.
+        """
+        removed: list[tuple[SpreadCounts, int]] = []
+        try:
+            for task in reversed(tasks):
+                kind, node = self._counts.classes.of_task[task], self._ledger.placement(task).node
+                for counts in kind.spread_memberships:
+                    counts.count(node, -1)
+                    removed.append((counts, node))
+                if any(self._exceeds(spread, node) for spread in self._limits_of(kind).spread):
+                    return False
+            return True
+        finally:
+            for counts, node in removed:
+                counts.count(node, 1)
+
+    def _exceeds(self, spread: tuple[SpreadCounts, int], node: int) -> bool:
+        counts, greatest = spread
+        domain = self._labels[node].get(counts.spread.topology_key)
+        return domain is None or counts.skew(domain) > greatest
+
+    def _limits_of(self, kind: AffinityClass) -> _Limits:
+        limits = self._limits.get(kind)
+        if limits is None:
+            limits = self._limits[kind] = self._count_terms(kind)
+        return limits
 
     def _count_terms(self, kind: AffinityClass) -> _Limits:
         """Count the terms of a class, and the anti-affinity terms that select it."""
@@ -96,9 +123,8 @@ class PodAffinityFilter:
     def _check(self, limits: _Limits, mine: list[int], node: int) -> Rejection | None:
         """Rejection of a node; the task does not count itself."""
         labels = self._labels[node]
-        for counts, greatest in limits.spread:
-            domain = labels.get(counts.spread.topology_key)
-            if domain is None or counts.skew(domain) > greatest:
+        for spread in limits.spread:
+            if self._exceeds(spread, node):
                 return UNEVEN
         for pods in limits.anti_affinity:
             value = labels.get(pods.topology_key)

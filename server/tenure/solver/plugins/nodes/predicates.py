@@ -1,20 +1,28 @@
 """Pods that can be placed, and on which nodes, regardless of amounts (semantics R3.60-R3.63, R9.41)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import MigStrategy, Node
-from tenure.solver.model.placement import Placement
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import MoveListener, NodeFilter, PlacementFilter, TaskPreFilter
+from tenure.solver.plugin_api.points import (
+    MoveListener,
+    NodeFilter,
+    PlacementFilter,
+    ScenarioValidator,
+    TaskPreFilter,
+)
+from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugin_api.traits import Traits, Validity
 from tenure.solver.plugins.nodes.host_ports import HostPortFilter, has_host_ports
-from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter
+from tenure.solver.plugins.nodes.pod_affinity import UNEVEN, PodAffinityFilter
 from tenure.terms.reasons import ReasonCode
 
 
@@ -75,12 +83,13 @@ class Predicates(NodeFilter):
         return ""
 
 
-class PodPredicates(Predicates, PlacementFilter, MoveListener):
+class PodPredicates(Predicates, PlacementFilter, ScenarioValidator, MoveListener):
     """Rejects nodes because of other pods, too: pod affinity, topology spread, host ports."""
 
     TRAITS: ClassVar = Traits(node_fits=Validity.FACTS)
 
     def __init__(self, context: PluginContext) -> None:
+        self._cluster, self._ledger = context.cluster, context.ledger
         self._affinity = PodAffinityFilter(context)
         self._host_ports = HostPortFilter(context) if has_host_ports(context.cluster) else None
 
@@ -91,6 +100,20 @@ class PodPredicates(Predicates, PlacementFilter, MoveListener):
         if by_pods is None or by_ports is None:
             return by_pods or by_ports
         return partial(_first, by_pods, by_ports)
+
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """No topology spread of a task that is placed or relocated is violated when victims are back."""
+        placed = self._with_spread(scenario.pending)
+        relocated = [self._with_spread(tasks) for tasks in scenario.victims().values()]
+        groups = (placed, *((task,) for tasks in relocated for task in tasks))
+        return None if all(map(self._affinity.keeps_spread, groups)) else UNEVEN
+
+    def _with_spread(self, tasks: Sequence[int]) -> Sequence[int]:
+        """Tasks that are pipelined, if any of them has a topology spread."""
+        of_cluster, placement = self._cluster.tasks, self._ledger.placement
+        moved = [task for task in tasks if placement(task).status is TaskStatus.PIPELINED]
+        has_spread = any(of_cluster[task].shape.constraints.topology_spread for task in moved)
+        return moved if has_spread else ()
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
