@@ -28,6 +28,10 @@ from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
 
 
+class Idle:
+    """What a factory returns for a session in which the plugin has nothing to do."""
+
+
 class TaskPreFilter(Protocol):
     """Tasks that cannot be placed, whatever is evicted. The first reason per task wins."""
 

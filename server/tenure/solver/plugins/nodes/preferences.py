@@ -14,7 +14,7 @@ from tenure.solver.model.constraints import PodAffinityTerm, PreferredNodes, Tai
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import MoveListener, NodePreference
+from tenure.solver.plugin_api.points import Idle, MoveListener, NodePreference
 from tenure.solver.plugins.nodes.affinity_classes import (
     PREFERRED,
     AffinityClass,
@@ -33,16 +33,12 @@ PODS: Final = 2
 SPREAD: Final = 2
 
 
-class NoPreferences:
-    """No pod of the cluster has a preference."""
-
-
 def make_pod_affinity(context: PluginContext, arguments: Mapping[str, str]) -> object:
     """Prefers nodes by preferred node and pod affinity, taints, and preferred topology spread."""
     if any(shape.constraints.prefers_by_pods for shape in context.cluster.shapes):
         return PodPreferences(context)
     by_labels = any(shape.constraints.preferred_nodes for shape in context.cluster.shapes)
-    return NodePreferences(context) if by_labels or _unwanted(context.cluster) else NoPreferences()
+    return NodePreferences(context) if by_labels or _unwanted(context.cluster) else Idle()
 
 
 def _unwanted(cluster: Cluster) -> list[int]:
