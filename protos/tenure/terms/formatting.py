@@ -35,6 +35,8 @@ def format_gpus(milli: int) -> str:
     """An amount of GPUs: `3`, `0.5`, `1,204`; from 100 in whole GPUs. A negative amount is unlimited."""
     if milli < 0:
         return "no limit"
+    if milli % 1000 == 0 and milli < 1_000_000:
+        return str(milli // 1000)
     if milli >= 100_000:
         return f"{milli / 1000:,.0f}"
     return f"{milli / 1000:,.2f}".rstrip("0").rstrip(".")

@@ -117,16 +117,22 @@ class GangPlanner:
     def has_evictable(self, group: PodGroup) -> bool:
         """Whether the pod group has evictable tasks."""
         if len(group.pod_sets) == 1:
-            return bool(self.evictable_tasks(group.pod_sets[0]))
+            return self._has_evictable(group.pod_sets[0])
         active = self._ledger.active_allocated
-        return any(active[s.index] and self.evictable_tasks(s) for s in group.pod_sets)
+        return any(active[s.index] and self._has_evictable(s) for s in group.pod_sets)
+
+    def _has_evictable(self, pod_set: PodSet) -> bool:
+        if len(pod_set.tasks) == 1:
+            return self._is_evictable(pod_set.tasks[0])
+        return bool(self.evictable_tasks(pod_set))
 
     def _is_evictable(self, task: int) -> bool:
         """Whether a task of a pod set may be a victim."""
         placement = self._ledger.placements[task]
         if not placement.is_active_allocated or task in self._session.reserved_tasks:
             return False
-        is_where_it_was = placement == self._session.cluster.tasks[task].placement
+        before = self._session.cluster.tasks[task].placement
+        is_where_it_was = placement is before or placement == before
         return is_where_it_was or self._session.options.allow_same_cycle_eviction
 
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
