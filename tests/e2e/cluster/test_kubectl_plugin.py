@@ -57,6 +57,12 @@ class Person:
         assert result.code == DONE, result
         return json.loads(result.output)
 
+    def candidates(self, command: str, *words: str) -> list[str]:
+        """What kubectl offers to a shell for the last of the words."""
+        result = self._kubectl.run("__complete", "tenure", command, "-n", self._namespace, *words)
+        assert ":4" in result.output.splitlines(), result
+        return [line for line in result.output.splitlines() if line != ":4"]
+
 
 def add_account(story: Story, name: str, binding: dict[str, Any], role: str, namespaced: bool) -> None:
     """Bind an account of the story to a role."""
@@ -118,6 +124,11 @@ def test_tenant_sees_its_workloads_and_why_they_wait(busy: Story, tenant: Person
     assert tenant.run("why", pod).output == why.output
     assert tenant.json("why", "podgroup/large")["explanation"] is None
     assert tenant.run("why", "nothing").code == INVALID
+
+
+def test_shell_completes_names_of_workloads(busy: Story, tenant: Person) -> None:
+    assert tenant.candidates("why", "l") == ["large"]
+    assert tenant.candidates("set", "min-runtime", "podgroup/r") == ["podgroup/runs"]
 
 
 def test_tenant_sees_the_queues_as_a_tree_with_bars(busy: Story, tenant: Person) -> None:

@@ -39,6 +39,12 @@ def checked_value(setting: str, value: str) -> str:
     return value
 
 
+def complete_value(context: typer.Context, incomplete: str) -> list[str]:
+    """Values of the preemptibility that begin so; other settings have no list of values."""
+    known = PREEMPTIBILITY if context.params.get("setting") == "preemptibility" else ()
+    return [one for one in known if one.startswith(incomplete)]
+
+
 def _invalid(problem: str) -> typer.BadParameter:
     return typer.BadParameter(problem, param_hint="VALUE")
 

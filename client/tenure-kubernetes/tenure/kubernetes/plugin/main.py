@@ -19,13 +19,16 @@ from tenure.kubernetes.plugin.access import (
     fail,
     print_json,
 )
-from tenure.kubernetes.plugin.assign import assign, checked_value
+from tenure.kubernetes.plugin.assign import assign, checked_value, complete_value
 from tenure.kubernetes.plugin.operator_view import ClusterView, is_operator, view_cluster
 from tenure.kubernetes.plugin.queue_tree import print_queues, queues_json, read_queues
 from tenure.kubernetes.plugin.what_if import forecast, forecast_text, read_manifest
 from tenure.kubernetes.plugin.why import print_why, read_events, why_json
 from tenure.kubernetes.plugin.workload_list import (
+    SCHEDULER,
     Workload,
+    complete_name,
+    complete_target,
     find_workload,
     print_workloads,
     read_workloads,
@@ -41,7 +44,6 @@ _EPILOG: Final = (
     "command line, file or name; 3 the API server failed; 4 your rights do not suffice."
 )
 _ANY_ARGUMENTS: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
-_SCHEDULER: Final = "kai-scheduler"
 
 app = typer.Typer(
     name="kubectl tenure",
@@ -97,7 +99,7 @@ def workloads(
     all_namespaces: AllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    scheduler_name: SchedulerName = _SCHEDULER,
+    scheduler_name: SchedulerName = SCHEDULER,
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """List the workloads of a namespace.
@@ -120,11 +122,13 @@ def workloads(
 
 @app.command()
 def why(
-    name: Annotated[str, typer.Argument(metavar="POD|PODGROUP", help="Name, KIND/NAME, or name of a pod.")],
+    name: Annotated[
+        str, typer.Argument(metavar="POD|PODGROUP", help="Name, or KIND/NAME.", autocompletion=complete_name)
+    ],
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    scheduler_name: SchedulerName = _SCHEDULER,
+    scheduler_name: SchedulerName = SCHEDULER,
     tenure_namespace: TenureNamespace = TENURE_NAMESPACE,
     output: OutputFormat = Output.TABLE,
 ) -> None:
@@ -238,8 +242,16 @@ def what_if(
 @app.command("set")
 def set_value(
     setting: Annotated[Setting, typer.Argument(help="What to set.")],
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="Object, such as job/train.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Value; - removes the setting.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND/NAME", help="Object, such as job/train.", autocompletion=complete_target
+        ),
+    ],
+    value: Annotated[
+        str,
+        typer.Argument(metavar="VALUE", help="Value; - removes the setting.", autocompletion=complete_value),
+    ],
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.text import Text
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.plugin.access import Asker
+from tenure.kubernetes.plugin.access import Asker, connect
 from tenure.render.table_section import TableColumn, empty_table
 
+SCHEDULER: Final = "kai-scheduler"
+"""schedulerName of pods that are shown by default."""
 Item = Mapping[str, Any]
 _KAI, _VOLCANO = "scheduling.run.ai/v2alpha2", "scheduling.volcano.sh/v1beta1"
 _GROUP_NAMES: Final = (names.KAI_POD_GROUP, *names.VOLCANO_POD_GROUPS)
@@ -139,6 +142,23 @@ def find_workload(workloads: Iterable[Workload], name: str) -> Workload | None:
     named = [] if wanted == "pod" else [one for one in known if one.name == bare]
     named.sort(key=lambda one: one.kind != "PodGroup")
     return next(iter(named), None) or next((one for one in known if bare in one.pods), None)
+
+
+def complete_name(context: typer.Context, incomplete: str) -> list[str]:
+    """Names that begin so, of the workloads of the namespace that the options name."""
+    return [one.name for one in _listed(context) if one.name.startswith(incomplete)]
+
+
+def complete_target(context: typer.Context, incomplete: str) -> list[str]:
+    """The same as KIND/NAME."""
+    found = (f"{one.kind.lower()}/{one.name}" for one in _listed(context))
+    return [one for one in found if one.startswith(incomplete)]
+
+
+def _listed(context: typer.Context) -> list[Workload]:
+    options = context.params
+    with connect(options.get("kubeconfig"), options.get("context"), options.get("namespace")) as asker:
+        return read_workloads(asker, asker.namespace, options.get("scheduler_name") or SCHEDULER)
 
 
 def print_workloads(console: Console, workloads: Sequence[Workload], has_namespaces: bool) -> None:
