@@ -1,10 +1,10 @@
 """Tenure on a cluster: the server and the adapter of this checkout, with the rights of `docker/manifests`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenure.kubernetes.api.transport import Transport
 
@@ -38,9 +38,16 @@ class TenureDeployment(NamedTuple):
 
 
 @contextmanager
-def run_tenure(plane: ControlPlane, admin: Transport, folder: Path) -> Iterator[TenureDeployment]:
-    """Create the shipped objects, and run a server and an adapter until the end of the context."""
+def run_tenure(
+    plane: ControlPlane, admin: Transport, folder: Path, chart: Sequence[dict[str, Any]] = ()
+) -> Iterator[TenureDeployment]:
+    """Create the shipped objects, and run a server and an adapter until the end of the context.
+
+    `chart` are the objects of other values than those of the shipped manifests.
+    """
     objects = [item for file in _MANIFESTS for item in read_manifests(file)]
+    if chart:
+        objects = [*(item for item in objects if item["kind"] == "Namespace"), *chart]
     for item in objects:
         if item["kind"] not in _IN_CONTAINERS:
             create(admin, item)

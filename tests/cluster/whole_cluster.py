@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.transport import Transport
@@ -48,12 +48,13 @@ def run_whole_cluster(
     binaries: ClusterBinaries,
     folder: Path,
     *api_flags: str,
+    chart: Sequence[dict[str, Any]] = (),
     has_started: Callable[[str], None] = lambda _: None,
 ) -> Iterator[WholeCluster]:
-    """Run a cluster with Tenure, as `run_empty_cluster` does."""
+    """Run a cluster with Tenure, as `run_empty_cluster` does; `chart` is as in `run_tenure`."""
     with (
         run_empty_cluster(binaries, folder, *api_flags, has_started=has_started) as (plane, admin, programs),
-        run_tenure(plane, admin, folder) as tenure,
+        run_tenure(plane, admin, folder, chart) as tenure,
     ):
         has_started("Tenure: server and adapter")
         of_tenure = {"tenure serve": tenure.server, "tenure adapter": tenure.adapter}

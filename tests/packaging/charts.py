@@ -63,6 +63,7 @@ VALUES: Final = {
         "adapter.config.queueAccess.namespaces.research={research,research-*}",
         "adapter.config.priorityClasses={train,system-*}",
     ),
+    "device claims": ("adapter.config.allocateDevices=true",),
     "nothing around it": (
         "admissionPolicy.enabled=false",
         "tenantPolicies.protectedFields.enabled=false",

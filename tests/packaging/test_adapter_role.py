@@ -34,6 +34,15 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
     ("values", "more", "less"),
     [
         (("adapter.config.evictionMode=delete",), {("", "pods", "delete")}, set()),
+        (
+            ("adapter.config.allocateDevices=true",),
+            {
+                *(("resource.k8s.io", "deviceclasses", verb) for verb in ("get", "list", "watch")),
+                *(("resource.k8s.io", "resourceslices", verb) for verb in ("get", "list", "watch")),
+                ("resource.k8s.io", "resourceclaims", "patch"),
+            },
+            set(),
+        ),
         (("adapter.sharedGpus=false",), set(), {("", "pods", "patch")}),
         (
             ("adapter.config.queueAccess.namespaceLabels=true",),

@@ -13,6 +13,7 @@ from tests.e2e.cluster.story import Story
 from tests.kubernetes.environment.audit_log import AuditLog
 from tests.kubernetes.environment.binaries import required_cluster
 from tests.kubernetes.environment.manifests import create
+from tests.packaging.charts import render_chart
 
 _CLASSES = {"train": 50, "urgent": 90, "inference": 125}
 _numbers = count(1)
@@ -22,7 +23,8 @@ _numbers = count(1)
 def cluster_and_audit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WholeCluster, AuditLog]]:
     folder = tmp_path_factory.mktemp("whole")
     audit = AuditLog(folder)
-    with run_whole_cluster(required_cluster(), folder, *audit.flags) as cluster:
+    chart = render_chart(("adapter.config.allocateDevices=true",))
+    with run_whole_cluster(required_cluster(), folder, *audit.flags, chart=chart) as cluster:
         for name, value in _CLASSES.items():
             meta = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
             create(cluster.admin, {**meta, "value": value})

@@ -1,94 +1,162 @@
-"""Pods with resource claims on a real cluster: they use devices that are allocated, and wait for others."""
+"""Pods with resource claims on a real cluster: the adapter allocates devices, and frees them."""
 
 from typing import Any
 
-import msgspec
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH
 
-from tests.e2e.cluster.story import Story
-from tests.e2e.cluster.volumes import on_node
+from tests.e2e.cluster.device_driver import DeviceDriver, request
+from tests.e2e.cluster.story import THEIRS, Story
 from tests.kubernetes.cluster import wait_until
 
 pytestmark = pytest.mark.kube
 
-DRIVER = "gpu.example.test"
-USES_CLAIM = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
-NOT_ALLOCATED = "resource claim 'gpu' has no status.allocation, and the adapter allocates no devices"
-
-
-class Claims:
-    """Resource claims of a story, and a driver that allocates them."""
-
-    def __init__(self, story: Story) -> None:
-        self._story = story
-        self._path = f"/apis/resource.k8s.io/v1/namespaces/{story.namespace}/resourceclaims"
-
-    def create(self, name: str) -> None:
-        """Create a claim for one device."""
-        request = {"name": "one", "exactly": {"deviceClassName": "gpu"}}
-        spec = {"devices": {"requests": [request]}}
-        self._story.transport.post(self._path, {"metadata": {"name": name}, "spec": spec})
-
-    def allocate(self, name: str, node: str, **device: Any) -> None:
-        """Allocate a device of a node to a claim, as an allocator does."""
-        full = self._story.full(node)
-        result = {"request": "one", "driver": DRIVER, "pool": full, "device": "gpu-0", **device}
-        selector = {"nodeSelectorTerms": [on_node(full)]}
-        status = {"allocation": {"devices": {"results": [result]}, "nodeSelector": selector}}
-        self._story.transport.patch(f"{self._path}/{name}/status", {"status": status}, MERGE_PATCH)
-
-    def consumers(self, name: str) -> set[str]:
-        """Names of the pods that a claim is reserved for."""
-        claim = msgspec.json.decode(self._story.transport.get(f"{self._path}/{name}"))
-        return {one["name"] for one in claim["status"].get("reservedFor", [])}
-
 
 @pytest.fixture
-def claims(story: Story) -> Claims:
-    """Two nodes, and the claim `gpu`."""
-    story.node("n1")
-    story.node("n2")
-    made = Claims(story)
-    made.create("gpu")
+def driver(story: Story) -> DeviceDriver:
+    """Two nodes with two devices each, of model A and B, and a class of all of them."""
+    made = DeviceDriver(story)
+    for node in ("n1", "n2"):
+        story.node(node)
+        made.publish(node, {"a0": "A", "b0": "B"})
+    made.device_class()
     return made
 
 
-def test_pods_that_share_an_allocated_claim_run_on_its_node_and_are_its_consumers(
-    story: Story, claims: Claims
+def uses(*claims: str) -> dict[str, Any]:
+    return {"resourceClaims": [{"name": name, "resourceClaimName": name} for name in claims]}
+
+
+def test_claim_is_allocated_reserved_and_protected_before_its_pod_is_bound(
+    story: Story, driver: DeviceDriver
 ) -> None:
-    claims.allocate("gpu", "n2")
-    story.gang("gang", pods=3, gpus=0, **USES_CLAIM)
+    driver.claim("c", request("one", driver.name, "model == 'B'"))
+    story.gang("gang", pods=1, gpus=0, **uses("c"))
+    wait_until(lambda: story.running("gang") == 1)
+    (pod, node) = next(iter(story.live("gang").items()))
+    claim = driver.read("c")
+    (result,) = claim["status"]["allocation"]["devices"]["results"]
+    assert result == {**result, "request": "one", "driver": driver.name, "device": "b0"}
+    assert result["pool"] == story.full(node)
+    assert [one["name"] for one in claim["status"]["reservedFor"]] == [pod]
+    assert "resource.kubernetes.io/delete-protection" in claim["metadata"]["finalizers"]
+
+
+def test_pods_of_a_template_get_different_devices_and_the_rest_waits(
+    story: Story, driver: DeviceDriver
+) -> None:
+    entry = driver.template("t", request("one", driver.name))
+    story.job("many", pods=5, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: story.running("many") == 4)
+    wait_until(lambda: any(story.waiting("many").values()))
+    assert len(driver.given()) == len(set(driver.given())) == 4
+
+
+def test_devices_of_ended_pods_are_given_to_the_next(story: Story, driver: DeviceDriver) -> None:
+    entry = driver.template("t", request("two", driver.name, count=2))
+    story.job("first", pods=2, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: story.running("first") == 2)
+    story.job("next", pods=1, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: any(story.waiting("next").values()))
+    story.finish("first")
+    wait_until(lambda: story.running("next") == 1)
+
+
+def test_gang_whose_claims_do_not_all_fit_gets_none(story: Story, driver: DeviceDriver) -> None:
+    entry = driver.template("t", request("one", driver.name, "model == 'A'"))
+    story.gang("gang", pods=3, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: story.reasons_of("gang"))
+    assert driver.given() == []
+    story.node("n3")
+    driver.publish("n3", {"a0": "A"})
     wait_until(lambda: story.running("gang") == 3)
-    assert set(story.live("gang").values()) == {"n2"}
-    assert claims.consumers("gpu") == set(story.live("gang"))
 
 
-def test_pod_waits_until_its_claim_is_allocated_and_names_the_field(story: Story, claims: Claims) -> None:
-    story.gang("gang", pods=1, gpus=0, **USES_CLAIM)
-    wait_until(lambda: NOT_ALLOCATED in str(story.conditions_of("gang")))
+def test_pods_that_share_a_claim_run_on_one_node_with_its_devices(story: Story, driver: DeviceDriver) -> None:
+    driver.claim("shared", request("both", driver.name, count=2))
+    story.gang("gang", pods=3, gpus=0, **uses("shared"))
+    wait_until(lambda: story.running("gang") == 3)
+    assert len(set(story.live("gang").values())) == 1
+    assert len(driver.given()) == 2
+    consumers = {one["name"] for one in driver.read("shared")["status"]["reservedFor"]}
+    assert consumers == set(story.live("gang"))
+
+
+def test_alternatives_are_tried_in_order(story: Story, driver: DeviceDriver) -> None:
+    wanted = [
+        {"name": "four", "deviceClassName": driver.name, "count": 4},
+        {"name": "two", "deviceClassName": driver.name, "count": 2},
+    ]
+    driver.claim("c", {"name": "one", "firstAvailable": wanted})
+    story.gang("gang", pods=1, gpus=0, **uses("c"))
+    wait_until(lambda: story.running("gang") == 1)
+    results = driver.read("c")["status"]["allocation"]["devices"]["results"]
+    assert [one["request"] for one in results] == ["one/two", "one/two"]
+
+
+def test_devices_of_one_claim_have_one_value_of_an_attribute(story: Story, driver: DeviceDriver) -> None:
+    driver.publish("n1", {"a0": "A", "b0": "B", "b1": "B"}, generation=2)
+    constraint = {"requests": ["pair"], "matchAttribute": f"{driver.name}/model"}
+    driver.claim("pair", request("pair", driver.name, count=2), constraints=[constraint])
+    story.gang("gang", pods=1, gpus=0, **uses("pair"))
+    wait_until(lambda: story.running("gang") == 1)
+    assert sorted(name for _, name in driver.given()) == ["b0", "b1"]
+
+
+def test_tainted_device_is_given_to_claims_that_tolerate_it(story: Story, driver: DeviceDriver) -> None:
+    story.node("n3")
+    taint = {"key": "example.test/broken", "value": "yes", "effect": "NoSchedule"}
+    driver.publish("n3", {"c0": "C"}, taints=[taint])
+    driver.claim("plain", request("one", driver.name, "model == 'C'"))
+    tolerations = [{"key": "example.test/broken", "operator": "Exists"}]
+    driver.claim("tolerant", request("one", driver.name, "model == 'C'", tolerations=tolerations))
+    story.gang("plain", pods=1, gpus=0, **uses("plain"))
+    wait_until(lambda: "no device of class" in str(story.conditions_of("plain")))
+    story.gang("tolerant", pods=1, gpus=0, **uses("tolerant"))
+    wait_until(lambda: story.running("tolerant") == 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"adminAccess": True}, "spec.devices.requests[0].exactly.adminAccess is not supported"),
+        ({"allocationMode": "All"}, "spec.devices.requests[0].exactly.allocationMode All is not supported"),
+    ],
+)
+def test_field_that_is_not_supported_is_named(
+    story: Story, driver: DeviceDriver, more: dict[str, Any], field: str
+) -> None:
+    if "adminAccess" in more:
+        label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
+        story.transport.patch(f"/api/v1/namespaces/{story.namespace}", label, MERGE_PATCH)
+    driver.claim("c", request("one", driver.name, **more))
+    story.gang("gang", pods=1, gpus=0, **uses("c"))
+    wait_until(lambda: field in str(story.conditions_of("gang")))
     assert story.live("gang") == {}
-    claims.allocate("gpu", "n1")
+
+
+def test_devices_are_freed_when_their_pods_are_deleted(story: Story, driver: DeviceDriver) -> None:
+    driver.claim("c", request("one", driver.name))
+    story.gang("gang", pods=1, gpus=0, **uses("c"))
     wait_until(lambda: story.running("gang") == 1)
-    assert list(story.live("gang").values()) == ["n1"]
+    story.delete("Job", "gang")
+    wait_until(lambda: driver.given() == [])
 
 
-def test_claim_of_a_template_is_used_when_its_controller_made_it(story: Story) -> None:
-    story.node("n1")
-    request = {"name": "one", "exactly": {"deviceClassName": "gpu"}}
-    template = {"metadata": {"name": "one"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
-    base = f"/apis/resource.k8s.io/v1/namespaces/{story.namespace}"
-    story.transport.post(f"{base}/resourceclaimtemplates", template)
-    entry = {"name": "gpu", "resourceClaimTemplateName": "one"}
-    story.gang("gang", pods=1, gpus=0, resourceClaims=[entry])
+def test_kube_scheduler_cannot_allocate(story: Story, driver: DeviceDriver) -> None:
+    driver.claim("c", request("one", driver.name))
+    story.job("theirs", pods=1, gpus=0, scheduler=THEIRS, **uses("c"))
+    wait_until(lambda: "allocates all devices of this cluster" in str(story.event_notes("FailedScheduling")))
+    assert driver.given() == []
 
-    def created() -> list[str]:
-        items = msgspec.json.decode(story.transport.get(f"{base}/resourceclaims"))["items"]
-        return [item["metadata"]["name"] for item in items]
 
-    (name,) = wait_until(created)
-    wait_until(
-        lambda: f"resource claim '{name}' has no status.allocation" in str(story.conditions_of("gang"))
-    )
-    Claims(story).allocate(name, "n1")
-    wait_until(lambda: story.running("gang") == 1)
+def test_pods_without_claims_are_kept_off_gpus_that_only_claims_can_use(
+    story: Story, driver: DeviceDriver
+) -> None:
+    story.node("n3")
+    driver.publish("n3", {"g0": "G"})
+    driver.device_class(f"gpu.{driver.name}", "model == 'G'")
+    story.gang("plain", pods=3, gpus=8)
+    wait_until(lambda: story.reasons_of("plain"))
+    driver.retract("n3")
+    wait_until(lambda: story.running("plain") == 3)

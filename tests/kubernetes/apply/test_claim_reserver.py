@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.apply.claim_reserver import ClaimReserver
+from tenure.kubernetes.apply.device_allocator import DeviceAllocator
 from tenure.kubernetes.apply.volume_binder import VolumeBinder
 
 from tests.kubernetes.apply.decision_groups import bind, group
@@ -23,7 +24,11 @@ class ReserverRig(BinderRig):
     """An applier that binds volumes and reserves claims."""
 
     def preparer(self, binder: VolumeBinder) -> ClaimReserver:
-        return ClaimReserver(self.leader, self.world.mirrors, self.builder.claims, binder)
+        caches, claims = self.world.mirrors, self.builder.claims
+        allocator = DeviceAllocator(
+            self.leader, caches.pods.find, claims, "test/tenure", lambda: self.seconds
+        )
+        return ClaimReserver(self.leader, caches, claims, binder, allocator)
 
     def claim_pods(self, *names: str, **more: Any) -> None:
         """Create pods that use the claim `c`."""

@@ -26,11 +26,14 @@ from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.claim_reserver import ClaimReserver
+from tenure.kubernetes.apply.device_allocator import DeviceAllocator
 from tenure.kubernetes.apply.events import AdapterIdentity
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.apply.volume_binder import VolumeBinder
+from tenure.kubernetes.device_lease import DeviceLease
+from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
 from tenure.kubernetes.limits.server_refusals import server_limits
@@ -186,9 +189,34 @@ class KubernetesConnection:
         ends.callback(status.stop)
         applier = PodApplier(writer, caches, ownership)
         binding = LeaderTransport(self._writing, may_act)
-        binder = VolumeBinder(binding, caches, builder.volumes, lambda: self._writing.clock.read() / _SECOND)
-        reserver = ClaimReserver(binding, caches, builder.claims, binder)
+        binder = VolumeBinder(binding, caches, builder.volumes, self._now)
+        allocator = self._device_allocator(term, caches, builder.claims, ends)
+        reserver = ClaimReserver(binding, caches, builder.claims, binder, allocator)
         return ClusterPorts(builder, applier, annotations, status, reserver, builder.on_set_aside)
+
+    def _now(self) -> float:
+        """Seconds since 1970, by the clock of the API server."""
+        return self._writing.clock.read() / _SECOND
+
+    def _device_allocator(
+        self,
+        term: TermControl,
+        caches: ObjectCaches,
+        claims: PodClaims,
+        ends: ExitStack,
+    ) -> DeviceAllocator:
+        """The allocator of devices, and its lease, if the settings ask for it."""
+        settings, followed = self._settings, caches.followed_collections
+        installation = f"{settings.namespace}/{settings.lease}"
+        lease = DeviceLease(
+            *(self._writing, installation, settings.lease_duration, followed), term.may_act, term.wake
+        )
+        if settings.allocate_devices:
+            claims.allocator_problem = lease.problem
+            _start(lease.run, "tenure-device-lease")
+            ends.callback(lease.stop)
+        transport = LeaderTransport(self._writing, lease.may_act)
+        return DeviceAllocator(transport, caches.pods.find, claims, installation, self._now)
 
 
 class Adapter:

@@ -124,6 +124,8 @@ class AdapterSettings(BaseModel):
     """Which namespaces may use which queue."""
     priority_classes: tuple[str, ...] = ("*",)
     """Patterns of the priority classes that labels and pod groups may name."""
+    allocate_devices: bool = False
+    """Whether to allocate devices to resource claims. Then nothing else in the cluster may."""
     eviction_mode: EvictionMode = EvictionMode.EVICTION
     namespace: Annotated[str, AfterValidator(_name)] = "tenure-system"
     """Namespace of the lease and the journal. It must exist."""
@@ -180,7 +182,9 @@ class AdapterSettings(BaseModel):
     def unfollowed_collections(self) -> frozenset[str]:
         """Collections that the adapter does not observe."""
         without = unfollowed_collections(self.workload_api)
-        return without - {"namespaces"} if self.queue_access.namespace_labels else without
+        if self.queue_access.namespace_labels:
+            without -= {"namespaces"}
+        return without - {"resource_slices", "device_classes"} if self.allocate_devices else without
 
 
 _SECTION: Final = "adapter"

@@ -17,6 +17,7 @@ from tenure.kubernetes.limits.volume_waits import VolumeWaits
 from tenure.kubernetes.objects import kai, storage, volcano
 from tenure.kubernetes.objects.budgets import DisruptionBudget
 from tenure.kubernetes.objects.device_claims import ResourceClaim
+from tenure.kubernetes.objects.devices import DeviceClass, ResourceSlice
 from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
 
@@ -38,6 +39,7 @@ class Collection(NamedTuple):
 
 
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
+_DEVICES: Final = "/apis/resource.k8s.io/v1"
 COLLECTIONS: Final = (
     Collection("nodes", "/api/v1", "nodes", Node),
     Collection("pods", "/api/v1", "pods", Pod),
@@ -56,7 +58,9 @@ COLLECTIONS: Final = (
     Collection("storage_capacities", _STORAGE, "csistoragecapacities", storage.StorageCapacity),
     Collection("volume_attachments", _STORAGE, "volumeattachments", storage.VolumeAttachment),
     Collection("disruption_budgets", "/apis/policy/v1", "poddisruptionbudgets", DisruptionBudget),
-    Collection("resource_claims", "/apis/resource.k8s.io/v1", "resourceclaims", ResourceClaim),
+    Collection("resource_claims", _DEVICES, "resourceclaims", ResourceClaim),
+    Collection("resource_slices", _DEVICES, "resourceslices", ResourceSlice),
+    Collection("device_classes", _DEVICES, "deviceclasses", DeviceClass),
 )
 """All observed collections. Those that the API server does not serve are skipped."""
 WORKLOAD_APIS: Final = {
@@ -64,7 +68,7 @@ WORKLOAD_APIS: Final = {
     "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
 }
 """Collections of each workload API."""
-OPTIONAL: Final = frozenset(("namespaces",))
+OPTIONAL: Final = frozenset(("namespaces", "resource_slices", "device_classes"))
 """Collections that are followed only if a setting requires them."""
 
 
@@ -107,6 +111,8 @@ class ObjectCaches:
     volume_attachments: ObjectCache[storage.VolumeAttachment]
     disruption_budgets: ObjectCache[DisruptionBudget]
     resource_claims: ObjectCache[ResourceClaim]
+    resource_slices: ObjectCache[ResourceSlice]
+    device_classes: ObjectCache[DeviceClass]
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""
     bound_to: dict[str, str] = field(default_factory=dict)
@@ -117,6 +123,8 @@ class ObjectCaches:
     """Whether volumes are observed. False: claims of pods are ignored."""
     volume_waits: VolumeWaits = field(default_factory=VolumeWaits)
     """Pods whose volumes are being bound."""
+    device_waits: VolumeWaits = field(default_factory=VolumeWaits)
+    """Nodes on which no devices were found for a pod."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":

@@ -1,93 +1,135 @@
 """What the resource claims of pods require, updated pod by pod and claim by claim.
 
-The adapter allocates no devices: a pod is placed when all its claims are allocated, on a node that can use
-their devices.
+allocated                    only nodes that can use its devices, which it keeps
+not allocated                a row of the snapshot with the devices that it requests, if the adapter
+                             allocates devices; else the pod waits
+missing, not supported, ...  the pod waits, and its reason names the field
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.devices.claim_index import ClaimIndex, ClaimUse
+from tenure.kubernetes.devices.claim_rows import ClaimRows
+from tenure.kubernetes.devices.device_sets import CLAIMED_GPUS, DeviceSets, Kinds
 from tenure.kubernetes.objects.device_claims import ResourceClaim
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.members import drop
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.shapes import InternedShape
 from tenure.kubernetes.volumes.matching import ClaimName, name_of
-from tenure.kubernetes.volumes.node_terms import AnyOf, terms_of
+from tenure.kubernetes.volumes.node_terms import AnyOf, NodeRequirement, terms_of
 from tenure.kubernetes.volumes.pod_volumes import with_nodes
+from tenure.v1 import snapshot_pb2 as pb
 
 MAX_CONSUMERS: Final = 256
 """Maximum number of pods per claim."""
+NOT_ALLOCATING: Final = "the adapter allocates no devices"
+_WITHOUT_CLAIMED_GPUS: Final[AnyOf] = ((NodeRequirement(CLAIMED_GPUS, "DoesNotExist"),),)
 
 
-class ClaimUse(NamedTuple):
-    """A claim of a pod."""
+class ClaimChanges(NamedTuple):
+    """What is to be read again."""
 
-    entry: str
-    """Name in the pod."""
-    name: ClaimName
-    """Without a name, the claim of a template is not created yet."""
-    is_own: bool
-    """Whether it is created for the pod alone, and must be owned by it."""
+    pods: set[str]
+    """Uids of pods with claims."""
+    all_nodes: bool
+    all_gpu_pods: bool
+    """Whether there are GPUs that only claims can use, and were none, or the reverse."""
 
 
 class PodClaims:
-    """Claims by pod and pods by claim. For one thread; `claim` is for all threads."""
+    """For one thread. `index` has the claims of pods."""
 
-    def __init__(self, caches: ObjectCaches) -> None:
-        self._caches, self._claims = caches, caches.resource_claims
-        self._pods: dict[str, Pod] = {}
-        """Pods with claims, by uid."""
-        self._uses: dict[str, tuple[ClaimUse, ...]] = {}
-        self._users: defaultdict[ClaimName, set[str]] = defaultdict(set)
-        self._uids: dict[ClaimName, str] = {}
-        self._names: dict[str, ClaimName] = {}
+    def __init__(self, caches: ObjectCaches, scheduler_name: str) -> None:
+        self._caches = caches
+        self.index = ClaimIndex(caches.resource_claims, scheduler_name)
+        self.allocator_problem: Callable[[], str] = lambda: NOT_ALLOCATING
+        """Why the adapter allocates no devices now; "": it does."""
+        self._known_problem = NOT_ALLOCATING
+        self.sets = DeviceSets(caches)
+        self.rows = ClaimRows(self.sets)
+        self._nodes: frozenset[str] = frozenset()
+        """Names of all nodes of the snapshot."""
+        self._wanted: defaultdict[Kinds, Counter[str]] = defaultdict(Counter)
+        """Claims with pods of this scheduler, by what they request and namespace."""
+        self._wanting: dict[ClaimName, frozenset[Kinds]] = {}
+        self._unbound: dict[ClaimName, str] = {}
+        """Uids of allocated claims all of whose consumers are pods of this scheduler without a node."""
+        self.recheck_seconds: float | None = None
+        """When devices of given-up decisions are to be freed, in seconds since 1970. None: never."""
+        self._kept_off: dict[str, InternedShape] = {}
+        """Shapes with GPUs that are not given through claims, by id."""
 
     def put(self, uid: str, pod: Pod | None) -> None:
         """Update a pod; None: it is gone."""
-        for use in self._uses.pop(uid, ()):
-            drop(self._users, use.name, uid)
-        self._pods.pop(uid, None)
-        uses = tuple(dict.fromkeys(_claims_of(pod))) if pod is not None else ()
-        if pod is not None and uses:
-            self._pods[uid], self._uses[uid] = pod, uses
-            for use in uses:
-                self._users[use.name].add(uid)
+        self.index.put(uid, pod)
+        if pod is None or pod.spec.node_name:
+            self._caches.device_waits.forget(uid)
 
-    def take_changes(self) -> set[str]:
-        """Uids of the pods whose claims changed since the last call."""
-        changed: set[ClaimName] = set()
-        for uid in self._claims.take_changes():
-            claim, before = self._claims.find(uid), self._names.pop(uid, None)
-            if before is not None and self._uids.get(before) == uid:
-                del self._uids[before]
-                changed.add(before)
-            if claim is not None:
-                name = self._names[uid] = name_of(claim.metadata)
-                self._uids[name] = uid
-                changed.add(name)
-        return {uid for name in changed for uid in self._users.get(name, ())}
+    def take_changes(self, nodes: frozenset[str], now_seconds: float) -> ClaimChanges:
+        """Changes since the last call. `nodes` are the names of all nodes of the snapshot."""
+        touched = self.index.take_changes()
+        for name in touched:
+            self._want(name)
+            self._note_unbound(name)
+        problem, had_gpus = self.allocator_problem(), self.sets.has_gpus
+        is_new = self.sets.update(self._wanted) or problem != self._known_problem or nodes != self._nodes
+        self._known_problem, self._nodes = problem, nodes
+        self.rows.note(self.index.names() if is_new else touched)
+        if has_new_gpus := had_gpus is not self.sets.has_gpus:
+            self._kept_off.clear()
+        pods = self._caches.device_waits.take_changes(now_seconds)
+        pods.update(self.index.pods if is_new else ())
+        pods.update(*map(self.index.users, touched))
+        return ClaimChanges(pods, is_new, has_new_gpus)
 
-    def claim(self, name: ClaimName) -> ResourceClaim | None:
-        """The claim of this name."""
-        return self._claims.find(self._uids.get(name, ""))
+    def update_rows(self, find_pod: Callable[[str], pb.Pod | None], changed_pods: frozenset[str]) -> None:
+        """Update the rows of claims, after those of pods; `changed_pods` are uids of rows that changed."""
+        self.rows.note(use.name for uid in changed_pods for use in self.index.uses(uid))
+        for name in self.rows.take_noted():
+            claim = self.index.claim(name)
+            if claim is None or not self._has_row(claim):
+                self.rows.remove(name)
+            else:
+                pods = {uid: find_pod(uid) for uid in self.index.users(name)}
+                self.rows.put(claim, self.index.needs(claim), pods)
 
-    def uses(self, uid: str) -> tuple[ClaimUse, ...]:
-        """The claims of a pod."""
-        return self._uses.get(uid, ())
+    def unused(self, identity: str) -> list[ResourceClaim]:
+        """Claims that this adapter allocated, and whose consumers are all pods that it has not bound."""
+        claims = (self.index.find(uid) for _, uid in sorted(self._unbound.items()))
+        return [
+            claim
+            for claim in claims
+            if claim is not None and claim.metadata.annotations.get(names.DEVICE_ALLOCATOR) == identity
+        ]
+
+    def ids(self, uid: str) -> list[str]:
+        """IDs of the rows of a pod's claims."""
+        found = (name_of(claim.metadata) for claim in self.index.claims(uid) if self._has_row(claim))
+        return [f"{name.namespace}/{name.name}" for name in dict.fromkeys(found)]
+
+    def is_exact(self, uid: str) -> bool:
+        """Whether the devices of a pod can be counted exactly, so that pods may be evicted for it."""
+        unallocated = (claim for claim in self.index.claims(uid) if claim.status.allocation is None)
+        needs = map(self.index.needs, unallocated)
+        return all(one is None or self.sets.is_exact(one) for one in needs)
 
     def constrain(self, uid: str, shaped: InternedShape) -> InternedShape:
         """The shape of a pod on nodes that can use its devices."""
-        if uid not in self._pods:
+        if shaped.row.HasField("gpu") and self.sets.has_gpus:
+            shaped = self._without_claimed_gpus(shaped)
+        uses = self.index.uses(uid)
+        if not uses:
             return shaped
-        problems, nodes = list[str](), list[AnyOf]()
-        for use in self._uses[uid]:
-            problems.append(self.problem(uid, use))
-            claim = self.claim(use.name)
-            if claim is not None and claim.status.allocation is not None:
-                nodes.append(terms_of(claim.status.allocation.node_selector))
-        return with_nodes(shaped, next(filter(None, problems), ""), nodes, {})
+        allocations = (claim.status.allocation for claim in self.index.claims(uid))
+        nodes = [terms_of(one.node_selector) for one in allocations if one is not None]
+        if avoided := self._caches.device_waits.avoided(uid):
+            nodes.append(((NodeRequirement(names.NODE_NAME_FIELD, "NotIn", avoided),),))
+        problem = next(filter(None, [self.problem(uid, use) for use in uses]), "")
+        return with_nodes(shaped, problem, nodes, {})
 
     def problem(self, uid: str, use: ClaimUse) -> str:
         """Why a pod cannot use one of its claims now; "": it can."""
@@ -96,30 +138,83 @@ class PodClaims:
             return f"resourceClaims[{use.entry!r}] is not supported: the API server has no resource.k8s.io/v1"
         if not use.name.name:
             return f"resource claim for {use.entry!r} is not created yet"
-        claim, about = self.claim(use.name), f"resource claim {use.name.name!r}"
+        claim, about = self.index.claim(use.name), f"resource claim {use.name.name!r}"
         if claim is None:
             return f"{about} does not exist"
         if use.is_own and all(owner.uid != uid for owner in claim.metadata.owner_references):
             return f"{about} was not created for this pod"
         if claim.metadata.deletion_timestamp is not None:
             return f"{about} is terminating"
-        allocation = claim.status.allocation
-        if allocation is None:
-            return f"{about} has no status.allocation, and the adapter allocates no devices"
-        if any(device.binding_conditions for device in allocation.devices.results):
+        if claim.status.allocation is None:
+            problem = self._allocation_problem(claim)
+            return problem and f"{about} has no status.allocation, and {problem}"
+        if any(device.binding_conditions for device in claim.status.allocation.devices.results):
             return f"{about} has status.allocation.devices.results.bindingConditions, which is not supported"
         consumers = claim.status.reserved_for
         if len(consumers) >= MAX_CONSUMERS and all(one.uid != uid for one in consumers):
             return f"{about} is reserved for {MAX_CONSUMERS} pods, the maximum"
         return ""
 
+    def warn(self, warnings: WarningCollector) -> None:
+        """Tell that another scheduler may allocate, and that a device was given twice."""
+        pods = [] if self._known_problem else self.index.foreign_waiting()
+        about, texts = "", list[str]()
+        if pods:
+            meta, scheduler = pods[0].metadata, pods[0].spec.scheduler_name
+            about = f"Pod {meta.namespace}/{meta.name}"
+            more = f", and {len(pods) - 1} more such pods exist" if len(pods) > 1 else ""
+            texts = [f"its scheduler {scheduler!r} may allocate devices that the adapter allocates{more}"]
+        warnings.replace("other device allocator", about, texts)
+        twice = self.index.holders.twice()
+        about = f"Device {'/'.join(twice[0])}" if twice else ""
+        texts = [f"several resource claims have it, and {len(twice) - 1} more devices"] if twice else []
+        warnings.replace("device twice", about, texts)
 
-def _claims_of(pod: Pod) -> Iterator[ClaimUse]:
-    """Claims of a pod. A template for which no claim is needed has a status without a name."""
-    namespace = pod.metadata.namespace
-    created = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-    for one in pod.spec.resource_claims:
-        if one.resource_claim_name:
-            yield ClaimUse(one.name, ClaimName(namespace, one.resource_claim_name), False)
-        elif created.get(one.name, "") or one.name not in created:
-            yield ClaimUse(one.name, ClaimName(namespace, created.get(one.name, "")), True)
+    def _allocation_problem(self, claim: ResourceClaim) -> str:
+        """Why the adapter cannot allocate a claim now; "": it can."""
+        if self._known_problem:
+            return self._known_problem
+        if refusal := self.index.refusal(claim):
+            return f"its {refusal}"
+        needs = self.index.needs(claim)
+        return "it is not read yet" if needs is None else self.sets.problem(needs)
+
+    def _has_row(self, claim: ResourceClaim) -> bool:
+        """Whether a claim has a row: it keeps devices of a node, or can be allocated."""
+        if self._known_problem == NOT_ALLOCATING:
+            return False
+        if claim.status.allocation is not None:
+            nodes = self.rows.nodes_of(claim)
+            return len(nodes) == 1 and nodes <= self._nodes
+        is_used = name_of(claim.metadata) in self._wanting
+        return is_used and claim.metadata.deletion_timestamp is None and not self._allocation_problem(claim)
+
+    def _want(self, name: ClaimName) -> None:
+        """Update what a claim with pods of this scheduler requests."""
+        for kinds in self._wanting.pop(name, ()):
+            self._wanted[kinds][name.namespace] -= 1
+            if not self._wanted[kinds][name.namespace]:
+                del self._wanted[kinds][name.namespace]
+            if not self._wanted[kinds]:
+                del self._wanted[kinds]
+        claim = self.index.claim(name)
+        needs = None if claim is None else self.index.needs(claim)
+        if needs is not None and any(map(self.index.is_ours, self.index.users(name))):
+            self._wanting[name] = frozenset(request.kinds for request in needs.requests)
+            for kinds in self._wanting[name]:
+                self._wanted[kinds][name.namespace] += 1
+
+    def _note_unbound(self, name: ClaimName) -> None:
+        claim = self.index.claim(name)
+        self._unbound.pop(name, None)
+        if claim is None or claim.status.allocation is None or not claim.status.reserved_for:
+            return
+        if all(self.index.is_unbound(one.uid) for one in claim.status.reserved_for):
+            self._unbound[name] = claim.metadata.uid
+
+    def _without_claimed_gpus(self, shaped: InternedShape) -> InternedShape:
+        """The shape on nodes whose GPUs are not given through claims: their kubelets offer none without."""
+        found = self._kept_off.get(shaped.row.id)
+        if found is None or found.warnings != shaped.warnings:
+            found = self._kept_off[shaped.row.id] = with_nodes(shaped, "", [_WITHOUT_CLAIMED_GPUS], {})
+        return found

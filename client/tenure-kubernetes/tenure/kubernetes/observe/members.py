@@ -81,6 +81,15 @@ class Members:
         """Uids of the pods that request extended resources."""
         return {uid for uid, member in self.by_uid.items() if member.interned_shape.row.requests.extended}
 
+    def with_gpus(self) -> set[str]:
+        """Uids of the pods that request GPUs without a claim."""
+        return {uid for uid, member in self.by_uid.items() if member.interned_shape.row.HasField("gpu")}
+
+    def groups_of(self, uids: Iterable[str]) -> set[str]:
+        """Uids of the pod groups of pods."""
+        members = (self.by_uid.get(uid) for uid in uids)
+        return {member.pod_group for member in members if member is not None and member.pod_group}
+
     def with_owners(self, uids: Set[str]) -> set[str]:
         """Uids of the pods whose pod groups are derived from one of these owners."""
         return {

@@ -9,12 +9,13 @@ some node offers are sent.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.constraints.affinity import EFFECTS
 from tenure.kubernetes.constraints.other_pods import ForeignPods
+from tenure.kubernetes.devices.device_sets import CLAIMED_GPUS, GPUS
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, unexpected
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
 from tenure.kubernetes.objects.node import Node as NodeObject
@@ -90,11 +91,13 @@ class NodeRows:
         cache: ObjectCache[NodeObject],
         config: SnapshotScope,
         attach_limits: AttachLimits,
+        claimable: Callable[[str], Mapping[str, int]],
         warnings: WarningCollector,
         set_aside: SetAsideTable,
         limits: SenderLimits,
     ) -> None:
-        self._attach_limits = attach_limits
+        """`claimable`: devices of a node that resource claims can use, by set."""
+        self._attach_limits, self._claimable = attach_limits, claimable
         self._cache, self._config = cache, config
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.table: RowTable[pb.Node] = RowTable()
@@ -104,6 +107,8 @@ class NodeRows:
         """Names of nodes, by uid."""
         self.uids: dict[str, str] = {}
         """Uids of nodes, by name."""
+        self.managed: frozenset[str] = frozenset()
+        """Names of the nodes of the node pool."""
 
     def use_limits(self, limits: SenderLimits) -> None:
         """Use other limits for nodes that are read from now on."""
@@ -120,6 +125,9 @@ class NodeRows:
                 self._names[uid], self.uids[name] = name, uid
             elif self._names.pop(uid, None) is not None and self.uids.get(name) == uid:
                 del self.uids[name]
+        if concerned:
+            found = {name for name in concerned if self._find(name) is not None}
+            self.managed = (self.managed - concerned) | found
         if self._attach_limits.update():
             concerned.update(self.uids)
         concerned |= self._attach_limits.take_changes()
@@ -156,6 +164,9 @@ class NodeRows:
             of_volumes = self._attach_limits.offer(node.metadata.name)
             row = node_row(node, of_volumes, foreign.on(node.metadata.name), self.offered, warnings)
             row.other_pods.extend(foreign.rows(node.metadata.name))
+            row.devices.update(self._claimable(node.metadata.name))
+            if GPUS in row.devices:
+                row.labels[CLAIMED_GPUS] = "true"
             problem = self._limits.problem(row)
         except Exception as error:  # an object with invalid values must not stop the others
             problem = unexpected(error)

@@ -78,6 +78,7 @@ class PodRows:
         warnings.extend(shaped.warnings)
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
+        row.resource_claims.extend(self._claims.ids(pod.metadata.uid))
         if not row.node and (blocked := refusal or _unread_group(member) or _waits_for_role(member, group)):
             row.blocked_reason = blocked
         self._fix_devices(row, warnings)

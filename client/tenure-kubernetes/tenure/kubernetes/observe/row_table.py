@@ -85,6 +85,11 @@ class RowTable(Generic[Row]):
             self.put(key, row)
         return bool(self._changed)
 
+    @property
+    def changed(self) -> frozenset[str]:
+        """Keys of the rows that changed since the last call of `take_changes` or `all`."""
+        return frozenset(self._changed)
+
     def take_changes(self) -> tuple[list[Row], list[str]]:
         """Changed rows, and keys of removed ones, since the last call."""
         changed, self._changed = sorted(self._changed), set()

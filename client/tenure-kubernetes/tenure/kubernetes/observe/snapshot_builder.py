@@ -14,7 +14,7 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, list_of, reason_of
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
-from tenure.kubernetes.objects.meta import ObjectReference, cluster_reference
+from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable
@@ -24,7 +24,7 @@ from tenure.kubernetes.observe.snapshot_scope import (
     Priorities,
     SnapshotScope,
     labelled_queues,
-    topology_row,
+    read_topologies,
 )
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.workload_rows import WorkloadRows, pod_group_key
@@ -32,7 +32,6 @@ from tenure.kubernetes.owners.chains import NoOwnerLookup, OwnerLookup
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import SetAsideRows, StateDelta
-from tenure.wire.limits import MAX_LEVELS
 from tenure.wire.row_limits import SenderLimits
 
 _SECOND = 10**9
@@ -82,9 +81,11 @@ class SnapshotBuilder:
         self.warnings = WarningCollector()
         self.set_aside = SetAsideTable()
         """Objects that are not scheduled, and why."""
-        self.volumes, self.claims = PodVolumes(caches), PodClaims(caches)
+        self.volumes, self.claims = PodVolumes(caches), PodClaims(caches, config.scheduler_name)
         of_objects = (self.warnings, self.set_aside, limits)
-        self._nodes = NodeRows(caches.nodes, config, self.volumes.limits, *of_objects)
+        self._nodes = NodeRows(
+            *(caches.nodes, config, self.volumes.limits, self.claims.sets.offered), *of_objects
+        )
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, *of_objects),
             *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims),
@@ -181,6 +182,7 @@ class SnapshotBuilder:
             ("pods", self._pods.pods),
             ("shapes", self._pods.shapes),
             ("topologies", self._topologies),
+            ("resource_claims", self.claims.rows.table),
         )
 
     def _catch_up(self, now: Timestamp) -> None:
@@ -201,8 +203,13 @@ class SnapshotBuilder:
         self._warn_of_refused_kinds()
         due = self._workloads.take_due(now)
         nodes = self._nodes.take_changes()
-        of_claims = self.claims.take_changes()
-        pods |= of_claims | self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
+        of_claims = self.claims.take_changes(self._nodes.managed, seconds)
+        if of_claims.all_nodes:
+            nodes.update(self._nodes.uids)
+        if of_claims.all_gpu_pods:
+            pods |= self._members.with_gpus()
+        groups |= self._members.groups_of(of_claims.pods)
+        pods |= of_claims.pods | self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
         if self._nodes.offered.update():
             nodes.update(self._nodes.uids)
             pods |= self._members.with_extended_requests()
@@ -215,6 +222,8 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
+        self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
+        self.claims.warn(self.warnings)
         self._plan_recheck(seconds)
         foreign = self._workloads.foreign_pods
         for name in nodes | foreign.take_changes() | self.volumes.limits.take_changes():
@@ -231,7 +240,8 @@ class SnapshotBuilder:
         wait = self._owners.wait()
         of_owners = None if wait is None else seconds + max(wait, _PAUSE)
         of_bindings = (self._caches.binding_backoff.next_end_seconds, self.volumes.recheck_seconds(seconds))
-        times = (self._retry_at, of_owners, *of_bindings)
+        of_devices = (self._caches.device_waits.next_change_seconds, self.claims.recheck_seconds)
+        times = (self._retry_at, of_owners, *of_bindings, *of_devices)
         self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _warn_of_refused_kinds(self) -> None:
@@ -253,33 +263,15 @@ class SnapshotBuilder:
         workloads, before = self._workloads, self._workloads.context
         changed = {*classes.take_changes(), *topologies.take_changes()}
         if changed or is_new:
-            levels = self._read_topologies(changed)
+            levels = read_topologies(
+                self._caches.topologies, self._topologies, self.set_aside, changed, self._limits
+            )
             priorities = Priorities.of(classes.all(), self._config.priority_classes)
             workloads.context = workloads.context._replace(priorities=priorities, levels=levels)
         if self._caches.namespaces.take_changes():
             labelled = labelled_queues(self._caches.namespaces.all())
             workloads.context = workloads.context._replace(labelled_queues=labelled)
         return workloads.context != before or is_new
-
-    def _read_topologies(self, changed: set[str]) -> dict[str, tuple[str, ...]]:
-        """Read topologies. Returns the levels of those that have a row."""
-        found = {one.metadata.uid: (one.metadata, topology_row(one)) for one in self._caches.topologies.all()}
-        for uid in changed - found.keys():
-            self.set_aside.discard(f"topology {uid}")
-        rows: dict[str, pb.Topology] = {}
-        for uid, (meta, row) in found.items():
-            problem = self._topology_problem(row) if row is not None else ""
-            target = cluster_reference("kai.scheduler/v1alpha1", "Topology", meta)
-            self.set_aside.put(f"topology {uid}", target, SetAsideReason(problem))
-            if row is not None and not problem:
-                rows[row.name] = row
-        self._topologies.replace(rows)
-        return {name: tuple(row.levels) for name, row in rows.items()}
-
-    def _topology_problem(self, row: pb.Topology) -> str:
-        if len(row.levels) > MAX_LEVELS:
-            return f"it has {len(row.levels):,} levels, more than {MAX_LEVELS}"
-        return self._limits.problem(row)
 
     def _read_queues(self, is_new: bool) -> bool:
         """Read queues. Returns whether there are other leaf queues than before."""

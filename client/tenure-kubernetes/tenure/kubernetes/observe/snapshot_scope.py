@@ -3,15 +3,21 @@
 Users write queues and priority classes into their own objects. What they may name is configured.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
+from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.kai import Topology
+from tenure.kubernetes.objects.meta import cluster_reference
 from tenure.kubernetes.objects.node import Namespace, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe.row_table import RowTable
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_LEVELS
+from tenure.wire.row_limits import SenderLimits
 
 
 def topology_row(topology: Topology) -> pb.Topology | None:
@@ -158,3 +164,31 @@ class SnapshotScope:
         if not self.node_pool_label:
             return True
         return labels.get(self.node_pool_label, "") == self.node_pool
+
+
+def read_topologies(
+    cache: ObjectCache[Topology],
+    table: RowTable[pb.Topology],
+    set_aside: SetAsideTable,
+    changed: Set[str],
+    limits: SenderLimits,
+) -> dict[str, tuple[str, ...]]:
+    """Update the rows of topologies, of which these changed. Returns the levels of those with a row."""
+    found = {one.metadata.uid: (one.metadata, topology_row(one)) for one in cache.all()}
+    for uid in changed - found.keys():
+        set_aside.discard(f"topology {uid}")
+    rows: dict[str, pb.Topology] = {}
+    for uid, (meta, row) in found.items():
+        problem = _topology_problem(row, limits) if row is not None else ""
+        target = cluster_reference("kai.scheduler/v1alpha1", "Topology", meta)
+        set_aside.put(f"topology {uid}", target, SetAsideReason(problem))
+        if row is not None and not problem:
+            rows[row.name] = row
+    table.replace(rows)
+    return {name: tuple(row.levels) for name, row in rows.items()}
+
+
+def _topology_problem(row: pb.Topology, limits: SenderLimits) -> str:
+    if len(row.levels) > MAX_LEVELS:
+        return f"it has {len(row.levels):,} levels, more than {MAX_LEVELS}"
+    return limits.problem(row)

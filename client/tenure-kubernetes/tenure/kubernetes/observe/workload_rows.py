@@ -59,7 +59,7 @@ class WorkloadRows:
         claims: PodClaims,
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
-        self._volumes = volumes
+        self._volumes, self._claims = volumes, claims
         self._groups, self._members = groups, members
         self._bound_to, self._backoff = bound_to, backoff
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
@@ -149,6 +149,8 @@ class WorkloadRows:
             return None, SetAsideReason(str(unusable))
         except Exception as error:  # an object with invalid values must not stop the others
             return None, SetAsideReason(unexpected(error))
+        if row is not None and not all(self._claims.is_exact(pod.metadata.uid) for pod in pods):
+            row.never_evicts = True
         if row is not None and (problem := self._problem(uid, row)):
             return None, SetAsideReason(problem)
         return row, SetAsideReason(refusal, QUEUE_FORBIDDEN) if refusal else _SCHEDULED

@@ -1,0 +1,83 @@
+"""Devices that drivers publish, and classes of devices."""
+
+from typing import Any
+
+import msgspec
+from tenure.kubernetes.objects.device_claims import DeviceConfig, DeviceSelector
+from tenure.kubernetes.objects.meta import ObjectMeta
+
+
+class DeviceAttribute(msgspec.Struct, omit_defaults=True):
+    """An attribute of a device: one of these values."""
+
+    whole: int | None = msgspec.field(default=None, name="int")
+    flag: bool | None = msgspec.field(default=None, name="bool")
+    text: str | None = msgspec.field(default=None, name="string")
+    version: str | None = None
+
+
+class DeviceCapacity(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A capacity of a device."""
+
+    value: str = ""
+
+
+class DeviceTaint(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A taint of a device."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Device(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A device of a resource slice."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    taints: list[DeviceTaint] = []
+    consumes_counters: list[Any] = []
+    allow_multiple_allocations: bool = False
+    binding_conditions: list[str] = []
+    binds_to_node: bool = False
+
+
+class DevicePool(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The pool that a resource slice is a part of."""
+
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class SliceSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Spec of a resource slice."""
+
+    driver: str = ""
+    pool: DevicePool = msgspec.field(default_factory=DevicePool)
+    node_name: str = ""
+    """Node of all of its devices; "": they are for other sets of nodes."""
+    devices: list[Device] = []
+    shared_counters: list[Any] = []
+
+
+class ResourceSlice(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A part of a pool of devices."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: SliceSpec = msgspec.field(default_factory=SliceSpec)
+
+
+class ClassSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Spec of a class of devices."""
+
+    selectors: list[DeviceSelector] = []
+    config: list[DeviceConfig] = []
+
+
+class DeviceClass(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A class of devices."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ClassSpec = msgspec.field(default_factory=ClassSpec)
