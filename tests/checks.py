@@ -169,6 +169,12 @@ CHECKS: Final = (
         needs=("kube-filters",),
     ),
     Check(
+        "device-claims",
+        "two claims never get one device, in random runs of the allocator of devices",
+        "4 min",
+        "tests.kubernetes.devices.command:main",
+    ),
+    Check(
         "faults",
         "every fault around the adapter, on real API servers",
         "30 min",

@@ -1,5 +1,7 @@
 """The role of the adapter has no permission that the values do not require."""
 
+from itertools import chain
+
 import pytest
 
 from tests.packaging.charts import VALUES, only_object, render_chart
@@ -11,10 +13,10 @@ Right = tuple[str, str, str]
 
 
 def rights(values: tuple[str, ...], kind: str = "ClusterRole") -> set[Right]:
-    rules = only_object(render_chart(values), kind)["rules"]
+    rules = [item["rules"] for item in render_chart(values) if item["kind"] == kind]
     return {
         (group, resource, verb)
-        for rule in rules
+        for rule in chain.from_iterable(rules)
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]

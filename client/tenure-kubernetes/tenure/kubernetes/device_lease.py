@@ -58,12 +58,16 @@ class DeviceLease:
         """Acquire the lease when it is free and renew it while this adapter leads, until stopped."""
         known = self.problem()
         while not self._stopped.is_set():
-            if _SLICES in self._followed and self._is_leader():
-                self._elector.try_once()
+            self.renew()
             if (problem := self.problem()) != known:
                 known = problem
                 self._wake()
             self._stopped.wait(self._duration * _RENEW)
+
+    def renew(self) -> None:
+        """Acquire or renew the lease once, if this adapter leads."""
+        if _SLICES in self._followed and self._is_leader():
+            self._elector.try_once()
 
     def stop(self) -> None:
         """Allocate no more, and return from `run`."""

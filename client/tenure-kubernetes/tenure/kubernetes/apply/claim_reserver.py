@@ -97,8 +97,10 @@ class ClaimReserver:
                 return problem
             claim, node = self._claims.index.claim(use.name), nodes.get(name)
             allocation = claim.status.allocation if claim is not None else None
-            if allocation is None or node is None:
+            if claim is None or allocation is None or node is None:
                 continue
+            if self._allocator.is_being_freed(claim):
+                return f"the devices of resource claim {use.name.name!r} are being freed"
             if not matches(terms_of(allocation.node_selector), name, node.metadata.labels):
                 return f"resource claim {use.name.name!r} has no devices for node {name}"
         return ""

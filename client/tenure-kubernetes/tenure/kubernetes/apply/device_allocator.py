@@ -78,9 +78,11 @@ class DeviceAllocator:
         self._transport, self._find_pod = transport, pods
         self._claims, self._index = claims, claims.index
         self._identity, self._now = identity, now
-        self._ledger = DeviceLedger(claims.index.holders)
+        self._ledger = DeviceLedger(claims.index.holders, claims.index.find)
         self._idle_since: dict[str, float] = {}
         """When the last decision for a claim that no pod on a node uses ended, by uid of the claim."""
+        self._freeing: dict[str, str] = {}
+        """Version of each claim whose devices were being freed: while it has it, that may still happen."""
         self._pool = CallPool("tenure-devices")
 
     def close(self) -> None:
@@ -100,6 +102,10 @@ class DeviceAllocator:
         """Whether an allocation that is not observed yet reserves a claim for a pod."""
         applied = self._ledger.applied(claim.metadata.uid)
         return applied is not None and pod in applied.pods
+
+    def is_being_freed(self, claim: ResourceClaim) -> bool:
+        """Whether a request to free the devices of a claim may still arrive."""
+        return self._freeing.get(claim.metadata.uid) == claim.metadata.resource_version
 
     def plan(self, group: Sequence[Decision]) -> list[PlannedAllocation]:
         """Allocations for the pods of a group, which hold their devices from now on. Raises NoDevices."""
@@ -160,8 +166,15 @@ class DeviceAllocator:
                 idle[claim.metadata.uid] = claim, ""
         self._idle_since = {uid: self._idle_since.get(uid, now) for uid in idle}
         due = [idle[uid] for uid, since in self._idle_since.items() if now >= since + FREE_AFTER_SECONDS]
+        freeing = {
+            claim.metadata.uid: claim.metadata.resource_version for claim, version in due if not version
+        }
+        known = ((uid, self._index.find(uid)) for uid in self._freeing)
+        kept = {uid for uid, claim in known if claim is not None and self.is_being_freed(claim)}
+        self._freeing = {uid: version for uid, version in self._freeing.items() if uid in kept} | freeing
+        self._idle_since.update({claim.metadata.uid: now for claim, _ in due})
         self._pool.all(self._free, due)
-        ends = [max(since + FREE_AFTER_SECONDS, now + 1) for since in self._idle_since.values()]
+        ends = [since + FREE_AFTER_SECONDS for since in self._idle_since.values()]
         self._claims.recheck_seconds = min(ends, default=None)
 
     def _node_of(self, decisions: Iterable[Decision]) -> str:

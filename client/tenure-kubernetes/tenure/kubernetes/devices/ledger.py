@@ -4,12 +4,13 @@ A device is free if no observed claim has it, and no write that may still arrive
 the version of the claim as its precondition, so it can no longer arrive when a later version is observed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tenure.kubernetes.devices.allocation import ChosenDevice
 from tenure.kubernetes.devices.holders import DeviceHolders
 from tenure.kubernetes.devices.inventory import DeviceId
+from tenure.kubernetes.objects.device_claims import ResourceClaim
 
 
 class SentAllocation(NamedTuple):
@@ -32,18 +33,27 @@ class SentAllocation(NamedTuple):
 class DeviceLedger:
     """Sent allocations by uid of the claim. For one thread."""
 
-    def __init__(self, holders: DeviceHolders) -> None:
-        self._holders = holders
+    def __init__(self, holders: DeviceHolders, find: Callable[[str], ResourceClaim | None]) -> None:
+        """`find` returns claims by uid, perhaps newer ones than the observed ones of `holders`."""
+        self._holders, self._find = holders, find
         self._sent: dict[str, list[SentAllocation]] = {}
         self._uses: dict[DeviceId, set[str]] = {}
 
     def settle(self) -> None:
         """Forget allocations whose outcome is observed."""
         for uid, sent in list(self._sent.items()):
-            observed = self._holders.versions.get(uid)
-            left = [] if observed is None else [one for one in sent if not _is_decided(one, observed)]
+            left = [] if uid not in self._holders.versions else self._undecided(uid, sent)
             if len(left) < len(sent):
                 self._replace(uid, left)
+
+    def _undecided(self, uid: str, sent: list[SentAllocation]) -> list[SentAllocation]:
+        """Those of the allocations of a claim whose outcome is not observed."""
+        observed, claim = self._holders.versions[uid], self._find(uid)
+        left = [one for one in sent if not _is_decided(one, observed)]
+        if claim is None or claim.status.allocation is not None:
+            return left
+        newest = claim.metadata.resource_version
+        return [one for one in left if one.is_applied or not _is_decided(one, newest)]
 
     def is_free(self, device: DeviceId) -> bool:
         """Whether no claim has a device, or may get it."""

@@ -1,0 +1,1 @@
+"""Devices and claims: selectors, sets, allocation, and random runs of the allocator."""
