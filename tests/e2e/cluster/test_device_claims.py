@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH
 
+from tests.e2e.cluster.admission import refused_bindings
 from tests.e2e.cluster.device_driver import DeviceDriver, request
 from tests.e2e.cluster.story import THEIRS, Story
 from tests.kubernetes.cluster import wait_until
@@ -160,3 +161,21 @@ def test_pods_without_claims_are_kept_off_gpus_that_only_claims_can_use(
     wait_until(lambda: story.reasons_of("plain"))
     driver.retract("n3")
     wait_until(lambda: story.running("plain") == 3)
+
+
+def test_pod_group_is_evicted_for_devices_of_higher_priority(story: Story, driver: DeviceDriver) -> None:
+    entry = driver.template("t", request("both", driver.name, count=2))
+    story.gang("low", pods=2, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: story.running("low") == 2)
+    story.gang("high", pods=1, gpus=0, priority="urgent", resourceClaims=[entry])
+    wait_until(lambda: story.running("high") == 1)
+    assert len(driver.given()) == len(set(driver.given()))
+
+
+def test_devices_are_freed_when_their_pod_cannot_be_bound(story: Story, driver: DeviceDriver) -> None:
+    driver.claim("c", request("one", driver.name))
+    with refused_bindings(story, "gang", "not here"):
+        story.gang("gang", pods=1, gpus=0, **uses("c"))
+        wait_until(driver.given)
+        wait_until(lambda: driver.given() == [])
+    wait_until(lambda: story.running("gang") == 1)

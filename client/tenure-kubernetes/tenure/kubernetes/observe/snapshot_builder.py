@@ -69,11 +69,8 @@ class SnapshotBuilder:
         self._queues: RowTable[pb.Queue] = RowTable()
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
-        self.recheck_seconds: float | None = None
-        """When owners should be looked up again, or the pause after a refused binding ends; None: never.
-
-        In seconds since 1970.
-        """
+        self._recheck_seconds: float | None = None
+        """When owners should be looked up again, or the pause after a refused binding ends; None: never."""
         self._refused_kinds: set[str] = set()
         """Kinds of owners with a warning."""
         self._retry_at: float | None = None
@@ -92,6 +89,12 @@ class SnapshotBuilder:
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 
+    @property
+    def recheck_seconds(self) -> float | None:
+        """When time alone may change rows, or devices are to be freed, in seconds since 1970; None: never."""
+        times = (self._recheck_seconds, self.claims.recheck_seconds)
+        return min((one for one in times if one is not None), default=None)
+
     def use_limits(self, limits: SenderLimits) -> None:
         """Check all objects with other limits at the next call of `snapshot` or `delta`."""
         if limits != self._limits:
@@ -106,7 +109,7 @@ class SnapshotBuilder:
             name, reason = list_of(row), reason_of(row)
             if name in (PODS, POD_GROUPS) and self._workloads.refuse(name, row.key, reason):
                 self._refused.add((name, row.key))
-                self.recheck_seconds = 0.0
+                self._recheck_seconds = 0.0
             else:
                 key = f"server {name} {row.key}"
                 self._named_by_server.add(key)
@@ -240,9 +243,9 @@ class SnapshotBuilder:
         wait = self._owners.wait()
         of_owners = None if wait is None else seconds + max(wait, _PAUSE)
         of_bindings = (self._caches.binding_backoff.next_end_seconds, self.volumes.recheck_seconds(seconds))
-        of_devices = (self._caches.device_waits.next_change_seconds, self.claims.recheck_seconds)
-        times = (self._retry_at, of_owners, *of_bindings, *of_devices)
-        self.recheck_seconds = min((moment for moment in times if moment is not None), default=None)
+        of_devices = self._caches.device_waits.next_change_seconds
+        times = (self._retry_at, of_owners, *of_bindings, of_devices)
+        self._recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _warn_of_refused_kinds(self) -> None:
         """One warning for each kind of owners that may not be read, however many pods have one."""
