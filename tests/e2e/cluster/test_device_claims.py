@@ -1,14 +1,19 @@
 """Pods with resource claims on a real cluster: the adapter allocates devices, and frees them."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
-from tenure.kubernetes.api.transport import MERGE_PATCH
+from tenure.kubernetes.api.api_errors import RequestRejected
+from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 
+from tests.cluster.tenure_deployment import ACCOUNT, NAMESPACE
+from tests.cluster.whole_cluster import WholeCluster
 from tests.e2e.cluster.admission import refused_bindings
 from tests.e2e.cluster.device_driver import DeviceDriver, request
 from tests.e2e.cluster.story import THEIRS, Story
 from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.environment.control_plane import account_token
 
 pytestmark = pytest.mark.kube
 
@@ -142,6 +147,28 @@ def test_devices_are_freed_when_their_pods_are_deleted(story: Story, driver: Dev
     wait_until(lambda: story.running("gang") == 1)
     story.delete("Job", "gang")
     wait_until(lambda: driver.given() == [])
+
+
+def test_adapter_may_add_its_finalizer_and_annotation_to_claims_only(
+    cluster: WholeCluster, story: Story, driver: DeviceDriver
+) -> None:
+    driver.claim("c", request("one", driver.name))
+    path = f"/apis/resource.k8s.io/v1/namespaces/{story.namespace}/resourceclaims/c"
+    token = account_token(cluster.admin, NAMESPACE, ACCOUNT)
+    with closing(Transport(cluster.plane.kubeconfig(token))) as own:
+
+        def rejection(metadata: dict[str, Any]) -> str:
+            try:
+                own.patch(path, {"metadata": metadata}, MERGE_PATCH, {"dryRun": "All"})
+            except RequestRejected as refused:
+                return str(refused)
+            return ""
+
+        assert rejection({"annotations": {"tenure.scheduler/device-allocator": "x"}}) == ""
+        assert rejection({"finalizers": ["resource.kubernetes.io/delete-protection"]}) == ""
+        assert "annotations of a resource claim" in rejection({"annotations": {"other": "x"}})
+        assert "labels and owners of a resource claim" in rejection({"labels": {"a": "b"}})
+        assert "the finalizers of a resource claim" in rejection({"finalizers": ["a.b/c"]})
 
 
 def test_kube_scheduler_cannot_allocate(story: Story, driver: DeviceDriver) -> None:

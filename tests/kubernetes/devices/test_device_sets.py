@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.devices import device_sets
 from tenure.kubernetes.devices.allocation import DeviceChoice
 from tenure.kubernetes.devices.requests import ClaimNeeds
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -187,6 +188,28 @@ def test_many_selectors_of_one_namespace_leave_room_for_others() -> None:
     blocked = {row.uid for row in found.pods if row.blocked_reason}
     assert "uid-other" not in blocked
     assert len(blocked) == 60 - 16
+
+
+def test_selectors_are_evaluated_in_parts_and_those_of_few_claims_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device_sets, "MAX_COST", 400)
+    world = device_cluster(*"AB" * 4)
+    for at in range(4):
+        use(world, claim(f"c{at}", f"index == {at}"))
+    builder = world.builder()
+    builder.claims.allocator_problem = lambda: ""
+    waiting: list[int] = []
+    for _ in range(20):
+        rows = builder.snapshot(NOW).pods
+        waiting.append(sum("are being evaluated" in row.blocked_reason for row in rows))
+        if not waiting[-1]:
+            break
+        assert builder.recheck_seconds == 0.0
+    assert len(waiting) > 2
+    assert waiting == sorted(waiting, reverse=True)
+    assert waiting[-1] == 0
+    assert builder.recheck_seconds is None
 
 
 @pytest.mark.parametrize("seed", range(60))

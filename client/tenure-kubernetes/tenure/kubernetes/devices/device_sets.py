@@ -9,7 +9,7 @@ find no devices on the node of a decision, and no pod is evicted for such a clai
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from hashlib import sha256
 from typing import Final
 
@@ -27,6 +27,8 @@ MAX_SETS: Final = 48
 """Maximum number of sets: a snapshot has 256 names of resources, of which nodes have up to 204."""
 MAX_OF_NAMESPACE: Final = 16
 """Maximum number of kinds of requests of the claims of one namespace."""
+MAX_COST: Final = 1_000_000
+"""Characters of selectors that one update evaluates: about a second, at most three."""
 Kinds = tuple[Kind, ...]
 """Kinds of devices, one of which is needed."""
 _NONE: Final[frozenset[DeviceId]] = frozenset()
@@ -42,6 +44,8 @@ class DeviceSets:
         self._classes: dict[str, DeviceClass] = {}
         self._chosen: list[Kinds] = []
         self._fitting: dict[Kind, dict[PoolId, frozenset[DeviceId]]] = {}
+        self._unread: dict[Kind, set[PoolId]] = {}
+        """Pools whose devices are to be compared with a kind."""
         self._sets: dict[str, frozenset[DeviceId]] = {}
         """Devices by name of a set."""
         self._of_kinds: dict[Kinds, tuple[str, ...]] = {}
@@ -64,25 +68,23 @@ class DeviceSets:
         if has_new_classes:
             self._classes = {one.metadata.name: one for one in self._cache.all()}
             self._fitting.clear()
+            self._unread.clear()
         chosen = _chosen(wanted)
         of_gpus = {Kind(name, (), ALL_TAINTS) for name in self._classes if _is_gpu(name)}
-        kinds = of_gpus.union(*chosen)
-        if not pools and not has_new_classes and chosen == self._chosen:
+        kinds = dict.fromkeys((*sorted(of_gpus), *(kind for of_claim in chosen for kind in of_claim)))
+        if not (pools or has_new_classes or self._unread) and chosen == self._chosen:
             return False
         self._chosen = chosen
-        for kind in self._fitting.keys() - kinds:
-            del self._fitting[kind]
-        for kind in kinds:
-            known = self._fitting.get(kind)
-            of_kind = self._fitting.setdefault(kind, {})
-            for pool in self.inventory.pools.keys() if known is None else pools:
-                of_kind.pop(pool, None)
-                if devices := self._fit(kind, pool):
-                    of_kind[pool] = devices
+        self._read(list(kinds), pools)
         self._join(of_gpus)
         contents = {device.content for device in self.inventory.devices.values()}
         self.evaluator.keep({text for kind in kinds for text in self._expressions(kind)}, contents)
         return True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all selectors are evaluated; if not, `update` continues."""
+        return not self._unread
 
     def problem(self, needs: ClaimNeeds) -> str:
         """Why a claim cannot be allocated on any node, whichever devices are free; "": it may be."""
@@ -136,6 +138,8 @@ class DeviceSets:
             return f"device class {name!r} does not exist"
         if problem := selector_problem(one.spec.selectors):
             return f"device class {name!r}: spec.{problem}"
+        if kind in self._unread:
+            return f"selectors of its requests for class {name!r} are being evaluated"
         if kind not in self._fitting:
             return (
                 f"claims have too many different requests: at most {MAX_OF_NAMESPACE} of a namespace, and "
@@ -172,9 +176,28 @@ class DeviceSets:
             if not any(refusal(text, device.content) for text in expressions)
         )
 
+    def _read(self, kinds: Sequence[Kind], changed: Set[PoolId]) -> None:
+        """Find the devices of kinds, in order, as far as the cost of one update permits."""
+        for gone in self._fitting.keys() - set(kinds):
+            del self._fitting[gone]
+            self._unread.pop(gone, None)
+        most = self.evaluator.cost + MAX_COST
+        for kind in kinds:
+            known = kind in self._fitting
+            of_kind = self._fitting.setdefault(kind, {})
+            left = {*self._unread.pop(kind, ()), *(changed if known else self.inventory.pools)}
+            while left and self.evaluator.cost < most:
+                pool = left.pop()
+                of_kind.pop(pool, None)
+                if devices := self._fit(kind, pool):
+                    of_kind[pool] = devices
+            if left:
+                self._unread[kind] = left
+
     def _join(self, of_gpus: Iterable[Kind]) -> None:
         """Sets of equal devices become one, and kinds get the names of those that contain them."""
-        devices = {kinds: self._devices(kinds) for kinds in self._chosen}
+        read = (kinds for kinds in self._chosen if self._unread.keys().isdisjoint(kinds))
+        devices = {kinds: self._devices(kinds) for kinds in read}
         gpus = self._devices(of_gpus)
         by_devices: defaultdict[frozenset[DeviceId], list[Kinds]] = defaultdict(list)
         for kinds, one in devices.items():

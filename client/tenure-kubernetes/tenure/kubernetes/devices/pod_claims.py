@@ -51,6 +51,8 @@ class PodClaims:
         self._known_problem = NOT_ALLOCATING
         self.sets = DeviceSets(caches)
         self.rows = ClaimRows(self.sets)
+        self._has_news = False
+        """Whether claims changed since the last call of `warn`."""
         self._nodes: frozenset[str] = frozenset()
         """Names of all nodes of the snapshot."""
         self._wanted: defaultdict[Kinds, Counter[str]] = defaultdict(Counter)
@@ -76,7 +78,9 @@ class PodClaims:
             self._want(name)
             self._note_unbound(name)
         problem, had_gpus = self.allocator_problem(), self.sets.has_gpus
-        is_new = self.sets.update(self._wanted) or problem != self._known_problem or nodes != self._nodes
+        has_new_nodes = nodes is not self._nodes and nodes != self._nodes
+        is_new = self.sets.update(self._wanted) or problem != self._known_problem or has_new_nodes
+        self._has_news = self._has_news or is_new or bool(touched)
         self._known_problem, self._nodes = problem, nodes
         self.rows.note(self.index.names() if is_new else touched)
         if has_new_gpus := had_gpus is not self.sets.has_gpus:
@@ -96,6 +100,11 @@ class PodClaims:
             else:
                 pods = {uid: find_pod(uid) for uid in self.index.users(name)}
                 self.rows.put(claim, self.index.needs(claim), pods)
+
+    @property
+    def next_change_seconds(self) -> float | None:
+        """When devices are to be freed, or selectors to be evaluated further (at once); None: never."""
+        return self.recheck_seconds if self.sets.is_complete else 0.0
 
     def unused(self, identity: str) -> list[ResourceClaim]:
         """Claims that this adapter allocated, and whose consumers are all pods that it has not bound."""
@@ -157,6 +166,9 @@ class PodClaims:
 
     def warn(self, warnings: WarningCollector) -> None:
         """Tell that another scheduler may allocate, and that a device was given twice."""
+        if not self._has_news:
+            return
+        self._has_news = False
         pods = [] if self._known_problem else self.index.foreign_waiting()
         about, texts = "", list[str]()
         if pods:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tenure.kubernetes.devices.selectors import expression_of, selector_problem
+from tenure.kubernetes.devices.selectors import expression_of, length_of, selector_problem
 from tenure.kubernetes.objects.device_claims import (
     DeviceConstraint,
     DeviceRequest,
@@ -13,6 +13,8 @@ from tenure.kubernetes.objects.device_claims import (
 )
 from tenure.kubernetes.objects.devices import DeviceTaint
 
+MAX_LENGTH: Final = 8_192
+"""Maximum length of all expressions of a claim."""
 MAX_RESULTS: Final = 32
 """Maximum number of devices of a claim."""
 _EXACT: Final = "ExactCount"
@@ -103,6 +105,11 @@ def read_needs(claim: ResourceClaim) -> ClaimNeeds:
     devices = claim.spec.devices
     if not devices.requests:
         raise UnsupportedClaim("spec.devices.requests is empty, which is not supported")
+    if sum(map(_length, devices.requests)) > MAX_LENGTH:
+        raise UnsupportedClaim(
+            f"spec.devices.requests have selectors with more than {MAX_LENGTH:,} characters, which is not "
+            "supported"
+        )
     requests = tuple(
         _request(f"spec.devices.requests[{at}]", request) for at, request in enumerate(devices.requests)
     )
@@ -112,6 +119,12 @@ def read_needs(claim: ResourceClaim) -> ClaimNeeds:
         _constraint(f"spec.devices.constraints[{at}]", one) for at, one in enumerate(devices.constraints)
     )
     return ClaimNeeds(requests, constraints)
+
+
+def _length(request: DeviceRequest) -> int:
+    """Length of all expressions of a request."""
+    exact = [request.exactly] if request.exactly is not None else []
+    return sum(length_of(one.selectors) for one in (*exact, *request.first_available))
 
 
 def _request(path: str, request: DeviceRequest) -> Request:

@@ -17,6 +17,7 @@ from tenure.kubernetes.objects.devices import Device, DeviceAttribute
 from tenure.kubernetes.objects.resource_amounts import InvalidQuantity, quantity
 
 MAX_LENGTH: Final = 2_048
+"""Maximum length of the expressions of a class or of a request."""
 MAX_PATTERNS: Final = 4
 MAX_SELECTORS: Final = 32
 """Maximum number of selectors of a class or of a request, as in the API."""
@@ -47,6 +48,8 @@ def selector_problem(selectors: Sequence[DeviceSelector]) -> str:
     """Why selectors cannot be evaluated, beginning with their field; "": they can."""
     if len(selectors) > MAX_SELECTORS:
         return f"selectors: more than {MAX_SELECTORS}"
+    if length_of(selectors) > MAX_LENGTH:
+        return f"selectors have more than {MAX_LENGTH:,} characters together, which is not supported"
     for at, selector in enumerate(selectors):
         try:
             expression_of(selector)
@@ -55,15 +58,16 @@ def selector_problem(selectors: Sequence[DeviceSelector]) -> str:
     return ""
 
 
+def length_of(selectors: Sequence[DeviceSelector]) -> int:
+    """Length of all expressions together."""
+    return sum(len(one.cel.expression) for one in selectors if one.cel is not None)
+
+
 def expression_of(selector: DeviceSelector) -> str:
     """The expression of a selector. Raises InvalidSelector."""
     if selector.cel is None:
         raise InvalidSelector("cel is missing: other kinds of selectors are not supported")
     text = selector.cel.expression
-    if len(text) > MAX_LENGTH:
-        raise InvalidSelector(
-            f"cel.expression has more than {MAX_LENGTH:,} characters, which is not supported"
-        )
     if _COMMENT in text:
         raise InvalidSelector("cel.expression has a comment, or '//', which is not supported")
     if found := _MACROS.search(text):
@@ -76,11 +80,14 @@ def expression_of(selector: DeviceSelector) -> str:
 
 
 class SelectorEvaluator:
-    """Results by expression and content of a device. `count` is the number of evaluations so far."""
+    """Results by expression and content of a device.
+
+    `count` is the number of evaluations so far, `cost` the characters of their expressions.
+    """
 
     def __init__(self) -> None:
         self._results: dict[str, dict[bytes, str]] = {}
-        self.count = 0
+        self.count = self.cost = 0
 
     def keep(self, expressions: set[str], contents: set[bytes]) -> None:
         """Forget other expressions, and other contents when there are many of them."""
@@ -97,6 +104,7 @@ class SelectorEvaluator:
         found = results.get(content)
         if found is None:
             self.count += 1
+            self.cost += len(expression)
             found = results[content] = _evaluate(expression, content)
         return found
 

@@ -92,7 +92,7 @@ class SnapshotBuilder:
     @property
     def recheck_seconds(self) -> float | None:
         """When time alone may change rows, or devices are to be freed, in seconds since 1970; None: never."""
-        times = (self._recheck_seconds, self.claims.recheck_seconds)
+        times = (self._recheck_seconds, self.claims.next_change_seconds)
         return min((one for one in times if one is not None), default=None)
 
     def use_limits(self, limits: SenderLimits) -> None:
