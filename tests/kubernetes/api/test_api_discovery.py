@@ -8,16 +8,17 @@ import pytest
 from tenure.client import Client
 from tenure.kubernetes.adapter import Adapter
 from tenure.kubernetes.api import object_caches
-from tenure.kubernetes.api.object_caches import OPTIONAL, ApiDiscovery
+from tenure.kubernetes.api.object_caches import OPTIONAL, ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.settings import AdapterSettings
 
 from tests.kubernetes.cluster import UserCluster, wait_until
-from tests.kubernetes.environment.resource_definitions import define_kinds
+from tests.kubernetes.environment.resource_definitions import CustomKind, define_kinds
 from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_server
 from tests.server.servers import run_server
 
-CORE = frozenset(("nodes", "pods", "priority_classes"))
+PATHS = {one.name: one.path for one in reversed(object_caches.COLLECTIONS)}
+CORE = {name: PATHS[name] for name in ("nodes", "pods", "priority_classes", "disruption_budgets")}
 
 
 def test_kind_is_discovered_once_served_unless_excluded(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_kind_is_discovered_once_served_unless_excluded(tmp_path: Path) -> None:
         assert looking.poll_once()
         assert found == ["something"]
         every = frozenset(one.name for one in object_caches.list_served(transport, frozenset()))
-        assert not ApiDiscovery(transport, every - CORE, CORE, found.clear).poll_once()
+        assert not ApiDiscovery(transport, every - CORE.keys(), CORE, found.clear).poll_once()
 
 
 def test_failing_api_server_reports_no_new_kinds(tmp_path: Path) -> None:
@@ -91,7 +92,25 @@ def test_unreadable_journal_is_reported_before_the_cluster_is_listed(tmp_path: P
 def test_kind_no_longer_served_is_dropped_at_the_third_check(tmp_path: Path) -> None:
     with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
         found: list[str] = []
-        followed = CORE | {"volcano_queues"}
+        followed = {**CORE, "volcano_queues": PATHS["volcano_queues"]}
         looking = ApiDiscovery(transport, OPTIONAL, followed, lambda: found.append("something"))
         assert [looking.poll_once() for _ in range(3)] == [False, False, True]
         assert found == ["something"]
+
+
+def test_another_version_is_followed_once_the_first_one_is_gone(tmp_path: Path) -> None:
+    """Kubernetes 1.36 serves other versions of its pod groups than 1.37."""
+    before, after = (
+        CustomKind("scheduling.k8s.io", version, "PodGroup", "podgroups", True, True)
+        for version in ("v1alpha2", "v1beta1")
+    )
+    with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
+        define_kinds(transport, [after])
+        followed = {**CORE, "native_pod_groups": f"/apis/{before.api_version}/podgroups"}
+        looking = ApiDiscovery(transport, OPTIONAL, followed, lambda: None)
+        assert [looking.poll_once() for _ in range(3)] == [False, False, True]
+        caches = ObjectCaches.create(lambda: None)
+        caches.follow(transport, OPTIONAL)
+        assert caches.native_version == after.api_version
+        looking = ApiDiscovery(transport, OPTIONAL, caches.followed_collections, lambda: None)
+        assert not looking.poll_once()

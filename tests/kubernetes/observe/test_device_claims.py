@@ -119,6 +119,6 @@ def test_pod_is_read_again_when_its_claim_is_allocated(world: CachedCluster) -> 
 
 def test_server_without_the_api_is_named(world: CachedCluster) -> None:
     world.put("pods", pod("p", spec=NAMED))
-    world.mirrors.followed_collections.add("pods")
+    world.mirrors.followed_collections["pods"] = "/api/v1/pods"
     reason = blocked_reason(world.snapshot())
     assert reason == "resourceClaims['gpu'] is not supported: the API server has no resource.k8s.io/v1"

@@ -65,7 +65,8 @@ def pods(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     }
     if draw(st.booleans()):
         meta["deletionTimestamp"] = draw(st.sampled_from(["2027-01-15T07:58:10Z", "2027-01-15T08:00:00Z"]))
-    spec: dict[str, Any] = dict(draw(st.sampled_from([{}, {}, APART, {"schedulerName": "other"}])))
+    native = {"schedulingGroup": {"podGroupName": draw(NAMES)}}
+    spec: dict[str, Any] = dict(draw(st.sampled_from([{}, {}, APART, native, {"schedulerName": "other"}])))
     requests = draw(st.sampled_from([{"cpu": "1"}, {"cpu": "2", "nvidia.com/gpu": "1"}, {"cpu": "?"}]))
     make = draw(st.sampled_from([pod, running]))
     name = draw(st.sampled_from(["p", "q", "r", "s"]))
@@ -78,9 +79,8 @@ def pods(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 @st.composite
 def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     name, labels = draw(NAMES), draw(POOL)
-    kind = draw(
-        st.sampled_from(["nodes", "kai_pod_groups", "volcano_pod_groups", "kai_queues", "volcano_queues"])
-    )
+    groups = ["kai_pod_groups", "volcano_pod_groups", "native_pod_groups"]
+    kind = draw(st.sampled_from(["nodes", *groups, "kai_queues", "volcano_queues"]))
     if kind == "nodes":
         return kind, node(draw(st.sampled_from(["n1", "n2"])), labels=labels)
     if kind == "kai_pod_groups":
@@ -91,6 +91,14 @@ def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
             "topologyConstraint": constraint,
         }
         return kind, pod_group(name, labels=labels, minMember=draw(st.integers(0, 2)), **spec)
+    if kind == "native_pod_groups":
+        constraints = {"topology": [{"key": draw(st.sampled_from(["zone", "none"]))}]}
+        policy = {"gang": {"minCount": draw(st.integers(1, 3))}}
+        spec = {
+            "schedulingPolicy": policy,
+            "schedulingConstraints": draw(st.sampled_from([None, constraints])),
+        }
+        return kind, {"metadata": {"name": name, "namespace": "team", "labels": labels}, "spec": spec}
     if kind == "volcano_pod_groups":
         return kind, pod_group(name, minTaskMember=draw(st.sampled_from([{}, {"t": 1}])))
     parent = draw(st.sampled_from(["", "a", "b", "gone"]))

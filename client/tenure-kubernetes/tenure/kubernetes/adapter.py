@@ -158,13 +158,12 @@ class KubernetesConnection:
             observation = KubernetesObservation(caches, self.open_ports(term, caches, ends))
             excluded = self._settings.unfollowed_collections()
             reflectors = caches.follow(self._reading, excluded)
-            if not {"kai_queues", "volcano_queues"} & caches.followed_collections:
+            if not {"kai_queues", "volcano_queues"} & caches.followed_collections.keys():
                 _LOG.warning(_NO_API)
             for reflector in reflectors:
                 observation.threads.append(_start(reflector.run, "tenure-follow"))
                 ends.callback(reflector.stop)
-            followed = frozenset(caches.followed_collections)
-            discovery = ApiDiscovery(self._reading, excluded, followed, term.stop)
+            discovery = ApiDiscovery(self._reading, excluded, caches.followed_collections, term.stop)
             _start(discovery.run, "tenure-kinds")
             ends.callback(discovery.stop)
             ends.callback(observation.threads.clear)

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.limits.volume_waits import VolumeWaits
-from tenure.kubernetes.objects import kai, storage, volcano
+from tenure.kubernetes.objects import kai, native, storage, volcano
 from tenure.kubernetes.objects.budgets import DisruptionBudget
 from tenure.kubernetes.objects.device_claims import ResourceClaim
 from tenure.kubernetes.objects.devices import DeviceClass, ResourceSlice
@@ -26,7 +26,7 @@ class Collection(NamedTuple):
     """A kind of objects of an API server."""
 
     name: str
-    """Attribute of ObjectCaches."""
+    """Attribute of ObjectCaches. Of several versions of one name, the first that is served is followed."""
     version: str
     """Path of the API group and version."""
     resource: str
@@ -49,6 +49,10 @@ COLLECTIONS: Final = (
     Collection("topologies", "/apis/kai.scheduler/v1alpha1", "topologies", kai.Topology),
     Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
     Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
+    *(
+        Collection("native_pod_groups", f"/apis/{version}", "podgroups", native.PodGroup)
+        for version in native.VERSIONS
+    ),
     Collection("namespaces", "/api/v1", "namespaces", Namespace),
     Collection("volume_claims", "/api/v1", "persistentvolumeclaims", storage.VolumeClaim),
     Collection("volumes", "/api/v1", "persistentvolumes", storage.PersistentVolume),
@@ -101,6 +105,7 @@ class ObjectCaches:
     topologies: ObjectCache[kai.Topology]
     volcano_queues: ObjectCache[volcano.Queue]
     volcano_pod_groups: ObjectCache[volcano.PodGroup]
+    native_pod_groups: ObjectCache[native.PodGroup]
     namespaces: ObjectCache[Namespace]
     volume_claims: ObjectCache[storage.VolumeClaim]
     volumes: ObjectCache[storage.PersistentVolume]
@@ -113,8 +118,8 @@ class ObjectCaches:
     resource_claims: ObjectCache[ResourceClaim]
     resource_slices: ObjectCache[ResourceSlice]
     device_classes: ObjectCache[DeviceClass]
-    followed_collections: set[str] = field(default_factory=set)
-    """Names of the collections that are followed."""
+    followed_collections: dict[str, str] = field(default_factory=dict)
+    """Paths of the collections that are followed, by name."""
     bound_to: dict[str, str] = field(default_factory=dict)
     """Nodes of pods, by uid, that the API server bound for this adapter; the cache of pods follows later."""
     binding_backoff: BindingBackoff = field(default_factory=BindingBackoff)
@@ -130,6 +135,17 @@ class ObjectCaches:
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":
         """Create empty caches that call `wake` after each change; it must return at once."""
         return cls(**{collection.name: ObjectCache(wake) for collection in COLLECTIONS})  # type: ignore[arg-type]
+
+    def pod_group(self, uid: str) -> kai.PodGroup | volcano.PodGroup | native.PodGroup | None:
+        """The object of a pod group; None: it is derived, or gone."""
+        found = self.kai_pod_groups.find(uid) or self.volcano_pod_groups.find(uid)
+        return found or self.native_pod_groups.find(uid)
+
+    @property
+    def native_version(self) -> str:
+        """Version of the followed pod groups of `scheduling.k8s.io`; "": the API server serves none."""
+        path = self.followed_collections.get("native_pod_groups", "")
+        return path.removeprefix("/apis/").removesuffix("/podgroups")
 
     @property
     def problem(self) -> str:
@@ -147,7 +163,9 @@ class ObjectCaches:
         """
         reflectors: list[Reflector[Any]] = []
         for collection in list_served(transport, excluded):
-            self.followed_collections.add(collection.name)
+            if collection.name in self.followed_collections:
+                continue
+            self.followed_collections[collection.name] = collection.path
             cache: ObjectCache[Any] = getattr(self, collection.name)
             reflectors.append(Reflector(transport, collection.path, collection.kind, cache))
         return reflectors
@@ -173,27 +191,28 @@ def _resources(transport: Transport, version: str) -> frozenset[str]:
 POLL_SECONDS: Final = 60.0
 _LOOKS: Final = 3
 """Polls in a row without a kind until it counts as removed: a starting API server may lack kinds."""
-_MAY_GO: Final = frozenset[str]().union(*WORKLOAD_APIS.values())
+_MAY_GO: Final = frozenset(("native_pod_groups",)).union(*WORKLOAD_APIS.values())
 _LOG: Final = logging.getLogger(__name__)
 
 
 class ApiDiscovery:
     """Polls for collections that the API server starts or stops serving, such as those of installed CRDs.
 
-    Calls `found` once, after the first difference.
+    `followed` has the paths of the followed collections by name: an upgraded API server may serve another
+    version. Calls `found` once, after the first difference.
     """
 
     def __init__(
         self,
         transport: Transport,
         excluded: frozenset[str],
-        followed: frozenset[str],
+        followed: Mapping[str, str],
         found: Callable[[], None],
     ) -> None:
         self._transport = transport
-        self._excluded, self._followed = excluded, followed
+        self._excluded, self._followed = excluded, dict(followed)
         self._missed: dict[str, int] = {}
-        """Consecutive polls without a kind, by collection."""
+        """Consecutive polls without a kind, by path."""
         self._found = found
         self._stopped = threading.Event()
 
@@ -214,7 +233,7 @@ class ApiDiscovery:
         except ApiError:
             return False
         new = [one.path for one in there if one.name not in self._followed]
-        gone = self._gone(frozenset(one.name for one in there))
+        gone = self._gone(frozenset(one.path for one in there))
         if not new and not gone:
             return False
         if new:
@@ -225,6 +244,8 @@ class ApiDiscovery:
         return True
 
     def _gone(self, there: frozenset[str]) -> list[str]:
-        missed = sorted(self._followed & _MAY_GO - there)
-        self._missed = {name: self._missed.get(name, 0) + 1 for name in missed}
-        return [name for name, looks in self._missed.items() if looks >= _LOOKS]
+        missed = sorted(
+            path for name, path in self._followed.items() if name in _MAY_GO and path not in there
+        )
+        self._missed = {path: self._missed.get(path, 0) + 1 for path in missed}
+        return [path for path, looks in self._missed.items() if looks >= _LOOKS]

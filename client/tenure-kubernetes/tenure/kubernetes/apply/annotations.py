@@ -70,8 +70,7 @@ class AnnotationWriter:
 
     def is_stored(self, pod_group: str, patches: Sequence[Patch]) -> bool:
         """Whether the cached object has the annotations, unchanged since."""
-        caches = self._caches
-        item = caches.kai_pod_groups.find(pod_group) or caches.volcano_pod_groups.find(pod_group)
+        item = self._caches.pod_group(pod_group)
         if item is None or not _annotations(patches).items() <= item.metadata.annotations.items():
             return False
         if not self._stored.is_signed(pod_group, item.metadata.annotations):

@@ -30,6 +30,9 @@ _NAMES_OBJECT: Final = (WAITING_FOR_VOLUME, "Blocked")
 """Codes whose messages name the object that a pod waits for."""
 SCHEDULED: Final = "Scheduled"
 """Type of the condition that is true once a pod group is bound."""
+INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
+NATIVE_SCHEDULED: Final = "PodGroupScheduled"
+"""Types of the same condition of pod groups of Kubernetes itself: since 1.37, and in 1.36."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -172,6 +175,29 @@ def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any])
         "transitionID": _next_transition(before),
         "lastTransitionTime": format_now(),
     }
+
+
+def native_condition(
+    condition: SchedulingCondition, kind: str, before: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Condition of a pod group of Kubernetes itself; None: it does not change.
+
+    `PodGroupInitiallyScheduled` never becomes false again.
+    """
+    fresh = {
+        "type": kind,
+        "status": "False" if condition.reason else "True",
+        "reason": condition.code,
+        "message": condition.message,
+        "lastTransitionTime": format_now(),
+    }
+    is_final = kind == INITIALLY_SCHEDULED and before.get("status") == "True"
+    is_told = condition.code not in _NAMES_OBJECT or before.get("message") == condition.message
+    if is_final or (is_told and is_same(before, fresh)):
+        return None
+    if before.get("status") == fresh["status"] and before.get("lastTransitionTime"):
+        fresh["lastTransitionTime"] = before["lastTransitionTime"]
+    return fresh
 
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

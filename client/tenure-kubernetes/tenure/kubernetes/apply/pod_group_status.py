@@ -2,8 +2,10 @@
 
     KAI       condition Scheduled, which `kubectl wait` finds, and the scheduling condition of the node pool
     Volcano   condition Scheduled or Unschedulable
+    native    condition PodGroupInitiallyScheduled, or PodGroupScheduled in Kubernetes 1.36
 
-Server-side apply treats all conditions of an object as one value, so those of others are read and kept.
+Server-side apply treats all conditions of KAI and Volcano objects as one value, so those of others are read
+and kept.
 """
 
 from collections.abc import Sequence
@@ -13,18 +15,26 @@ import msgspec
 from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport
 from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
+    INITIALLY_SCHEDULED,
+    NATIVE_SCHEDULED,
     SCHEDULED,
     UNSCHEDULABLE,
     SchedulingCondition,
     is_same,
     kai_condition,
+    native_condition,
     plain_condition,
     volcano_condition,
 )
 from tenure.kubernetes.objects.meta import ObjectReference
+from tenure.kubernetes.observe.native_pod_groups import API as NATIVE
 
 MANAGER: Final = "tenure-status"
 """Field manager of conditions. Some objects have annotations beside them, under another manager."""
+
+
+_FIRST_VERSION: Final = "v1alpha2"
+"""The version of Kubernetes 1.36."""
 
 
 class _Object(msgspec.Struct):
@@ -46,12 +56,17 @@ class PodGroupStatusWriter:
 
     def write(self, subject: ObjectReference, condition: SchedulingCondition) -> bool:
         """Replace the adapter's conditions, if they changed. Returns whether they did. Raises ApiError."""
-        is_kai = subject.api_version.startswith("scheduling.run.ai/")
         there = msgspec.json.decode(self._transport.get(path(subject)), type=_Object)
-        status = self._kai_status(there, condition) if is_kai else self._volcano_status(there, condition)
+        where = f"{path(subject)}/status"
+        match subject.api_version.partition("/"):
+            case ("scheduling.run.ai", _, _):
+                status = self._kai_status(there, condition)
+            case (group, _, version) if group == NATIVE:
+                status = self._native_status(there, condition, version)
+            case _:
+                status, where = self._volcano_status(there, condition), path(subject)
         if there.metadata.get("uid") != subject.uid or not status:
             return False
-        where = f"{path(subject)}/status" if is_kai else path(subject)
         self._put_conditions(subject, where, status, there.metadata.get("resourceVersion", ""))
         return True
 
@@ -77,6 +92,13 @@ class PodGroupStatusWriter:
         found = _split(there.status.get("conditions"), "type", (UNSCHEDULABLE, SCHEDULED))
         fresh = volcano_condition(condition, found.ours)
         return {} if is_same(found.ours, fresh) else {"conditions": [*found.others, fresh]}
+
+    def _native_status(self, there: _Object, condition: SchedulingCondition, version: str) -> dict[str, Any]:
+        """The condition alone: each one has an own writer."""
+        kind = NATIVE_SCHEDULED if version == _FIRST_VERSION else INITIALLY_SCHEDULED
+        found = _split(there.status.get("conditions"), "type", (kind,))
+        fresh = native_condition(condition, kind, found.ours)
+        return {} if fresh is None else {"conditions": [fresh]}
 
     def _put_conditions(
         self, subject: ObjectReference, where: str, status: dict[str, Any], version: str

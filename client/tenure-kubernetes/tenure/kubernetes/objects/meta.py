@@ -46,7 +46,7 @@ class ObjectReference(NamedTuple):
 
 
 POD_GROUP: Final = "PodGroup"
-"""Kind of pod groups, of KAI and of Volcano."""
+"""Kind of pod groups, in all APIs."""
 
 
 def pod_reference(meta: ObjectMeta) -> ObjectReference:

@@ -107,9 +107,11 @@ def _origin_by_label(pod: Pod, kind: OwnerKind, owner: Owner | None) -> Origin:
 def derived_row(
     origin: Origin, pods: Sequence[Pod], priorities: Priorities, config: SnapshotScope, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a derived pod group. `pods` is not empty; the oldest pod sets the values."""
+    """The row of a derived pod group; the oldest pod sets the values. Without pods there is an owner."""
     speaker = min(
-        pods, key=lambda pod: (timestamp(pod.metadata.creation_timestamp).ToNanoseconds(), pod.metadata.uid)
+        pods,
+        key=lambda pod: (timestamp(pod.metadata.creation_timestamp).ToNanoseconds(), pod.metadata.uid),
+        default=Pod(),
     )
     owner = origin.owner or ObjectMeta()
     created = owner.creation_timestamp or speaker.metadata.creation_timestamp
@@ -118,7 +120,7 @@ def derived_row(
     row = pb.PodGroup(
         uid=origin.uid,
         name=owner.name or speaker.metadata.name,
-        namespace=speaker.metadata.namespace,
+        namespace=speaker.metadata.namespace or owner.namespace,
         queue=queue_of(places) or config.default_queue,
         priority=_priority(origin, places, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),

@@ -7,8 +7,16 @@ from typing import NamedTuple, TypeVar
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
+from tenure.kubernetes.observe.native_pod_groups import missing
 from tenure.kubernetes.observe.pod_group_rows import task_of
-from tenure.kubernetes.observe.pod_group_table import VOLCANO, PodGroupTable, Reference, reference_of
+from tenure.kubernetes.observe.pod_group_table import (
+    KAI,
+    NATIVE,
+    VOLCANO,
+    PodGroupTable,
+    Reference,
+    reference_of,
+)
 from tenure.kubernetes.observe.shapes import InternedShape, ShapeInterner
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.chains import OwnerLookup
@@ -30,7 +38,10 @@ class Member(NamedTuple):
     shape_key: bytes
     interned_shape: InternedShape
     problem: str
-    """Why a pod of this scheduler has no pod group; "": it has one, or belongs to another scheduler."""
+    """Why a pod of this scheduler is not in the pod group that it names, or in none; "": it is.
+
+    With a derived pod group, it waits for the one that it names.
+    """
 
 
 class Members:
@@ -120,17 +131,27 @@ class Members:
         sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
         if origin is not None:
             sub_group = origin.role(pod)
-        elif reference is not None and reference.api == VOLCANO:
+        elif reference is not None and reference.api != KAI:
             sub_group = ""
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
     def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
-        """Uid of the pod group of a pod, its origin if it is derived, and the problem."""
+        """Uid of the pod group of a pod, its origin if it is derived, and the problem.
+
+        Any user may delete a pod group of Kubernetes itself. Until it exists again, its pods are in derived
+        ones: those on nodes still count in a queue, and others wait.
+        """
+        uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
+        if uid is not None:
+            return uid, None, ""
+        workload = pod.spec.workload_ref
+        if reference is not None and reference.api != NATIVE:
+            return "", None, f"pod group {reference.name!r} does not exist"
         if reference is not None:
-            uid = self._groups.uid_of(reference)
-            missing = f"pod group {reference.name!r} does not exist"
-            return (uid, None, "") if uid else ("", None, missing)
-        if not self._config.derive:
+            problem = missing(reference.name, is_served=self._groups.reads_native)
+        elif workload is not None:
+            problem = missing(workload.name, is_served=False)
+        elif not self._config.derive:
             return "", None, "it has no pod group"
         if not self._config.has(pod.metadata.labels):
             return "", None, ""
@@ -140,7 +161,7 @@ class Members:
             return "", None, "its owner cannot be looked up"
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
-        return origin.uid, origin, ""
+        return origin.uid, origin, problem
 
 
 def sub_group_of(member: Member, has_sub_groups: bool) -> str:

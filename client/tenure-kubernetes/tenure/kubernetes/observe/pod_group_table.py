@@ -1,14 +1,16 @@
 """All pod groups and their rows, of all kinds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
+from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
     kai_pod_group_row,
@@ -24,6 +26,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
 VOLCANO: Final = "volcano"
+NATIVE: Final = "native"
 _VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
 
 
@@ -63,7 +66,8 @@ def reference_of(pod: Pod) -> Reference | None:
     for key in names.VOLCANO_POD_GROUPS:
         if name := meta.annotations.get(key):
             return Reference(VOLCANO, meta.namespace, name)
-    return None
+    group = pod.spec.scheduling_group
+    return Reference(NATIVE, meta.namespace, group.pod_group_name) if group is not None else None
 
 
 class PodGroupTable:
@@ -83,7 +87,12 @@ class PodGroupTable:
         """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
         uids: set[str] = set()
         moved: set[Reference] = set()
-        for api, cache in ((KAI, self._caches.kai_pod_groups), (VOLCANO, self._caches.volcano_pod_groups)):
+        caches: tuple[tuple[str, ObjectCache[Any]], ...] = (
+            (KAI, self._caches.kai_pod_groups),
+            (VOLCANO, self._caches.volcano_pod_groups),
+            (NATIVE, self._caches.native_pod_groups),
+        )
+        for api, cache in caches:
             changed = cache.take_changes()
             for uid in sorted(changed, key=lambda uid: cache.find(uid) is not None):
                 item = cache.find(uid)
@@ -105,7 +114,18 @@ class PodGroupTable:
         reference = self._references.get(uid)
         if reference is None:
             return None
-        return ObjectReference(_VERSIONS[reference.api], POD_GROUP, reference.namespace, reference.name, uid)
+        version = _VERSIONS.get(reference.api) or self._caches.native_version
+        return ObjectReference(version, POD_GROUP, reference.namespace, reference.name, uid)
+
+    @property
+    def reads_native(self) -> bool:
+        """Whether pod groups of `scheduling.k8s.io` are observed."""
+        return bool(self._caches.native_version)
+
+    def blocked(self, uid: str, levels: Levels) -> str:
+        """Why pending pods of a pod group wait, though it has a row; "": they do not."""
+        group = self._caches.native_pod_groups.find(uid)
+        return unsupported(group, levels) if group is not None else ""
 
     def objects(self) -> list[str]:
         """Uids of all pod group objects."""
@@ -137,7 +157,7 @@ class PodGroupTable:
 
     def _read_stored(self, uid: str, warnings: list[str]) -> StoredValues:
         """Stored annotations of an object. A derived pod group has none: the journal stores its values."""
-        item = self._caches.kai_pod_groups.find(uid) or self._caches.volcano_pod_groups.find(uid)
+        item = self._caches.pod_group(uid)
         if item is None:
             return StoredValues({}, False)
         annotations = item.metadata.annotations
@@ -179,6 +199,11 @@ class PodGroupTable:
             if not self._config.has(volcano_group.metadata.labels):
                 return None
             return volcano_pod_group_row(volcano_group, pods, around.priorities, warnings)
+        native_group = self._caches.native_pod_groups.find(uid)
+        if native_group is not None:
+            return native_pod_group_row(
+                native_group, pods, around.priorities, around.levels, self._config, warnings
+            )
         if origin is None or not pods or have_all_ended(pods, ENDED):
             return None
         return derived_row(origin, pods, around.priorities, self._config, warnings)

@@ -11,7 +11,7 @@ from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
-from tenure.kubernetes.observe.row_table import RowTable, readable
+from tenure.kubernetes.observe.row_table import RowTable
 from tenure.kubernetes.observe.shapes import drop_unoffered_resources
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
@@ -67,7 +67,9 @@ class PodRows:
         """
         pod = member.pod
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
-        if member.problem and not is_leaving:  # a pod group may be deleted before its last pod
+        if (
+            member.problem and not member.pod_group and not is_leaving
+        ):  # a pod group may be deleted before its last pod
             warnings.append(f"{member.problem}: the pod is omitted")
         status = pod_status(pod, now_seconds) if group is not None else None
         if group is None or status is None:
@@ -79,7 +81,7 @@ class PodRows:
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
         row.resource_claims.extend(self._claims.ids(pod.metadata.uid))
-        if not row.node and (blocked := refusal or _unread_group(member) or _waits_for_role(member, group)):
+        if not row.node and (blocked := refusal or member.problem or _waits_for_role(member, group)):
             row.blocked_reason = blocked
         self._fix_devices(row, warnings)
         self._label(row, member)
@@ -174,19 +176,3 @@ def _waits_for_role(member: Member, group: pb.PodGroup) -> str:
     if any(one.name == member.sub_group for one in group.sub_groups):
         return ""
     return f"not all pods of role {member.sub_group!r} exist yet"
-
-
-def _unread_group(member: Member) -> str:
-    """Why a pod of a pod group of Kubernetes itself is not placed; "": it is in none, or names another one.
-
-    The API changes with each release, and is not read. Without it, a part of a gang could start.
-    """
-    spec = member.pod.spec
-    if member.origin is None or (spec.scheduling_group is None and spec.workload_ref is None):
-        return ""
-    group = spec.scheduling_group.pod_group_name if spec.scheduling_group else ""
-    name = group or (spec.workload_ref.name if spec.workload_ref else "")
-    return readable(
-        f"its pod group {name!r} of scheduling.k8s.io is not supported: name one in the annotation "
-        f"{names.KAI_POD_GROUP}"
-    )

@@ -32,7 +32,7 @@ _NO_CLASS: Final = 50
 """Default priority of pods without an existing class, if the cluster has no default."""
 
 
-_NEVER: Final = "Never"
+NEVER: Final = "Never"
 """The preemption policy of classes and pods for which no pods are evicted."""
 _SYSTEM: Final = "system-"
 """Prefix of the classes that Kubernetes reserves for its own components."""
@@ -53,7 +53,7 @@ class Priorities(NamedTuple):
         """Priorities of the classes of a cluster. Of several defaults the first name counts."""
         known = sorted(classes, key=lambda one: one.metadata.name)
         default = next((one.value for one in known if one.global_default), _NO_CLASS)
-        never = frozenset(one.metadata.name for one in known if one.preemption_policy == _NEVER)
+        never = frozenset(one.metadata.name for one in known if one.preemption_policy == NEVER)
         return cls({one.metadata.name: one.value for one in known}, default, permitted, never)
 
     def permits(self, name: str, warnings: list[str]) -> bool:
@@ -77,7 +77,7 @@ class Priorities(NamedTuple):
         """Whether no pods are evicted for a pod group: by its class, or by a pod that waits."""
         known = next((name for name in names if name in self.values and self.permits(name, [])), "")
         waiting = (pod.spec for pod in pods if not pod.spec.node_name)
-        return known in self.never or any(spec.preemption_policy == _NEVER for spec in waiting)
+        return known in self.never or any(spec.preemption_policy == NEVER for spec in waiting)
 
     def first_of(self, names: Sequence[str], warnings: list[str]) -> int:
         """Priority of the first class that exists. If none does, that is a warning."""

@@ -72,6 +72,8 @@ class WorkloadRows:
         self._refusals = ServerRefusals()
         self._reasons: dict[str, SetAsideReason] = {}
         """Why pod groups are set aside, by uid."""
+        self._blocked: dict[str, str] = {}
+        """Why pending pods of other pod groups wait, by uid."""
         self._changes_at: dict[str, float] = {}
         """When the status of terminating pods changes through time, in seconds since 1970."""
 
@@ -122,6 +124,9 @@ class WorkloadRows:
         if row is not None and (withheld := self._withheld.reason(uid)):
             self._withheld.rows[uid], row = row, None
             reason = reason if reason.text else SetAsideReason(withheld)
+        blocked_before = self._blocked.pop(uid, "")
+        if row is not None and (blocked := self._groups.blocked(uid, self.context.levels)):
+            self._blocked[uid] = blocked
         before, reason_before = self.pod_groups.rows.get(uid), self._reasons.pop(uid, _SCHEDULED)
         if reason.text:
             self._reasons[uid] = reason
@@ -137,7 +142,8 @@ class WorkloadRows:
         name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
         self._warnings.replace(f"pod group {uid}", name, warnings)
         self.pod_groups.put(uid, row)
-        return _kind(before) != _kind(row) or reason != reason_before
+        is_same = reason == reason_before and blocked_before == self._blocked.get(uid, "")
+        return not is_same or _kind(before) != _kind(row)
 
     def _group_row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], now: Timestamp, warnings: list[str]
@@ -178,7 +184,9 @@ class WorkloadRows:
         pod, group, warnings = member.pod, member.pod_group, list[str]()
         sent = self.pod_groups.rows.get(group)
         reason = self._reasons.get(group, _SCHEDULED)
-        refusal = reason.text if reason.code == QUEUE_FORBIDDEN else self._backoff.reason(uid)
+        refusal = self._backoff.reason(uid) or self._blocked.get(group, "")
+        if reason.code == QUEUE_FORBIDDEN:
+            refusal = reason.text
         row_of_group = sent or self._withheld.rows.get(group)
         built, problem = self._build_pod(member, row_of_group, refusal, now_seconds, warnings)
         node = self._node_of(pod, has_row=built is not None and sent is not None)
