@@ -8,8 +8,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kubernetes.environment.binaries import HOW
 
-STORIES = "tests/e2e/cluster/"
-"""Tests that share one cluster."""
+TOGETHER = ("tests/e2e/cluster/", "tests/e2e/kubernetes/test_native_pod_groups.py")
+"""Tests that share one cluster, which is not that of other tests."""
 KUBE_SECONDS = 300
 LEFT_OUT = ("kube", "long")
 """Markers of tests that only `make e2e` runs."""
@@ -18,10 +18,10 @@ _DESELECTED = pytest.StashKey[int]()
 
 
 class _StoryScheduling(LoadScopeScheduling):
-    """Sends all stories of a whole cluster to one worker, and each other test on its own."""
+    """Sends all stories of a cluster of their own to one worker, and each other test on its own."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return STORIES if nodeid.startswith(STORIES) else str(nodeid)
+        return next((one for one in TOGETHER if nodeid.startswith(one)), str(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -90,12 +90,12 @@ class UserCluster:
         *,
         scheduler: str = "kai-scheduler",
         gates: Sequence[str] = (),
-        affinity: Mapping[str, Any] | None = None,
+        spec: Mapping[str, Any] | None = None,
         **meta: Any,
     ) -> dict[str, Any]:
         """Create a pod with one core and this number of GPUs.
 
-        `meta` adds metadata; `gates` are scheduling gates.
+        `meta` adds metadata, `spec` fields; `gates` are scheduling gates.
         """
         amounts = {"cpu": "1", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
         container = {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
@@ -105,7 +105,7 @@ class UserCluster:
                 "schedulerName": scheduler,
                 "containers": [container],
                 "schedulingGates": [{"name": gate} for gate in gates],
-                "affinity": affinity,
+                **(spec or {}),
             },
         }
         made: dict[str, Any] = json.loads(self.transport.post(self.pods_path, body))

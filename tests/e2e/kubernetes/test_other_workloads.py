@@ -71,3 +71,14 @@ def test_pods_of_a_job_and_of_a_deployment_start_without_a_pod_group(
         assert (
             namespace_only.running("train") == 1
         )  # the pods of a job are no gang: one is evicted, the other keeps running
+
+
+def test_api_server_without_pod_groups_of_its_own_starts_pods_that_name_one(
+    cluster: UserCluster, adapter: Adapter
+) -> None:
+    """It drops the field: such pods are grouped like others, and nothing of that API is called."""
+    cluster.queue("default-queue")
+    made = cluster.pod("alone-0", gpus=1, spec={"schedulingGroup": {"podGroupName": "gang"}})
+    assert "schedulingGroup" not in made["spec"]
+    with adapter():
+        wait_until(lambda: cluster.running("alone") == 1)

@@ -99,7 +99,7 @@ def test_pods_start_where_they_prefer_to(derived_queue: UserCluster, adapter: Ad
     }
     with adapter():
         for name, affinity in affinities.items():
-            derived_queue.pod(f"{name}-0", gpus=0, affinity=affinity, labels={"app": name})
+            derived_queue.pod(f"{name}-0", gpus=0, spec={"affinity": affinity}, labels={"app": name})
             wait_until(lambda name=name: derived_queue.running(name) == 1)  # type: ignore[misc]
     nodes = {name: pod["spec"]["nodeName"] for name, pod in derived_queue.pods().items()}
     assert nodes == {"first-0": "n1", "on-ssd-0": "n2", "beside-0": "n2", "apart-0": "n1"}

@@ -50,6 +50,7 @@ VOLCANO_QUEUE: Final = CustomKind("scheduling.volcano.sh", "v1beta1", "Queue", "
 VOLCANO_POD_GROUP: Final = CustomKind(
     "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, False
 )
+KAI_TOPOLOGY: Final = CustomKind("kai.scheduler", "v1alpha1", "Topology", "topologies", False, False)
 JOB_SET: Final = CustomKind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", True, True)
 KINDS: Final = (KAI_QUEUE, KAI_POD_GROUP, VOLCANO_QUEUE, VOLCANO_POD_GROUP, JOB_SET)
 

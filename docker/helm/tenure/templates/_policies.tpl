@@ -9,7 +9,7 @@
   apiVersions: [v1]
   operations: [CREATE, UPDATE]
   resources: [pods]
-- apiGroups: [scheduling.run.ai, scheduling.volcano.sh]
+- apiGroups: [scheduling.run.ai, scheduling.volcano.sh, scheduling.k8s.io]
   apiVersions: ["*"]
   operations: [CREATE, UPDATE]
   resources: [podgroups]
