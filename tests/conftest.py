@@ -8,7 +8,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kubernetes.environment.binaries import HOW
 
-TOGETHER = ("tests/e2e/cluster/", "tests/e2e/kubernetes/test_native_pod_groups.py")
+TOGETHER = ("tests/e2e/cluster/", "tests/e2e/kubernetes/native/")
 """Tests that share one cluster, which is not that of other tests."""
 KUBE_SECONDS = 300
 LEFT_OUT = ("kube", "long")

@@ -1,7 +1,5 @@
 """One control plane and one server per test worker; each test has its own namespace."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from functools import partial
@@ -19,7 +17,7 @@ from tests.kubernetes.environment import binaries
 from tests.kubernetes.environment.audit_log import AuditLog
 from tests.kubernetes.environment.components import run_owner_controllers
 from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
-from tests.kubernetes.environment.kubelet import Kubelet
+from tests.kubernetes.environment.kubelet import run_kubelet
 from tests.kubernetes.environment.resource_definitions import KAI_POD_GROUP, VOLCANO_POD_GROUP, define_kinds
 from tests.kubernetes.owner_objects import OwnerCluster
 from tests.server.servers import run_server_process
@@ -51,12 +49,8 @@ def transport(plane: ControlPlane) -> Iterator[Transport]:
     """Transport to an API server with all kinds, and kubelets that end deleted pods after a second."""
     with closing(Transport(plane.kubeconfig())) as opened:
         define_kinds(opened)
-        kubelet = Kubelet(opened, GRACE_SECONDS, time.monotonic)
-        thread = threading.Thread(target=kubelet.run)
-        thread.start()
-        yield opened
-        kubelet.stop()
-        thread.join()
+        with run_kubelet(opened, GRACE_SECONDS):
+            yield opened
 
 
 @pytest.fixture(scope="session")

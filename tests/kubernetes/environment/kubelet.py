@@ -4,7 +4,9 @@ One thread checks all pods a few times per second, so a change that it misses on
 """
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -76,3 +78,16 @@ class Kubelet:
 def _path(pod: dict[str, Any]) -> str:
     meta = pod["metadata"]
     return f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+
+
+@contextmanager
+def run_kubelet(transport: Transport, grace_seconds: float) -> Iterator[None]:
+    """Run the kubelets of all nodes in a thread."""
+    kubelet = Kubelet(transport, grace_seconds, time.monotonic)
+    thread = threading.Thread(target=kubelet.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        kubelet.stop()
+        thread.join()

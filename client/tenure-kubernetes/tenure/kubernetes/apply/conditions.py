@@ -32,6 +32,7 @@ SCHEDULED: Final = "Scheduled"
 """Type of the condition that is true once a pod group is bound."""
 INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
 NATIVE_SCHEDULED: Final = "PodGroupScheduled"
+NATIVE_CONDITIONS: Final = (INITIALLY_SCHEDULED, NATIVE_SCHEDULED)
 """Types of the same condition of pod groups of Kubernetes itself: since 1.37, and in 1.36."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"

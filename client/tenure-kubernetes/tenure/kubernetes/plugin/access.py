@@ -127,11 +127,11 @@ def find_resource(asker: Asker, kind: str) -> tuple[str, str]:
     for one in groups:
         if group and one["name"] != group:
             continue
-        version = one["preferredVersion"]["groupVersion"]
-        for resource in asker.read(f"/apis/{version}").get("resources", []):
-            known = (resource["name"], resource.get("singularName"), resource["kind"].lower())
-            if name in known and resource.get("namespaced") and "/" not in resource["name"]:
-                return version, resource["name"]
+        for version in [one["preferredVersion"], *(one["versions"] if group else [])]:
+            for resource in asker.read(f"/apis/{version['groupVersion']}").get("resources", []):
+                known = (resource["name"], resource.get("singularName"), resource["kind"].lower())
+                if name in known and resource.get("namespaced") and "/" not in resource["name"]:
+                    return version["groupVersion"], resource["name"]
     return fail(ExitCode.INVALID, f"the API server has no kind {kind!r} in namespaces")
 
 

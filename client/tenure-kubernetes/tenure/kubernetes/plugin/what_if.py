@@ -18,7 +18,7 @@ from google.protobuf.json_format import Parse
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.snapshot_file import Format, write_snapshot
 from tenure.kubernetes.api.api_errors import Conflict
-from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.objects import kai, native, volcano
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.owners.owner_object import read_owner
 from tenure.kubernetes.plugin.access import Asker, find_resource
@@ -100,6 +100,8 @@ def _add(asker: Asker, view: ClusterView, item: Object) -> None:
     kind, content = made["kind"], msgspec.json.encode(made)
     if kind == "PodGroup" and made["apiVersion"].startswith("scheduling.run.ai/"):
         view.caches.kai_pod_groups.on_change(msgspec.json.decode(content, type=kai.PodGroup))
+    elif kind == "PodGroup" and made["apiVersion"] in native.VERSIONS:
+        view.caches.native_pod_groups.on_change(msgspec.json.decode(content, type=native.PodGroup))
     elif kind == "PodGroup":
         view.caches.volcano_pod_groups.on_change(msgspec.json.decode(content, type=volcano.PodGroup))
     elif kind == "Pod":

@@ -4,12 +4,14 @@ A workload is a pod group, or pods that Tenure groups by their owner.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from tenure.kubernetes.apply.conditions import NATIVE_CONDITIONS, SCHEDULED, UNSCHEDULABLE
+from tenure.kubernetes.objects import native
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.plugin.access import Asker, connect
 from tenure.render.table_section import TableColumn, empty_table
@@ -19,6 +21,7 @@ SCHEDULER: Final = "kai-scheduler"
 Item = Mapping[str, Any]
 _KAI, _VOLCANO = "scheduling.run.ai/v2alpha2", "scheduling.volcano.sh/v1beta1"
 _GROUP_NAMES: Final = (names.KAI_POD_GROUP, *names.VOLCANO_POD_GROUPS)
+_CONDITIONS: Final = (SCHEDULED, UNSCHEDULABLE, *NATIVE_CONDITIONS)
 _ENDED: Final = ("Succeeded", "Failed")
 _ANNOTATIONS: Final = {
     "last_start": names.LAST_START,
@@ -62,11 +65,13 @@ def read_workloads(asker: Asker, namespace: str | None, scheduler: str) -> list[
         if pod["spec"].get("schedulerName") == scheduler:
             members[_group_of(pod)].append(pod)
     found = []
-    for version in (_KAI, _VOLCANO):
+    names_native = any(_native_name(pod) for pods in members.values() for pod in pods)
+    for version in (_KAI, _VOLCANO, *(native.VERSIONS if names_native else ())):
         for group in asker.items(version, "podgroups", namespace):
             meta = group["metadata"]
             pods = members.pop(("PodGroup", meta["namespace"], meta["name"]), [])
-            found.append(_workload(("PodGroup", meta["namespace"], meta["name"]), group, pods))
+            if pods or version not in native.VERSIONS:
+                found.append(_workload(("PodGroup", meta["namespace"], meta["name"]), group, pods))
     found += [_workload(key, None, pods) for key, pods in members.items()]
     return sorted(found, key=lambda one: (one.namespace, one.name, one.kind))
 
@@ -75,8 +80,8 @@ def _group_of(pod: Item) -> tuple[str, str, str]:
     """Kind, namespace and name of the pod group of a pod, or of its owner."""
     meta = pod["metadata"]
     annotations = meta.get("annotations") or {}
-    name = next((annotations[key] for key in _GROUP_NAMES if annotations.get(key)), "")
-    if name:
+    named = (annotations[key] for key in _GROUP_NAMES if annotations.get(key))
+    if name := next(named, "") or _native_name(pod):
         return ("PodGroup", meta["namespace"], name)
     owner = next((one for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
     if owner is None:
@@ -84,15 +89,19 @@ def _group_of(pod: Item) -> tuple[str, str, str]:
     return (owner["kind"], meta["namespace"], owner["name"])
 
 
+def _native_name(pod: Item) -> str:
+    """The pod group of Kubernetes itself that a pod names; "": none."""
+    return str((pod["spec"].get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
 def _workload(key: tuple[str, str, str], group: Item | None, pods: Sequence[Item]) -> Workload:
     kind, namespace, name = key
     live = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
     running = [pod for pod in live if pod["spec"].get("nodeName")]
     pending = len(live) - len(running)
-    first = group or (pods[0] if pods else {})
-    meta = first.get("metadata", {})
     spec = group.get("spec", {}) if group else {}
-    words = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
+    places = pods[:1] if group is None or "schedulingPolicy" in spec else []
+    words = {text: value for one in (*places, *([group] if group else [])) for text, value in _texts(one)}
     code, message = _reason(group, live) if pending else ("", "")
     uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
     return Workload(
@@ -112,6 +121,12 @@ def _workload(key: tuple[str, str, str], group: Item | None, pods: Sequence[Item
     )
 
 
+def _texts(item: Item) -> Iterator[tuple[str, str]]:
+    """Labels and annotations, which precede them."""
+    for key in ("labels", "annotations"):
+        yield from (item["metadata"].get(key) or {}).items()
+
+
 def _state(running: int, pending: int) -> str:
     if pending:
         return "Partly running" if running else "Pending"
@@ -122,7 +137,8 @@ def _reason(group: Item | None, pods: Iterable[Item]) -> tuple[str, str]:
     """Code and sentence of the condition of the pod group, else of its first pending pod."""
     status = (group or {}).get("status") or {}
     for one in status.get("conditions") or []:
-        if one.get("type") in ("Scheduled", "Unschedulable") and one.get("reason"):
+        is_final = one.get("type") in NATIVE_CONDITIONS and one.get("status") == "True"
+        if one.get("type") in _CONDITIONS and one.get("reason") and not is_final:
             return str(one["reason"]), str(one.get("message", ""))
     for pod in pods:
         if not pod["spec"].get("nodeName"):

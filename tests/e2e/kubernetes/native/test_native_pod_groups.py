@@ -1,82 +1,38 @@
 """Pod groups of Kubernetes itself on a real API server: whole gangs, and what users are told."""
 
-import threading
-import time
-from collections import Counter
-from collections.abc import Iterator
+import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tenure.client.client import Client
+from tenure.kubernetes.api.api_errors import RequestRejected
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 
-from tests.e2e.kubernetes.conftest import GRACE_SECONDS, Adapter
+from tests.attacks.kubernetes.tenant import create_tenant
+from tests.e2e.cluster.kubectl import Kubectl
+from tests.e2e.kubernetes.conftest import Adapter
 from tests.e2e.kubernetes.installation.installation import Installation
 from tests.e2e.kubernetes.installation.test_permissions import denied_writes, run_container_adapter
-from tests.kubernetes.cluster import UserCluster, wait_until
-from tests.kubernetes.environment import binaries
+from tests.e2e.kubernetes.test_status_stability import reconcile, write_counts
+from tests.kubernetes.cluster import UserCluster, build_object, wait_until
 from tests.kubernetes.environment.audit_log import AuditLog
-from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
-from tests.kubernetes.environment.kubelet import Kubelet
+from tests.kubernetes.environment.control_plane import ControlPlane
 from tests.kubernetes.environment.resource_definitions import (
-    KAI_POD_GROUP,
-    KAI_QUEUE,
     KAI_TOPOLOGY,
-    define_kinds,
 )
 from tests.kubernetes.native_objects import (
-    API_FLAGS,
     NATIVE_POD_GROUP,
     native_condition,
     native_gang,
     native_group,
     native_pods,
-    remove_native_groups,
 )
 
 pytestmark = pytest.mark.kube
 
-ROUNDS = 5
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("native-plane")
-
-
-@pytest.fixture(scope="module")
-def audit(folder: Path) -> AuditLog:
-    return AuditLog(folder)
-
-
-@pytest.fixture(scope="module")
-def plane(folder: Path, audit: AuditLog) -> Iterator[ControlPlane]:
-    """An API server with the feature gates of pod groups; that of other stories has none."""
-    with run_control_plane(binaries.required(), folder, *audit.flags, *API_FLAGS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def transport(plane: ControlPlane) -> Iterator[Transport]:
-    with closing(Transport(plane.kubeconfig())) as opened:
-        define_kinds(opened, (KAI_QUEUE, KAI_POD_GROUP, KAI_TOPOLOGY))
-        kubelet = Kubelet(opened, GRACE_SECONDS, time.monotonic)
-        thread = threading.Thread(target=kubelet.run)
-        thread.start()
-        yield opened
-        kubelet.stop()
-        thread.join()
-
-
-@pytest.fixture
-def namespace_only(transport: Transport, request: pytest.FixtureRequest) -> Iterator[UserCluster]:
-    """An empty namespace."""
-    name = request.node.name.replace("_", "-").removeprefix("test-")
-    made = UserCluster(transport, name[:60].strip("-"))
-    yield made
-    made.clear(KAI_POD_GROUP)
-    remove_native_groups(made)
+DRY_RUN = {"dryRun": "All"}
 
 
 def message_of(cluster: UserCluster, pod: str) -> str:
@@ -175,14 +131,6 @@ def test_gang_with_a_topology_key_runs_in_one_domain(cluster: UserCluster, adapt
 def test_unchanged_cluster_causes_no_write(
     cluster: UserCluster, adapter: Adapter, audit: AuditLog, server: str
 ) -> None:
-    def written() -> Counter[tuple[str, str]]:
-        writes = audit.writes("adapter", cluster.namespace)
-        about = ((write.resource, write.name) for write in writes if write.resource != "leases")
-        return Counter(one for one in about if not one[1].startswith("last"))
-
-    def version() -> int:
-        return client.get_state(cluster.namespace)[0].version
-
     cluster.queue("default-queue")
     with adapter(), Client(server) as client:
         native_gang(cluster, "runs", pods=2, gpus=2)
@@ -195,17 +143,31 @@ def test_unchanged_cluster_causes_no_write(
         wait_until(lambda: "does not exist" in message_of(cluster, "orphan-0"))
         cluster.workload("last-0", pods=1, gpus=64)
         wait_until(lambda: cluster.reasons_of("last-0"))  # after all earlier conditions
-        before = written()
-        for number in range(ROUNDS):
-            seen = version()
-            change = {"metadata": {"labels": {"touched": str(number)}}}
-            cluster.transport.patch("/api/v1/nodes/n1", change, MERGE_PATCH)
-            wait_until(lambda seen=seen: version() > seen)  # type: ignore[misc]
+        before = write_counts(audit, cluster)
+        reconcile(cluster, client)
         cluster.workload("last-1", pods=1, gpus=64)
         wait_until(lambda: cluster.reasons_of("last-1"))
-        assert written() == before
+        assert write_counts(audit, cluster) == before
         assert before[("podgroups/status", "huge")] == before[("pods/status", "orphan-0")] == 1
         assert not before[("podgroups/status", "of-others")]
+
+
+def test_people_see_pod_groups_with_the_plugin(
+    plane: ControlPlane, cluster: UserCluster, adapter: Adapter
+) -> None:
+    kubectl = Kubectl(plane.kubeconfig())
+    name = f"podgroup.{NATIVE_POD_GROUP.group}/huge"
+
+    def plugin(*arguments: str) -> str:
+        return kubectl.output("tenure", *arguments, "--namespace", cluster.namespace)
+
+    native_gang(cluster, "huge", pods=1, gpus=64)
+    with adapter():
+        wait_until(lambda: native_condition(cluster, "huge"))
+        (shown,) = json.loads(plugin("workloads", "--output", "json"))["workloads"]
+        assert (shown["name"], shown["queue"], shown["code"]) == ("huge", "q", "NoNodeMatches")
+        plugin("set", "preemptibility", name, "Non-Preemptible")
+        assert cluster.annotations_of("huge", NATIVE_POD_GROUP)["preemptibility"] == "Non-Preemptible"
 
 
 @pytest.mark.usefixtures("as_adapter")
@@ -223,3 +185,42 @@ def test_rights_of_the_chart_suffice(
         wait_until(lambda: native_condition(cluster, "huge").get("status") == "False")
         assert "forbidden" not in running.output
     assert denied_writes(audit, installation) == []
+
+
+POLICIES = (
+    "adapter.config.queueAccess.namespaces.theirs={elsewhere}",
+    "adapter.config.priorityClasses={low}",
+)
+REFUSED = {
+    "stored count": (
+        {"annotations": {"tenure.scheduler/eviction-count": "9"}},
+        {},
+        "stored times and counts of a pod group",
+    ),
+    "queue of others": ({"labels": {"kai.scheduler/queue": "theirs"}}, {}, "may not use this queue"),
+    "class of others": ({}, {"priorityClassName": "highest"}, "this priority class is not permitted"),
+    "honest": ({"labels": {"kai.scheduler/queue": "q"}}, {"priorityClassName": "low"}, ""),
+}
+
+
+@pytest.mark.usefixtures("installation")
+@pytest.mark.parametrize("installation", [POLICIES], indirect=True)
+def test_policies_hold_for_these_pod_groups(plane: ControlPlane, cluster: UserCluster) -> None:
+    """The stock role `edit` permits users to create them."""
+    with closing(Transport(create_tenant(plane, cluster))) as tenant:
+
+        def refusal(meta: dict[str, Any], spec: dict[str, Any]) -> str:
+            policy = {"gang": {"minCount": 1}}
+            made = {"metadata": {"name": "g", **meta}, "spec": {"schedulingPolicy": policy, **spec}}
+            try:
+                tenant.post(cluster.path(NATIVE_POD_GROUP), build_object(NATIVE_POD_GROUP, made), DRY_RUN)
+            except RequestRejected as rejected:
+                return str(rejected)
+            return ""
+
+        for meta, spec, text in REFUSED.values():
+            if text:
+                found = wait_until(lambda meta=meta, spec=spec: refusal(meta, spec))  # type: ignore[misc]
+                assert text in found
+            else:
+                assert refusal(meta, spec) == ""
