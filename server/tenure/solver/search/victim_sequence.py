@@ -41,6 +41,8 @@ class VictimSequence:
         self._is_done = False
         self._tasks = 0
         self._of: dict[int, list[int]] = {}
+        self._split: set[int] = set()
+        """Pod groups with several batches."""
 
     def reaches(self, number: int) -> bool:
         """Whether there is a batch of this number."""
@@ -73,7 +75,9 @@ class VictimSequence:
 
     def complete(self, numbers: set[int], pod_groups: PersistentVector[PodGroup]) -> None:
         """Add the batches before these of pod groups that would otherwise be cut below their minimum."""
-        for pod_group in {self.batches[number].pod_group for number in numbers}:
+        if not self._split:
+            return
+        for pod_group in self._split.intersection([self.batches[number].pod_group for number in numbers]):
             own = self._of[pod_group]
             chosen = [number for number in own if number in numbers]
             if len(chosen) < len(own) and self._is_cut(pod_groups[pod_group], chosen):
@@ -121,7 +125,10 @@ class VictimSequence:
     def _take(self, batch: Batch) -> None:
         number = len(self.batches)
         self.batches.append(batch)
-        self._of.setdefault(batch.pod_group, []).append(number)
+        own = self._of.setdefault(batch.pod_group, [])
+        own.append(number)
+        if len(own) > 1:
+            self._split.add(batch.pod_group)
         for task in batch.tasks:
             node = self._ledger.placements[task].node
             on = self.nodes.get(node)
