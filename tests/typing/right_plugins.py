@@ -76,6 +76,11 @@ class NodeScore:
         raise NotImplementedError
 
 
+class NodePreference:
+    def preference(self, task: int) -> Callable[[Sequence[int]], Sequence[int]] | None:
+        raise NotImplementedError
+
+
 class GpuScore:
     def gpu_score(self, used: float) -> float:
         raise NotImplementedError
@@ -168,6 +173,7 @@ _PlacementFilter: type[points.PlacementFilter] = PlacementFilter
 _NumaZoneSelector: type[points.NumaZoneSelector] = NumaZoneSelector
 _NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
 _NodeScore: type[points.NodeScore] = NodeScore
+_NodePreference: type[points.NodePreference] = NodePreference
 _GpuScore: type[points.GpuScore] = GpuScore
 _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter

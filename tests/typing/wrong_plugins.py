@@ -1,6 +1,6 @@
 """One implementation of each protocol of the plugin API that mypy must reject."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.placement import Placement, Zones
@@ -71,6 +71,11 @@ class NodeSubsetProvider:
 
 class NodeScore:
     def scores(self, task: int, nodes: Sequence[int]) -> float:
+        raise NotImplementedError
+
+
+class NodePreference:
+    def preference(self, task: int) -> Callable[[int], int] | None:
         raise NotImplementedError
 
 
@@ -166,6 +171,7 @@ _PlacementFilter: type[points.PlacementFilter] = PlacementFilter
 _NumaZoneSelector: type[points.NumaZoneSelector] = NumaZoneSelector
 _NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
 _NodeScore: type[points.NodeScore] = NodeScore
+_NodePreference: type[points.NodePreference] = NodePreference
 _GpuScore: type[points.GpuScore] = GpuScore
 _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
