@@ -28,7 +28,8 @@ def shipped_namespace(transport: Transport) -> Transport:
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_every_object_is_accepted(shipped_namespace: Transport, values: tuple[str, ...]) -> None:
     for item in render_chart(values):
-        shipped_namespace.post(collection(item, NAMESPACE), item, _STRICTLY)
+        namespace = item["metadata"].get("namespace", NAMESPACE)
+        shipped_namespace.post(collection(item, namespace), item, _STRICTLY)
 
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)

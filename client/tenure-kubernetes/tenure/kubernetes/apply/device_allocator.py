@@ -112,6 +112,8 @@ class DeviceAllocator:
         users: dict[str, list[Decision]] = {}
         claims: dict[str, ResourceClaim] = {}
         for decision in group:
+            if not self._index.is_unbound(decision.bind.pod):
+                continue
             for use in self._index.uses(decision.bind.pod):
                 claim = self._index.claim(use.name)
                 if claim is None or claim.status.allocation is not None:
@@ -129,7 +131,12 @@ class DeviceAllocator:
             by_node.setdefault(decisions[0].bind.node, []).append(uid)
         for node, uids in sorted(by_node.items()):
             undecided = {uid: self._ledger.undecided(uid, node) for uid in uids}
-            again = {uid: sent.chosen for uid, sent in undecided.items() if sent is not None}
+            known = self._claims.sets.inventory.devices.keys()
+            again = {
+                uid: sent.chosen
+                for uid, sent in undecided.items()
+                if sent is not None and known >= set(sent.devices)
+            }
             new = {uid: claims[uid] for uid in uids if uid not in again}
             chosen = {**again, **self._choose(node, new, users[uids[0]][0])}
             planned.extend(self._planned(claims[uid], node, chosen[uid], users[uid]) for uid in uids)
