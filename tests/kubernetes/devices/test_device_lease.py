@@ -11,11 +11,19 @@ MakeLease = Callable[..., DeviceLease]
 
 
 @pytest.fixture
-def lease(transport: Transport) -> MakeLease:
+def relisting() -> list[str]:
+    """Installations that list all claims again."""
+    return []
+
+
+@pytest.fixture
+def lease(transport: Transport, relisting: list[str]) -> MakeLease:
     transport.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
 
     def make(installation: str, leads: bool = True, followed: frozenset[str] = SLICES) -> DeviceLease:
-        return DeviceLease(transport, installation, 15.0, followed, lambda: leads, lambda: None)
+        relist = relisting.append
+        ports = (lambda: leads, lambda: None, lambda: relist(installation))
+        return DeviceLease(transport, installation, 15.0, followed, *ports)
 
     return make
 
@@ -31,6 +39,20 @@ def test_first_installation_allocates_and_the_other_names_it(lease: MakeLease) -
         "devices are allocated by another adapter, a/tenure, "
         "which holds lease kube-system/tenure-device-allocator"
     )
+
+
+def test_installation_that_takes_over_lists_all_claims_first(
+    lease: MakeLease, transport: Transport, relisting: list[str]
+) -> None:
+    a, b = lease("a/tenure"), lease("b/tenure")
+    a.renew()
+    b.renew()
+    transport.delete("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tenure-device-allocator")
+    b.renew()
+    assert (b.may_act(), relisting) == (False, ["b/tenure"])
+    after = lease("b/tenure")
+    after.renew()
+    assert (after.may_act(), relisting) == (True, ["b/tenure"])
 
 
 def test_next_leader_of_an_installation_continues_at_once(lease: MakeLease) -> None:

@@ -208,7 +208,8 @@ class KubernetesConnection:
         settings, followed = self._settings, caches.followed_collections
         installation = f"{settings.namespace}/{settings.lease}"
         lease = DeviceLease(
-            *(self._writing, installation, settings.lease_duration, followed), term.may_act, term.wake
+            *(self._writing, installation, settings.lease_duration, followed),
+            *(term.may_act, term.wake, term.stop),
         )
         if settings.allocate_devices:
             claims.allocator_problem = lease.problem

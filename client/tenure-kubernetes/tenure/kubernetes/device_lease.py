@@ -4,6 +4,7 @@ The API server accepts two claims on one device. So of all adapters of a cluster
 are installed, only the one that holds this lease allocates. The holder is the installation, not its process:
 the next leader of the same installation continues at once. The lease is not released, because the process
 that ends cannot know whether the next leader renews it already; another installation waits until it expires.
+When it takes over, it first lists all claims again: its caches may not show the last allocations yet.
 """
 
 import threading
@@ -21,7 +22,11 @@ _SLICES: Final = "resource_slices"
 
 
 class DeviceLease:
-    """Call `run` in a thread of its own. `wake` is called when `problem` changes, and returns at once."""
+    """Call `run` in a thread of its own. `wake` and `relist` return at once.
+
+    `wake` is called when `problem` changes; `relist` when the lease came from another installation: it ends
+    this object, and the next one begins with new caches.
+    """
 
     def __init__(
         self,
@@ -31,15 +36,19 @@ class DeviceLease:
         followed: Container[str],
         may_act: Callable[[], bool],
         wake: Callable[[], None],
+        relist: Callable[[], None],
     ) -> None:
         self._elector = LeaderElector(transport, NAMESPACE, NAME, installation, duration)
         self._duration, self._followed, self._wake = duration, followed, wake
-        self._is_leader = may_act
+        self._is_leader, self._relist = may_act, relist
+        self._has_waited = False
+        """Whether another installation held the lease."""
         self._stopped = threading.Event()
 
     def may_act(self) -> bool:
         """Whether this adapter leads, and may allocate devices."""
-        return not self._stopped.is_set() and self._is_leader() and self._elector.may_act()
+        is_ended = self._stopped.is_set() or self._has_waited
+        return not is_ended and self._is_leader() and self._elector.may_act()
 
     def problem(self) -> str:
         """Why this adapter allocates no devices now; "": it does."""
@@ -68,6 +77,10 @@ class DeviceLease:
         """Acquire or renew the lease once, if this adapter leads."""
         if _SLICES in self._followed and self._is_leader():
             self._elector.try_once()
+            if self._elector.term is None:
+                self._has_waited = True
+            elif self._has_waited and self._elector.may_act():
+                self._relist()
 
     def stop(self) -> None:
         """Allocate no more, and return from `run`."""
