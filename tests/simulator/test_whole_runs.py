@@ -36,8 +36,11 @@ def simulate(run, decider):
 
 @pytest.mark.parametrize(
     ("seed", "settings"),
-    [(0, RunSettings()), (1, SLOW), (2, FAILING)],
-    ids=["plain", "slow", "failing nodes"],
+    [
+        pytest.param(0, RunSettings(), id="plain"),
+        pytest.param(1, SLOW, id="slow"),
+        pytest.param(2, FAILING, id="failing nodes", marks=pytest.mark.long),
+    ],
 )
 def test_the_service_and_whole_snapshots_decide_the_same_and_every_cycle_is_sound(seed, settings):
     profile = with_minimum(MINIMUM)
