@@ -12,7 +12,7 @@ from tenure.solver.model.workload import Member, PodGroup, SubGroupSet, Task, le
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_order import AllowedNodes, NodeOrder
-from tenure.solver.search.preferred_order import in_preferred_order
+from tenure.solver.search.preferred_order import in_preferred_order, preferences_of
 from tenure.terms.reasons import ReasonCode
 
 NO_DOMAIN: Final = Rejection(
@@ -51,7 +51,7 @@ class Placer:
         mark, group = statement.checkpoint(), self._session.cluster.pod_groups[pod_group]
         run = _Run(statement, simulation, prefers=not simulation and self._has_preferences)
         is_placed = self._place_all(run, group, tasks, nodes)
-        if not is_placed and run.prefers and len(tasks) > 1:  # preferences keep no pod group pending
+        if not is_placed and run.has_preferred and len(tasks) > 1:  # preferences keep none pending
             statement.rollback(mark)
             run = _Run(statement)
             is_placed = self._place_all(run, group, tasks, nodes)
@@ -156,8 +156,9 @@ class Placer:
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         later: list[int] = []
         candidates = self.nodes.in_order(task, allowed)
-        if run.prefers:
-            candidates = in_preferred_order(self._session.chains, task, candidates, checks)
+        if run.prefers and (preferences := preferences_of(self._session.chains, index)):
+            run.has_preferred = True
+            candidates = in_preferred_order(preferences, task, candidates, checks)
         for node, is_now in candidates:
             problem = first_rejection(checks, node) if checks else None
             if problem is NOT_YET:
@@ -207,14 +208,14 @@ class Placer:
 
 
 class _Run:
-    """One attempt: its statement, its mode, whether preferences of tasks count, and why it failed."""
+    """One attempt: its statement, its mode, whether preferences count and there were any, why it failed."""
 
-    __slots__ = ("failure", "prefers", "simulation", "statement")
+    __slots__ = ("failure", "has_preferred", "prefers", "simulation", "statement")
 
     def __init__(self, statement: Statement, simulation: bool = False, prefers: bool = False) -> None:
         self.statement = statement
         self.simulation = simulation
-        self.prefers = prefers
+        self.prefers, self.has_preferred = prefers, False
         self.failure = NO_DOMAIN
 
 

@@ -13,21 +13,24 @@ from tenure.solver.model.workload import Task
 from tenure.solver.search.node_order import NodeFit
 
 Checks = Sequence[Callable[[int], Rejection | None]]
+Preferences = Sequence[Callable[[Sequence[int]], Sequence[int]]]
+"""Scores of nodes, by plugin."""
+
+
+def preferences_of(chains: Chains, task: int) -> Preferences:
+    """Preferences of a task for one attempt to place it; empty: it has none."""
+    found = [plugin.preference(task) for plugin in chains.node_preferences]
+    return [scores for scores in found if scores is not None]
 
 
 def in_preferred_order(
-    chains: Chains, task: Task, nodes: Iterator[NodeFit], checks: Checks
+    preferences: Preferences, task: Task, nodes: Iterator[NodeFit], checks: Checks
 ) -> Iterator[NodeFit]:
     """Nodes where the task fits in the order of its preferences; equal ones stay in the given order.
 
     The nominated node remains first. Nodes that a check rejects come last: scores are compared among nodes
     that take the task.
     """
-    found = [plugin.preference(task.index) for plugin in chains.node_preferences]
-    preferences = [scores for scores in found if scores is not None]
-    if not preferences:
-        yield from nodes
-        return
     now: list[int] = []
     soon: list[int] = []
     rejected: list[NodeFit] = []
@@ -46,7 +49,7 @@ def in_preferred_order(
     yield from rejected
 
 
-def _ranked(preferences: Sequence[Callable[[Sequence[int]], Sequence[int]]], nodes: list[int]) -> list[int]:
+def _ranked(preferences: Preferences, nodes: list[int]) -> list[int]:
     """Nodes by the sum of their scores, the highest first."""
     if len(nodes) < 2:
         return nodes
