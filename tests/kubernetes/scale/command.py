@@ -113,7 +113,7 @@ def _measured(
     plane: ControlPlane,
     transport: Transport,
     folder: Path,
-    plan: "Plan",
+    plan: Plan,
     progress: Progress,
 ) -> Tables:
     with run_receiver() as (received, address):

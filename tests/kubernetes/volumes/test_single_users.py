@@ -1,4 +1,4 @@
-"""Claims that allow one pod: who comes first, and whom a change concerns."""
+"""Claims that allow one pod: the first pod of a claim, and the pods that a change affects."""
 
 from collections import defaultdict
 from datetime import UTC, datetime

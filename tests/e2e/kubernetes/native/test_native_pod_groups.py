@@ -1,4 +1,4 @@
-"""Pod groups of Kubernetes itself on a real API server: whole gangs, and what users are told."""
+"""Pod groups of Kubernetes itself on a real API server: gangs and messages to users."""
 
 import json
 from contextlib import closing

@@ -24,13 +24,13 @@ GPUS: Final = "gpu"
 CLAIMED_GPUS: Final = "tenure.scheduler/claimed-gpus"
 """Label of the rows of nodes with such GPUs. Objects of the cluster do not have it."""
 MAX_SETS: Final = 48
-"""Maximum number of sets: a snapshot has 256 names of resources, of which nodes have up to 204."""
+"""Maximum number of sets. A snapshot has 256 resource names, and nodes use up to 204 of them."""
 MAX_OF_NAMESPACE: Final = 16
 """Maximum number of kinds of requests of the claims of one namespace."""
 MAX_COST: Final = 1_000_000
 """Characters of selectors that one update evaluates: about a second, at most three."""
 Kinds = tuple[Kind, ...]
-"""Kinds of devices, one of which is needed."""
+"""Alternative kinds of devices."""
 _NONE: Final[frozenset[DeviceId]] = frozenset()
 
 

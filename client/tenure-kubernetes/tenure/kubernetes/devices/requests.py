@@ -78,7 +78,7 @@ class Request(NamedTuple):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of devices, one of which is needed."""
+        """The alternative kinds of devices."""
         return tuple(dict.fromkeys(one.kind for one in self.alternatives))
 
 

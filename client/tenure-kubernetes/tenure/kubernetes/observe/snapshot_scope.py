@@ -173,7 +173,7 @@ def read_topologies(
     changed: Set[str],
     limits: SenderLimits,
 ) -> dict[str, tuple[str, ...]]:
-    """Update the rows of topologies, of which these changed. Returns the levels of those with a row."""
+    """Update the rows of changed topologies. Returns the levels of all topologies with a row."""
     found = {one.metadata.uid: (one.metadata, topology_row(one)) for one in cache.all()}
     for uid in changed - found.keys():
         set_aside.discard(f"topology {uid}")
