@@ -27,8 +27,15 @@ _MAX_RECEIVING: Final = 64
 _NEARLY_FULL: Final = 0.9
 """Part of the limit at which the process is in danger."""
 _STATM: Final = Path("/proc/self/statm")
-_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+_C: Final = ctypes.CDLL(None) if os.name == "posix" else None
+_TRIM: Final = getattr(_C, "malloc_trim", None)
 """Returns freed memory to the system, where the C library can."""
+_MALLOPT: Final = getattr(_C, "mallopt", None) if _TRIM else None
+"""Sets up the allocator of the GNU C library."""
+_M_ARENA_MAX: Final = -8
+"""Parameter of mallopt: the maximum number of arenas."""
+_ARENAS: Final = 2
+_ARENAS_VARIABLE: Final = "MALLOC_ARENA_MAX"
 _LIMIT_FILES: Final = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -74,6 +81,16 @@ def memory_limit() -> int:
         with suppress(OSError, ValueError):  # no limit is "max", or a number beyond the machine's
             return min(int(file.read_text()), machine)
     return machine
+
+
+def limit_arenas() -> None:
+    """Let threads share two arenas of the C library, unless the environment says otherwise.
+
+    By default, every thread may get an arena of its own. Each holds memory that the others cannot use, so the
+    process would grow for hours. Must be called before threads start.
+    """
+    if _MALLOPT is not None and _ARENAS_VARIABLE not in os.environ:
+        _MALLOPT(_M_ARENA_MAX, _ARENAS)
 
 
 def is_nearly_full(limit: int) -> bool:
