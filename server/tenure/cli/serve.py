@@ -94,6 +94,9 @@ def serve(
     """
     if records and no_records:
         raise typer.BadParameter("cannot be used with --no-records", param_hint="--records")
+    from tenure.server.memory import limit_arenas
+
+    limit_arenas()
     from tenure.process.log_format import LogLevelControl
     from tenure.server.grpc_server import serve as run_server
     from tenure.server.installed import installed_registry

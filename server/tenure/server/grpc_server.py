@@ -22,7 +22,7 @@ from tenure.server.garbage_collection import pause_gc
 from tenure.server.health_service import HealthService
 from tenure.server.installed import installed_registry
 from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
-from tenure.server.memory import MemoryPlan, limit_arenas
+from tenure.server.memory import MemoryPlan
 from tenure.server.receive_limits import MAX_OTHERS_WAITING, MAX_WAITING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
 from tenure.server.security import rejections
@@ -204,7 +204,6 @@ def serve(
     Calls `announce` with the bound address once calls are served, and `reread` on every SIGHUP. Must run in
     the main thread.
     """
-    limit_arenas()
     guard, telemetry = AccessControl.of(settings.security), Telemetry(settings.telemetry, "tenure")
     telemetry.start()
     requeue_metrics.initialize_counters()
