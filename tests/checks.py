@@ -70,6 +70,12 @@ CHECKS: Final = (
         "tests.properties.judged_clusters:main",
     ),
     Check(
+        "victims",
+        "victims that decisions call necessary, on 10,000 random clusters, judged independently",
+        "2 min",
+        "tests.properties.victims.proven_victims:main",
+    ),
+    Check(
         "counters",
         "the exact work and outcome of every benchmark, against the golden file",
         "2 min",

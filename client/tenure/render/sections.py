@@ -42,7 +42,7 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     """Pod groups with reserved capacity, and the evicted pods that still use it."""
     nodes: defaultdict[str, list[str]] = defaultdict(list)
     owners: defaultdict[str, list[str]] = defaultdict(list)
-    untried = {group.beneficiary for group in view.response.groups if group.victim_set.disrupted_pods > 1}
+    sets = {group.beneficiary: _set_text(group.victim_set) for group in view.response.groups}
     for _, decision in view.decisions("reserve"):
         nodes[view.owner(decision.reserve.pod)].append(decision.reserve.node)
     for _, decision in view.decisions("evict"):
@@ -52,7 +52,7 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     for beneficiary, pod in view.pending_evictions:
         owners[beneficiary].append(view.name(view.owner(pod)))
     waiting = [outcome.pod_group for outcome in view.response.outcomes if outcome.kind in WAITING_KINDS]
-    awaited = {uid: _evicted_text(owners[uid], uid in untried) for uid in waiting}
+    awaited = {uid: _evicted_text(owners[uid]) + sets.get(uid, "") for uid in waiting}
     rows = [
         TableRow((view.name(uid), view.queue(uid), _nodes_text(nodes[uid]), awaited[uid]), (view.queue(uid),))
         for uid in waiting
@@ -136,12 +136,20 @@ def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome, remedy: str) -
     return f"{text}. What helps: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
 
 
-def _evicted_text(pod_groups: Iterable[str], is_untried: bool) -> str:
-    """Evicted pods by pod group, and whether the search may have missed a smaller set."""
+def _set_text(victims: pb.VictimSet) -> str:
+    """Whether some victims may not be needed."""
+    if victims.disrupted_pods < 2 or victims.minimality == pb.MINIMALITY_PROVEN:
+        return ""
+    if victims.minimality == pb.MINIMALITY_HEURISTIC:
+        return " (perhaps not all of them are needed)"
+    return " (smaller sets were not tried)"
+
+
+def _evicted_text(pod_groups: Iterable[str]) -> str:
+    """Evicted pods by pod group."""
     pods = Counter(pod_groups)
     parts = [f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())]
-    text = join_words(parts) if parts else "terminating pods on the node"
-    return f"{text} (smaller sets were not tried)" if is_untried else text
+    return join_words(parts) if parts else "terminating pods on the node"
 
 
 def _eviction_rule(code: int) -> str:

@@ -230,16 +230,20 @@ class DecisionGroup(_message.Message):
     def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ...) -> None: ...
 
 class VictimSet(_message.Message):
-    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods")
+    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods")
     MINIMALITY_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_PODS_FIELD_NUMBER: _ClassVar[int]
     TRIED_FIELD_NUMBER: _ClassVar[int]
     SUFFICIENT_PODS_FIELD_NUMBER: _ClassVar[int]
+    UNTRIED_FIELD_NUMBER: _ClassVar[int]
+    PUT_BACK_PODS_FIELD_NUMBER: _ClassVar[int]
     minimality: Minimality
     disrupted_pods: int
     tried: int
     sufficient_pods: int
-    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ...) -> None: ...
+    untried: int
+    put_back_pods: int
+    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ...) -> None: ...
 
 class Decision(_message.Message):
     __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "reason", "preconditions")

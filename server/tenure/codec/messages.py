@@ -18,7 +18,7 @@ from tenure.solver.model.decision import (
     Requeue,
 )
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.verdict import GuardVerdict, Minimality, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimSet
 from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
@@ -166,14 +166,16 @@ _MINIMALITY: Final = tag(pb.VictimSet, "minimality")
 _DISRUPTED_PODS: Final = tag(pb.VictimSet, "disrupted_pods")
 _TRIED: Final = tag(pb.VictimSet, "tried")
 _SUFFICIENT_PODS: Final = tag(pb.VictimSet, "sufficient_pods")
+_UNTRIED: Final = tag(pb.VictimSet, "untried")
+_PUT_BACK_PODS: Final = tag(pb.VictimSet, "put_back_pods")
 
 
-def encode_victim_set(
-    minimality: Minimality, disrupted: int, tried: int = 0, sufficient: int | None = None
-) -> bytes:
+def encode_victim_set(known: VictimSet, disrupted: int, sufficient: int | None = None) -> bytes:
     """How many pods are disrupted, and how many would have been enough in the sets that were tried."""
-    fields = [_MINIMALITY, number(minimality), _DISRUPTED_PODS, number(disrupted)]
-    fields.append(scalar(_TRIED, number(tried)))
+    fields = [_MINIMALITY, number(known.minimality), _DISRUPTED_PODS, number(disrupted)]
+    fields.append(scalar(_TRIED, number(known.tried)))
     if sufficient is not None:
         fields += [_SUFFICIENT_PODS, number(sufficient)]
+    fields.append(scalar(_UNTRIED, number(known.untried)))
+    fields.append(scalar(_PUT_BACK_PODS, number(known.put_back)))
     return message(fields)

@@ -130,6 +130,7 @@ def _group(
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,
         commit.in_flight,
+        commit.victim_set,
     )
 
 

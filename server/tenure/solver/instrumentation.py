@@ -137,7 +137,7 @@ def build_instrumented_context(session: Session, parts: SearchParts, observer: O
     instrumentation = _Instrumentation(observer)
     placer = _InstrumentedPlacer(session, parts, instrumentation)
     solver = _InstrumentedSolver(session, parts, placer, instrumentation)
-    return CycleContext(session, parts, parts.gangs, parts.pod_groups, placer, solver)
+    return CycleContext.of(session, parts, placer, solver)
 
 
 class _Instrumentation:

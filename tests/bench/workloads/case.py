@@ -19,11 +19,12 @@ PLAIN_OPTIONS: Final = MappingProxyType(
     {
         "skip_similar_pod_groups": False,
         "max_consolidation_victims": -1,
+        "fill_back": "never",
         "max_simulations_per_pod_group": ENDLESS,
         "max_simulations_per_action": ENDLESS,
     }
 )
-"""Options of the reference's benchmarks: nothing is skipped and no budget ends a search."""
+"""Options of the reference's benchmarks: nothing is skipped, no budget ends a search, no victim goes back."""
 PLAIN_SEARCH: Final = tuple(
     name for name in SPEEDUPS if name not in ("first_victim", "reclaim_bound", "pruning")
 )

@@ -55,6 +55,8 @@ def own_workloads() -> Iterator[Case]:
     )
     for nodes in (20, 100, 500, 1_000):
         yield Case("U4", nodes, with_arguments(_mixed, nodes), ("reclaim",), None, THREE)
+    back = {"fill_back": "full"}
+    yield Case("U4b", 100, with_arguments(_mixed, 100), ("reclaim",), None, THREE, options=back)
     for nodes in (20, 500):
         yield Case("U7", nodes, with_arguments(_all_modes, nodes), ("reclaim", "preempt"), None, THREE)
     for nodes in (50, 500):

@@ -71,6 +71,10 @@ def _large(nodes: int) -> Iterator[Case]:
     yield Case(
         "W9", nodes, with_arguments(_many_singles, nodes), FULL, many, ways, is_long=is_long or nodes > 500
     )
+    if nodes == 100:
+        back = {"fill_back": "full"}
+        yield Case("W8b", nodes, with_arguments(_large_job, nodes), ("reclaim",), gang, THREE, options=back)
+        yield Case("W9b", nodes, with_arguments(_many_singles, nodes), FULL, many, THREE, options=back)
     if nodes == 500:
         yield Case("W9m", nodes, with_arguments(_many_singles, nodes, 30), FULL, many)
     if nodes <= 1_000:

@@ -38,6 +38,7 @@ def _options(params: Json, speedups: tuple[str, ...]) -> CycleOptions:
         allow_same_cycle_eviction=True,
         staleness_grace_period=nanoseconds(params["global_staleness_grace_period_s"]),
         speedups=speedups,
+        fill_back="never",
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,
     )

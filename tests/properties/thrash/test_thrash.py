@@ -22,7 +22,7 @@ from tests.properties.thrash.simulation import (
 )
 
 CYCLES = 150
-SEEDS = (0, 2)
+SEEDS = (0, 2, 3)
 RETALIATION = ("swinging", "bindings fail", "evictions refused")
 """Families with retaliatory evictions when the caller stores no eviction records."""
 INEFFECTIVE = ("outrun", "bindings fail", "evictions refused", "mixed")

@@ -7,7 +7,6 @@ from google.protobuf.duration_pb2 import Duration
 from tenure.client import Client
 from tenure.v1.decision_pb2 import (
     MINIMALITY_HEURISTIC,
-    MINIMALITY_NOT_TRIED,
     MINIMALITY_PROVEN,
     VictimSet,
 )
@@ -87,7 +86,7 @@ def two_of_one_pod() -> GpuCluster:
 def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
     text = why_victim(client, large_before_small().snapshot, "gang")
     assert (
-        "The decision disrupts 3 pods. Its victims were found by a heuristic: "
+        "The decision disrupts 3 pods; none of them can be left out, but "
         "1 pod of pod group single (queue q) would have been enough."
     ) in text.operator
     assert "1 pod of another workload of its queue would have been enough." in text.tenant
@@ -97,10 +96,10 @@ def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
     ("wanted", "size"),
     [
         (1, "The decision disrupts 1 pod: the least possible."),
-        (2, "The decision disrupts 2 pods. Its victims were found by a heuristic; none of 2 smaller sets"),
+        (2, "The decision disrupts 2 pods; none of them can be left out."),
     ],
 )
-def test_explanation_says_whether_smaller_sets_were_tried(client: Client, wanted: int, size: str) -> None:
+def test_explanation_says_that_no_victim_can_be_left_out(client: Client, wanted: int, size: str) -> None:
     cluster = GpuCluster().node("n1", 2).queue("q", quota=2)
     cluster.job("old", "q", on="n1", priority=40).job("older", "q", on="n1", priority=40)
     cluster.job("job", "q", gpus=wanted, priority=90)
@@ -131,34 +130,46 @@ def test_relocated_pods_count_as_disrupted_and_a_smaller_set_is_named(client: Cl
     assert "1 pod of pod group single (queue q) would have been enough." in text
 
 
+def limited() -> GpuCluster:
+    """Build a queue at its limit, and a free node: without two victims, the limit would be exceeded."""
+    cluster = GpuCluster().node("n1", 2).node("n2", 2).queue("q", quota=2)
+    cluster.snapshot.queues[0].gpu_milli.limit = 2000
+    cluster.job("old", "q", on="n1", priority=40).job("older", "q", on="n1", priority=40)
+    return cluster.job("job", "q", gpus=2, priority=90)
+
+
 @pytest.mark.parametrize(
-    ("cluster", "disrupted", "sufficient"),
-    [(large_before_small, 3, 1), (moved_gang, 5, 1), (two_of_one_pod, 2, 0)],
+    ("cluster", "decided", "sufficient"),
+    [
+        (large_before_small, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=3), 1),
+        (moved_gang, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=5), 1),
+        (two_of_one_pod, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
+        (limited, VictimSet(minimality=MINIMALITY_HEURISTIC, disrupted_pods=2, tried=2), None),
+    ],
 )
-def test_decision_says_that_smaller_sets_were_not_tried_and_the_explanation_tries_them(
-    client: Client, cluster: Callable[[], GpuCluster], disrupted: int, sufficient: int
+def test_decision_says_whether_a_victim_can_be_left_out_and_the_explanation_tries_other_sets(
+    client: Client, cluster: Callable[[], GpuCluster], decided: VictimSet, sufficient: int | None
 ) -> None:
-    """Rule R13.47."""
+    """Rules R13.47, R14.6."""
     snapshot = cluster().snapshot
     (told,) = (group.victim_set for group in client.decide(snapshot).groups if group.HasField("victim_set"))
-    assert told == VictimSet(minimality=MINIMALITY_NOT_TRIED, disrupted_pods=disrupted)
+    assert told == decided
     question = ExplainRequest(snapshot=snapshot, why_victim={"pod_group": snapshot.pods[0].pod_group})
     (tried,) = client.explain(question).victim_sets
-    assert (tried.minimality, tried.disrupted_pods) == (MINIMALITY_HEURISTIC, disrupted)
-    assert (tried.tried > 0, tried.sufficient_pods) == (True, sufficient)
-    assert tried.HasField("sufficient_pods") == (sufficient > 0)
+    assert (tried.minimality, tried.disrupted_pods) == (decided.minimality, decided.disrupted_pods)
+    assert tried.tried > 0
+    assert tried.HasField("sufficient_pods") == (sufficient is not None)
+    assert tried.sufficient_pods == (sufficient or 0)
 
 
-def test_evicted_pod_is_not_the_least_where_earlier_decisions_release_enough(client: Client) -> None:
+def test_nobody_is_evicted_where_earlier_decisions_release_enough(client: Client) -> None:
     cluster = GpuCluster().node("n1", 4).node("n2", 1).queue("q", quota=5)
     cluster.job("big", "q", gpus=4, on="n1", priority=30).job("small", "q", on="n2", priority=35)
     snapshot = cluster.job("first", "q", priority=90).job("second", "q", priority=80).snapshot
+    evicted = [d.evict.pod for group in client.decide(snapshot).groups for d in group.decisions]
+    assert list(filter(None, evicted)) == ["big-0"]
     found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "small"}))
-    assert "a heuristic: earlier decisions release enough." in found.explanation.public
-    assert [(each.minimality, each.sufficient_pods) for each in found.victim_sets] == [
-        (MINIMALITY_HEURISTIC, 0)
-    ]
-    assert found.victim_sets[0].HasField("sufficient_pods")
+    assert found.explanation.operator == "Pod group small (queue q) is not evicted."
 
 
 def test_one_evicted_pod_is_the_least_possible(client: Client) -> None:

@@ -84,7 +84,7 @@ def test_absent_settings_have_the_values_of_the_default_profile(file: Path, cont
 def test_options_and_limits(file: Path) -> None:
     file.write_text(
         "options: {maxConsolidationVictims: -1, allowConsolidatingReclaim: false, skipSimilarPodGroups: off, "
-        "stalenessGracePeriod: 1h30m, speedups: none, "
+        "stalenessGracePeriod: 1h30m, speedups: none, fillBack: inPlace, maxFillBackSimulations: 7, "
         "maxSimulationsPerPodGroup: 5, maxSimulationsPerAction: 6}\n"
         "server: {maxMessageMib: 1, maxQueuedCalls: 2, drainTimeout: 3s}\n"
     )
@@ -95,6 +95,8 @@ def test_options_and_limits(file: Path) -> None:
         skip_similar_pod_groups=False,
         staleness_grace_period=5400 * SECOND,
         speedups=(),
+        fill_back="inPlace",
+        max_fill_back_simulations=7,
         max_simulations_per_pod_group=5,
         max_simulations_per_action=6,
     )

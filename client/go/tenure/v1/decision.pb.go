@@ -23,19 +23,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Whether a set of victims is known to be the smallest. Treat an unknown value as
-// NOT_TRIED.
+// Whether a set of victims is known to be minimal. Treat an unknown value as NOT_TRIED.
 type Minimality int32
 
 const (
 	// Unknown to this version.
 	Minimality_MINIMALITY_UNSPECIFIED Minimality = 0
-	// No smaller set is enough.
+	// Without any of the victims, the beneficiary would not have enough capacity. Other
+	// sets may be smaller.
 	Minimality_MINIMALITY_PROVEN Minimality = 1
-	// The search found it by a heuristic, and some smaller sets were tried.
+	// A victim may be needless. The simulations without it found nothing, or were not all
+	// run: see `untried`.
 	Minimality_MINIMALITY_HEURISTIC Minimality = 2
-	// The search found it by a heuristic, and no smaller set was tried. So it is in all
-	// decisions; the explanation why a pod group is a victim tries some.
+	// No smaller set was tried, by the configuration or the action. The explanation why a
+	// pod group is a victim tries some.
 	Minimality_MINIMALITY_NOT_TRIED Minimality = 3
 )
 
@@ -825,17 +826,22 @@ func (x *DecisionGroup) GetVictimSet() *VictimSet {
 // The pods that a decision group disrupts for its beneficiary.
 type VictimSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether fewer pods would be enough.
+	// Whether every victim is needed.
 	Minimality Minimality `protobuf:"varint,1,opt,name=minimality,proto3,enum=tenure.v1.Minimality" json:"minimality,omitempty"`
 	// Number of pods that are evicted, relocated pods included.
 	DisruptedPods int32 `protobuf:"varint,2,opt,name=disrupted_pods,json=disruptedPods,proto3" json:"disrupted_pods,omitempty"`
-	// Number of smaller sets that were tried.
+	// Number of smaller sets that were simulated.
 	Tried int32 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
 	// Number of pods of the smallest of these sets that would have been enough. Unset: none
 	// would. 0: no victim was needed, since earlier decisions release enough.
 	SufficientPods *int32 `protobuf:"varint,4,opt,name=sufficient_pods,json=sufficientPods,proto3,oneof" json:"sufficient_pods,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Number of victims, or pods of one that are taken together, without which nothing was
+	// simulated although they may be needless.
+	Untried int32 `protobuf:"varint,5,opt,name=untried,proto3" json:"untried,omitempty"`
+	// Number of pods that the search had taken before and that are not disrupted.
+	PutBackPods   int32 `protobuf:"varint,6,opt,name=put_back_pods,json=putBackPods,proto3" json:"put_back_pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *VictimSet) Reset() {
@@ -892,6 +898,20 @@ func (x *VictimSet) GetTried() int32 {
 func (x *VictimSet) GetSufficientPods() int32 {
 	if x != nil && x.SufficientPods != nil {
 		return *x.SufficientPods
+	}
+	return 0
+}
+
+func (x *VictimSet) GetUntried() int32 {
+	if x != nil {
+		return x.Untried
+	}
+	return 0
+}
+
+func (x *VictimSet) GetPutBackPods() int32 {
+	if x != nil {
+		return x.PutBackPods
 	}
 	return 0
 }
@@ -2252,14 +2272,16 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"expireTime\x12*\n" +
 	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\x123\n" +
 	"\n" +
-	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xc1\x01\n" +
+	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xff\x01\n" +
 	"\tVictimSet\x125\n" +
 	"\n" +
 	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
 	"minimality\x12%\n" +
 	"\x0edisrupted_pods\x18\x02 \x01(\x05R\rdisruptedPods\x12\x14\n" +
 	"\x05tried\x18\x03 \x01(\x05R\x05tried\x12,\n" +
-	"\x0fsufficient_pods\x18\x04 \x01(\x05H\x00R\x0esufficientPods\x88\x01\x01B\x12\n" +
+	"\x0fsufficient_pods\x18\x04 \x01(\x05H\x00R\x0esufficientPods\x88\x01\x01\x12\x18\n" +
+	"\auntried\x18\x05 \x01(\x05R\auntried\x12\"\n" +
+	"\rput_back_pods\x18\x06 \x01(\x05R\vputBackPodsB\x12\n" +
 	"\x10_sufficient_pods\"\xe8\x02\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +

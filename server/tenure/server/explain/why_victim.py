@@ -23,7 +23,7 @@ from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.verdict import GuardVerdict, Minimality
+from tenure.solver.model.verdict import GuardVerdict, VictimSet
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -52,8 +52,14 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
         facts.append(ExplainReason(group.reason, texts[-1].operator, group.action))
         if check is not None:
             sufficient = None if check.smaller is None else check.smaller.pods
-            sets.append(encode_victim_set(check.minimality, check.disrupted, check.tried, sufficient))
+            known = VictimSet(check.minimality, check.tried, check.untried, put_back=_put_back(group))
+            sets.append(encode_victim_set(known, check.disrupted, sufficient))
     return ExplainResult(join(texts), facts, victim_sets=sets)
+
+
+def _put_back(group: DecisionGroup) -> int:
+    """Pods that the search had taken and gave back."""
+    return 0 if group.victim_set is None else group.victim_set.put_back
 
 
 def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
@@ -108,6 +114,13 @@ def _describe_evictions(
     return join([rule, _guards(names, evictions), _order(replay, names, group), _size(names, group, check)])
 
 
+_HOW: Final = {
+    False: ". Its victims were found by a heuristic:",
+    True: "; none of them can be left out, but",
+}
+"""How victims were chosen where others would have been fewer, by whether none can be left out."""
+
+
 def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | None) -> AudienceText:
     """How many pods the decision disrupts, and whether fewer would have been enough."""
     if check is None:
@@ -115,14 +128,17 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
     moved = sum(evict.relocating for evict in group.evictions)
     pods = f"The decision disrupts {format_count(check.disrupted, 'pod')}"
     pods += f", {moved} of them moved" if moved else ""
-    if check.minimality is Minimality.PROVEN:
+    if check.smaller is None and check.disrupted == 1:
         return for_all(f"{pods}: the least possible.")
+    if check.smaller is None and check.is_minimal:
+        return for_all(f"{pods}; none of them can be left out.")
     if check.smaller is not None and not check.smaller.pods:
         return for_all(f"{pods}. Its victims were found by a heuristic: earlier decisions release enough.")
     if check.smaller is not None:
         return format_text(
-            "{pods}. Its victims were found by a heuristic: {n} of {others} would have been enough.",
+            "{pods}{how} {n} of {others} would have been enough.",
             pods=pods,
+            how=_HOW[check.is_minimal],
             n=format_count(check.smaller.pods, "pod"),
             others=_listed(names, check.smaller.pod_groups),
         )

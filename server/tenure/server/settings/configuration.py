@@ -104,6 +104,12 @@ class OptionsSection(ConfigSection):
     """How long an eviction record is kept after its last event; at least `cooldown` and `maxBackoff`."""
     decision_group_timeout: PositiveDuration = _DEFAULTS.decision_group_timeout
     """Time until a decision group and its reservations expire."""
+    fill_back: Literal["never", "inPlace", "full"] = "full"
+    """Whether victims that turn out to be needless are given back: `never`, only where they were (`inPlace`),
+    or also by simulations without each of them (`full`).
+    """
+    max_fill_back_simulations: AtLeastOne = _DEFAULTS.max_fill_back_simulations
+    """Simulations without one of the victims for each decision, with `fillBack: full`."""
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action

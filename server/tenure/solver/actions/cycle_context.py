@@ -9,6 +9,7 @@ from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.fill_back import FillBack
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.placer import Placer
@@ -62,6 +63,7 @@ class CycleContext:
     pod_groups: PodGroupLists
     placer: Placer
     solver: Solver
+    fill_back: FillBack
     reason_checks: list[ReasonCheck] = field(default_factory=list)
     """In the order of the actions."""
     with_reasons: bool = True
@@ -72,7 +74,16 @@ class CycleContext:
         """Build the search for a session from its parts."""
         placer = Placer(session, parts.allowed_nodes, parts.node_order)
         solver = Solver(session, parts, placer)
-        return cls(session, parts, parts.gangs, parts.pod_groups, placer, solver, with_reasons=with_reasons)
+        return cls.of(session, parts, placer, solver, with_reasons)
+
+    @classmethod
+    def of(
+        cls, session: Session, parts: SearchParts, placer: Placer, solver: Solver, with_reasons: bool = True
+    ) -> "CycleContext":
+        """A context with this placer and solver."""
+        fill_back = FillBack(session, parts, placer, solver.simulator)
+        gangs, groups = parts.gangs, parts.pod_groups
+        return cls(session, parts, gangs, groups, placer, solver, fill_back, with_reasons=with_reasons)
 
     def close(self) -> None:
         """Release the cycle: its parts refer to each other and would wait for the garbage collector."""

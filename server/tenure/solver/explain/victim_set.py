@@ -21,6 +21,8 @@ class SmallerSet(NamedTuple):
 class VictimSetCheck(NamedTuple):
     """Result of the trials with fewer victims."""
 
+    is_minimal: bool
+    """Whether none of the victims can be left out."""
     disrupted: int
     """Pods that the decision evicts or moves."""
     tried: int
@@ -30,8 +32,8 @@ class VictimSetCheck(NamedTuple):
 
     @property
     def minimality(self) -> Minimality:
-        """PROVEN for one pod without which there is no capacity."""
-        if self.disrupted == 1 and self.smaller is None:
+        """PROVEN if the search proved it, and for one pod without which there is no capacity."""
+        if self.is_minimal or (self.disrupted == 1 and self.smaller is None):
             return Minimality.PROVEN
         return Minimality.HEURISTIC if self.tried else Minimality.NOT_TRIED
 
@@ -41,13 +43,14 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
     action = next((each for each in replay.searches() if each.name == group.action), None)
     if action is None:
         return None
-    disrupted = len(group.evictions)
+    disrupted, known = len(group.evictions), group.victim_set
+    is_minimal = known is not None and known.minimality is Minimality.PROVEN
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
     if query.fits():
-        return VictimSetCheck(disrupted, 1, 0, SmallerSet((), 0))
+        return VictimSetCheck(is_minimal, disrupted, 1, 0, SmallerSet((), 0))
     if disrupted == 1:
-        return VictimSetCheck(disrupted, 1, 0, None)
+        return VictimSetCheck(is_minimal, disrupted, 1, 0, None)
     victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in group.evictions)
     trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
     trials.extend((candidate,) for candidate in dict.fromkeys(query.order()))
@@ -58,4 +61,4 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
         if pods is not None and pods < (disrupted if found is None else found.pods):
             found = SmallerSet(trial, pods)
     tried = min(len(trials), MAX_TRIALS)
-    return VictimSetCheck(disrupted, tried, len(trials) - tried, found)
+    return VictimSetCheck(is_minimal, disrupted, tried, len(trials) - tried, found)

@@ -10,7 +10,7 @@ from typing import Self
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.decision import Requeue
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus, Zones
-from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.verdict import GuardVerdict, VictimSet
 from tenure.solver.plugin_api.action import Action
 from tenure.terms.reasons import ReasonCode
 
@@ -146,3 +146,4 @@ class Commit:
         self.requeues = requeues
         self.in_flight = in_flight
         self.guards = guards
+        self.victim_set: VictimSet | None = None

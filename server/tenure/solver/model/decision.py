@@ -11,7 +11,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimSet
 from tenure.terms.reasons import ReasonCode
 
 
@@ -24,13 +24,7 @@ class Bind:
     gpu_groups: Final[tuple[str, ...]]
     zones: Final[Zones]
 
-    def __init__(
-        self,
-        task: int,
-        node: int,
-        gpu_groups: tuple[str, ...],
-        zones: Zones = (),
-    ) -> None:
+    def __init__(self, task: int, node: int, gpu_groups: tuple[str, ...], zones: Zones = ()) -> None:
         self.task = task
         self.node = node
         self.gpu_groups = gpu_groups
@@ -46,13 +40,7 @@ class Reserve:
     gpu_groups: Final[tuple[str, ...]]
     zones: Final[Zones]
 
-    def __init__(
-        self,
-        task: int,
-        node: int,
-        gpu_groups: tuple[str, ...],
-        zones: Zones = (),
-    ) -> None:
+    def __init__(self, task: int, node: int, gpu_groups: tuple[str, ...], zones: Zones = ()) -> None:
         self.task = task
         self.node = node
         self.gpu_groups = gpu_groups
@@ -154,6 +142,8 @@ class DecisionGroup:
     """Nanoseconds since the Unix epoch."""
     fulfills_group: Final[str]
     """ID of the in-flight group whose reservations it fulfills; empty: none."""
+    victim_set: Final[VictimSet | None]
+    """What is known about its victims; None: no smaller set was looked for."""
 
     def __init__(
         self,
@@ -168,6 +158,7 @@ class DecisionGroup:
         atomicity: Atomicity = Atomicity.ALL,
         expire_time: int = 0,
         fulfills_group: str = "",
+        victim_set: VictimSet | None = None,
     ) -> None:
         self.action = action
         self.beneficiary = beneficiary
@@ -180,6 +171,7 @@ class DecisionGroup:
         self.atomicity = atomicity
         self.expire_time = expire_time
         self.fulfills_group = fulfills_group
+        self.victim_set = victim_set
 
 
 class InFlightGroupState(IntEnum):

@@ -1,7 +1,7 @@
 """Verdicts of guards about possible victims, and about sets of victims."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.terms.reasons import ReasonCode
 
@@ -32,12 +32,28 @@ class GuardVerdict(NamedTuple):
 
 
 class Minimality(IntEnum):
-    """Whether a set of victims is known to be the smallest; numbers as on the wire (semantics R13.47)."""
+    """Whether a set of victims is known to be minimal; numbers as on the wire (semantics R14.6)."""
 
     PROVEN = 1
+    """Without any of them, there is not enough capacity."""
     HEURISTIC = 2
-    """Some smaller sets were tried."""
+    """Some may be needless."""
     NOT_TRIED = 3
+
+
+class VictimSet(NamedTuple):
+    """What is known about the size of a set of victims (semantics R14.6)."""
+
+    minimality: Minimality
+    tried: int
+    """Smaller sets that were simulated."""
+    untried: int
+    """Batches of victims that may be needless, and without which nothing was simulated."""
+    put_back: int
+    """Pods that the search had taken and gave back."""
+
+
+UNTRIED_SET: Final = VictimSet(Minimality.NOT_TRIED, 0, 0, 0)
 
 
 def protection_end(last_start: int | None, minimum: int) -> int | None:

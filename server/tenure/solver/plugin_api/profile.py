@@ -67,6 +67,12 @@ class CycleOptions:
     """
     decision_group_timeout: int = 300 * SECOND
     """Nanoseconds until what is not done of a group of decisions is to be left."""
+    fill_back: str = "full"
+    """Whether victims that need not yield are given back: `never`, where they were in one pass (`inPlace`),
+    or also by simulations without each of them (`full`) (semantics R14.2, R14.4).
+    """
+    max_fill_back_simulations: int = 64
+    """Simulations without one of the victims for each solution."""
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000

@@ -127,7 +127,9 @@ class Search:
         self.first_rejection: Rejection | None = None
         """Rejection of it by a validator, if it placed the preemptor."""
         self.solution: Scenario | None = None
-        """Latest scenario that succeeded."""
+        """Latest scenario that succeeded while the number of tasks grew."""
+        self.accepted: Scenario | None = None
+        """Latest scenario that was simulated and accepted: in the end, the one in the statement."""
         self.rejection: Rejection = NO_SOLUTION
         self.was_validated = False
         """Whether any scenario placed the preemptor, so that validators were called."""

@@ -79,7 +79,7 @@ class ScenarioSimulator:
             # The order begins with the ledger as it is now, so its first item is drawn here.
             before, turns = iter(()), filter(waiting.__contains__, chain((next(turns),), turns))
         if self._place_preemptor(statement, scenario, before, waiting, nodes):
-            self._place_others(statement, turns, waiting, nodes)
+            self.place_others(statement, turns, waiting, nodes)
             return True
         statement.rollback(0)
         return False
@@ -103,11 +103,10 @@ class ScenarioSimulator:
             for shape in shapes if is_time else ():
                 if not self._placer.has_capacity(shape, nodes):
                     return False
-        tasks = list(scenario.pending)
-        return not self._placer.place(statement, scenario.preemptor, tasks, nodes, simulation=True)
+        return self._placer.place(statement, scenario.preemptor, [*scenario.pending], nodes, True) is None
 
-    def _place_others(
-        self, statement: Statement, turns: Iterator[int], waiting: dict[int, None], nodes: int
+    def place_others(
+        self, statement: Statement, turns: Iterator[int], waiting: Iterable[int], nodes: int
     ) -> None:
         """Place the remaining victims in order, while any of their shapes fits."""
         shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}

@@ -171,6 +171,7 @@ class Solver:
         search.was_validated = True
         rejection = search.validates(scenario)
         if rejection is None:
+            search.accepted = scenario
             return True
         search.rejection = rejection
         statement.rollback(0)

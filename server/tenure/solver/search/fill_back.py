@@ -1,0 +1,267 @@
+"""Fill back: who need not yield is given back before a solution is committed (semantics R14.1-R14.9).
+
+A search takes victims in order until enough is free, so early ones may turn out to be needless. First,
+victims go back where they were, beside the beneficiary, in one pass. Then the solution is simulated again
+without each victim that is left and not known to be necessary, up to a limit.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Move, Statement
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.resources import Share
+from tenure.solver.model.verdict import UNTRIED_SET, VictimSet
+from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.search.necessary_victims import NecessaryVictims, Need, is_coherent
+from tenure.solver.search.node_order import bit_set
+from tenure.solver.search.oracle import Budget, Search, SearchParts
+from tenure.solver.search.placer import Placer
+from tenure.solver.search.scenario_simulator import ScenarioSimulator
+from tenure.solver.search.solutions import Minimization, Solution
+
+NEVER: Final = "never"
+FULL: Final = "full"
+_MAX_REBUILDS: Final = 16
+"""Victims that are put back one by one if all at once are refused."""
+
+
+class FillBack:
+    """Makes solutions smaller, one at a time."""
+
+    def __init__(
+        self, session: Session, parts: SearchParts, placer: Placer, simulator: ScenarioSimulator
+    ) -> None:
+        self._session = session
+        self._parts = parts
+        self._placer = placer
+        self._simulator = simulator
+        self._necessary = NecessaryVictims(session, parts.allowed_nodes)
+        self._mode = session.options.fill_back
+        self._max_simulations = session.options.max_fill_back_simulations
+
+    def minimize(self, statement: Statement, search: Search, budget: Budget) -> VictimSet | None:
+        """Replace the solution in the statement by a smaller one, if there is any.
+
+        Returns what is known about its size; None if no pod is disrupted. If the cycle must end meanwhile,
+        the smallest solution so far is kept.
+        """
+        if self._mode == NEVER:
+            return UNTRIED_SET
+        assert search.accepted is not None
+        solution = self._measure(statement, _batches(search.accepted))
+        if not solution.batches:
+            return None
+        run = Minimization(solution)
+        batches = solution.batches
+        is_one = len(batches) == len(batches[0].tasks) == 1
+        if is_one and self._necessary.has_no_node(search.tasks, search.feasible):
+            run.needs = [Need.NECESSARY]
+            return run.result(len(solution.disrupted))
+        with suppress(CycleStopped):
+            self._improve(statement, search, budget, run)
+        statement.rollback(0)
+        _redo(statement, run.best.moves)
+        return run.result(len(solution.disrupted)) if run.best.batches else None
+
+    def _improve(self, statement: Statement, search: Search, budget: Budget, run: Minimization) -> None:
+        """Put back in one pass, then leave out one victim after the other."""
+        run.needs = self._needs(statement, search, run.best)
+        if Need.OPEN in run.needs:
+            self._put_back(statement, search, run)
+        while self._mode == FULL and len(run.refuted) < self._max_simulations:
+            number = run.next_open()
+            if number is None or not budget.spend():
+                return
+            smaller = self._solve_without(statement, search, run.best.batches, number)
+            run.refuted.add(run.best.batches[number])
+            if smaller is not None and smaller.is_better_than(run.best):
+                self._adopt(statement, search, run, smaller)
+
+    def _adopt(self, statement: Statement, search: Search, run: Minimization, smaller: Solution) -> None:
+        run.best, run.needs = smaller, ()
+        run.needs = self._needs(statement, search, smaller)
+
+    def _measure(self, statement: Statement, batches: Iterable[Batch]) -> Solution:
+        """The solution that the statement has."""
+        placements, left = self._session.ledger.placements, list[Batch]()
+        moved, evicted = set[int](), set[int]()
+        for batch in batches:
+            before = len(moved) + len(evicted)
+            for task in batch.tasks:
+                status = placements[task].status
+                if status is TaskStatus.RELEASING:
+                    evicted.add(task)
+                elif status is TaskStatus.PIPELINED:
+                    moved.add(task)
+            if len(moved) + len(evicted) > before:
+                left.append(batch)
+        return Solution(tuple(left), statement.moves.copy(), frozenset(moved | evicted), len(evicted))
+
+    def _nodes(self, search: Search, batches: Iterable[Batch]) -> int:
+        """Nodes to consider: those of the search, and those of the victims, which run or are evicted there
+        (semantics R5.60).
+        """
+        placements = self._session.ledger.placements
+        left = {placements[task].node for batch in batches for task in batch.tasks}
+        return search.feasible | bit_set(left)
+
+    def _needs(self, statement: Statement, search: Search, found: Solution) -> list[Need]:
+        statement.rollback(0)
+        nodes = self._nodes(search, found.batches)
+        return self._necessary.find(statement, search.tasks, found.batches, nodes)
+
+    def _put_back(self, statement: Statement, search: Search, run: Minimization) -> None:
+        """Victims go home beside the beneficiary, and the others take their turns again (R14.2, R14.3).
+
+        Refused all at once, they go home one by one.
+        """
+        _redo(statement, run.best.moves)
+        places = [self._session.ledger.placements[task] for task in search.tasks]
+        statement.rollback(0)
+        first = run.best
+        home = self._fitting(statement, search, first.batches, places, run.needs)
+        smaller = self._rebuild(statement, search, first, home, places) if home else None
+        if smaller is None and len(home) > 1:
+            kept = list[int]()
+            for number in home[:_MAX_REBUILDS]:
+                another = self._rebuild(statement, search, first, [*kept, number], places)
+                if another is not None:
+                    kept.append(number)
+                    smaller = another
+        if smaller is not None:
+            self._adopt(statement, search, run, smaller)
+
+    def _fitting(
+        self,
+        statement: Statement,
+        search: Search,
+        batches: Sequence[Batch],
+        places: Sequence[Placement],
+        needs: Sequence[Need],
+    ) -> list[int]:
+        """Batches that fit where they were, the best protected first, a core before its surplus."""
+        self._evict(statement, batches)
+        home, groups = list[int](), self._session.cluster.pod_groups
+        if self._place_at(statement, search.tasks, places):
+            for number in range(len(batches) - 1, -1, -1):
+                self._session.stop.check()
+                batch, mark = batches[number], statement.checkpoint()
+                if needs[number] is Need.NECESSARY:
+                    continue
+                if self._goes_home(statement, batch) and is_coherent(
+                    groups[batch.pod_group].root, self._session.ledger.active_allocated
+                ):
+                    home.append(number)
+                else:
+                    statement.rollback(mark)
+        statement.rollback(0)
+        return home
+
+    def _goes_home(self, statement: Statement, batch: Batch) -> bool:
+        if self._placer.capacity(batch.pod_group, list(batch.tasks)) is not None:
+            return False
+        for task in batch.tasks:
+            origin = statement.evicted[task][-1]
+            if not self._place_at(statement, (task,), (origin,)):
+                return False
+            if self._session.ledger.placements[task] != origin:
+                return False
+        return True
+
+    def _place_at(self, statement: Statement, tasks: Sequence[int], places: Sequence[Placement]) -> bool:
+        for task, place in zip(tasks, places, strict=True):
+            if self._placer.place_reserved(statement, task, place.node, place.gpu_groups, simulation=True):
+                return False
+        return True
+
+    def _rebuild(
+        self,
+        statement: Statement,
+        search: Search,
+        found: Solution,
+        home: Iterable[int],
+        places: Sequence[Placement],
+    ) -> Solution | None:
+        """The solution without the batches that are home, if it is valid and better."""
+        left_out = set(home)
+        batches = tuple(batch for i, batch in enumerate(found.batches) if i not in left_out)
+        scenario = Scenario(search.preemptor, tuple(search.tasks), (), batches)
+        self._session.counters.simulated += 1
+        self._evict(statement, batches)
+        waiting = dict.fromkeys(scenario.victims())
+        turns = self._turns(statement, scenario, waiting)
+        first = next(turns)  # the order begins with the ledger as it is now
+        is_within = self._placer.capacity(search.preemptor, search.tasks) is None
+        if is_within and self._place_at(statement, search.tasks, places):
+            others = filter(waiting.__contains__, chain((first,), turns))
+            self._simulator.place_others(statement, others, waiting, self._nodes(search, batches))
+            smaller = self._accept(statement, search, scenario)
+            if smaller is not None and smaller.is_better_than(found):
+                return smaller
+        statement.rollback(0)
+        return None
+
+    def _turns(self, statement: Statement, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
+        """Beneficiary and victims in queue order (semantics R5.53)."""
+        demand, gangs = self._session.demand, self._parts.gangs
+
+        def share(pod_group: int) -> Share:
+            if pod_group == scenario.preemptor:
+                return demand(scenario.pending)
+            return demand(gangs.next_tasks(pod_group, statement.evicted))
+
+        return self._parts.simulation_order.in_order(scenario.preemptor, victims, share)
+
+    def _solve_without(
+        self, statement: Statement, search: Search, batches: Sequence[Batch], number: int
+    ) -> Solution | None:
+        """The result of the simulation without one of the batches, if it is valid (semantics R14.4)."""
+        left = (*batches[:number], *batches[number + 1 :])
+        scenario = Scenario(search.preemptor, tuple(search.tasks), (), left)
+        self._session.counters.simulated += 1
+        if left:
+            fits = self._simulator.run(statement, scenario, search.feasible)
+        else:
+            tasks = list(search.tasks)
+            fits = not self._placer.place(
+                statement, search.preemptor, tasks, search.feasible, simulation=True
+            )
+        found = self._accept(statement, search, scenario) if fits else None
+        statement.rollback(0)
+        return found
+
+    def _accept(self, statement: Statement, search: Search, scenario: Scenario) -> Solution | None:
+        """What the statement has, if the beneficiary has its minimum and the validators agree."""
+        if not self._parts.gangs.is_satisfied(search.preemptor) or search.validates(scenario) is not None:
+            return None
+        return self._measure(statement, scenario.potential)
+
+    def _evict(self, statement: Statement, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            for task in batch.tasks:
+                statement.evict(task)
+
+
+def _batches(scenario: Scenario) -> Iterator[Batch]:
+    """Batches of a scenario, with each task once."""
+    seen = set[int]()
+    for batch in (*scenario.recorded, *scenario.potential):
+        tasks = tuple([task for task in batch.tasks if task not in seen])
+        seen.update(tasks)
+        if tasks:
+            yield batch if len(tasks) == len(batch.tasks) else Batch(batch.pod_group, tasks)
+
+
+def _redo(statement: Statement, moves: Iterable[Move]) -> None:
+    """Make the moves of a simulation again, from the placements that they began with."""
+    for move in moves:
+        place = move.after
+        if place.status is TaskStatus.RELEASING:
+            statement.evict(move.task)
+        else:
+            statement.pipeline(move.task, place.node, place.gpu_groups, place.zones)

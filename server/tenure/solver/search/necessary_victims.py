@@ -1,0 +1,143 @@
+"""Victims without which the beneficiary cannot have enough nodes, by counting slots (semantics R14.5).
+
+A slot of a shape is free capacity for one task of it. With all victims gone, the nodes have at least as many
+slots as the beneficiary has tasks. A victim that takes more than the difference, if it stays, is necessary,
+whatever else decides about placements: constraints only take nodes away.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.workload import Counts, Member, PodSet
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.node_order import AllowedNodes, bit_set, bits
+
+_MANY: Final = 1_000_000
+"""Slots of a request for nothing."""
+
+
+class Need(IntEnum):
+    """Whether a victim is needed, as far as slots tell."""
+
+    OPEN = 0
+    """It may be needless."""
+    NECESSARY = 1
+    DEPENDENT = 2
+    """It may be needless, and stays only with batches of its pod group that were taken later."""
+
+
+class NecessaryVictims:
+    """Counts slots in the ledger of a session, within a statement that is undone."""
+
+    def __init__(self, session: Session, allowed: AllowedNodes) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        self._allowed = allowed
+
+    def has_no_node(self, tasks: Sequence[int], nodes: int) -> bool:
+        """Whether none of the nodes may run some of the tasks, so that one batch of victims is needed."""
+        facts = self._session.cluster.tasks
+        return any(not nodes & self._allowed.of(facts[task].shape) for task in tasks)
+
+    def find(
+        self, statement: Statement, tasks: Sequence[int], batches: Sequence[Batch], nodes: int
+    ) -> list[Need]:
+        """Whether each batch is needed to place the tasks on the nodes. The statement must be empty.
+
+        Of a pod group with a subgroup below its minimum, a part of a batch might stay, so it is open.
+        """
+        if len(batches) == 1:
+            return [self._need_alone(tasks, batches[0], nodes)]
+        divisible = {batch for batch in batches if len(batch.tasks) > 1 and not self._is_coherent(batch)}
+        for batch in batches:
+            for task in batch.tasks:
+                statement.evict(task)
+        shapes = self._shapes(tasks)
+        spare = {shape.index: self._count(shape, bits(nodes)) - number for shape, number in shapes}
+        found, groups = list[Need](), set[int]()
+        for batch in reversed(batches):
+            self._session.stop.check()
+            need = self._need(statement, batch, shapes, spare)
+            if batch in divisible or (need is Need.DEPENDENT and batch.pod_group not in groups):
+                need = Need.OPEN
+            found.append(need)
+            groups.add(batch.pod_group)
+        statement.rollback(0)
+        found.reverse()
+        return found
+
+    def _need_alone(self, tasks: Sequence[int], batch: Batch, nodes: int) -> Need:
+        """The need of the only batch: without it, nothing is evicted."""
+        if len(batch.tasks) > 1 and not self._is_coherent(batch):
+            return Need.OPEN
+        is_short = any(self._count(shape, bits(nodes)) < number for shape, number in self._shapes(tasks))
+        return Need.NECESSARY if is_short else Need.OPEN
+
+    def _need(
+        self,
+        statement: Statement,
+        batch: Batch,
+        shapes: Sequence[tuple[TaskShape, int]],
+        spare: dict[int, int],
+    ) -> Need:
+        """Whether too few slots are left beside the batch, else whether it can stay alone."""
+        nodes = list(bits(bit_set({statement.evicted[task][-1].node for task in batch.tasks})))
+        empty = [self._count(shape, nodes) for shape, _ in shapes]
+        mark = statement.checkpoint()
+        for task in batch.tasks:
+            place = statement.evicted[task][-1]
+            statement.pipeline(task, place.node, place.gpu_groups, place.zones)
+        stays_alone = self._is_coherent(batch)
+        taken = [had - self._count(shape, nodes) for had, (shape, _) in zip(empty, shapes, strict=True)]
+        statement.rollback(mark)
+        if any(lost > spare[shape.index] for lost, (shape, _) in zip(taken, shapes, strict=True)):
+            return Need.NECESSARY
+        return Need.OPEN if stays_alone else Need.DEPENDENT
+
+    def _is_coherent(self, batch: Batch) -> bool:
+        root = self._session.cluster.pod_groups[batch.pod_group].root
+        return is_coherent(root, self._ledger.active_allocated)
+
+    def _shapes(self, tasks: Sequence[int]) -> list[tuple[TaskShape, int]]:
+        """Shapes of the tasks whose slots can be counted, with their numbers.
+
+        Tasks that share devices fit together in ways that are not counted, so each is counted alone.
+        """
+        facts = self._session.cluster.tasks
+        shapes = {facts[task].shape.index: facts[task].shape for task in tasks}
+        numbers = Counter([facts[task].shape.index for task in tasks])
+        return [(shape, 1 if shape.shares_devices else numbers[i]) for i, shape in shapes.items()]
+
+    def _count(self, shape: TaskShape, nodes: Iterable[int]) -> int:
+        """Slots on these nodes."""
+        allowed, infos, slots = self._allowed.of(shape), self._ledger.node_infos, 0
+        for node in nodes:
+            if not allowed >> node & 1:
+                continue
+            if shape.shares_devices:
+                slots += self._ledger.fits_soon(shape, node)
+                continue
+            room = infos[node].idle.copy()
+            room.add(infos[node].releasing)
+            slots += max(room.times(shape.request_vector, _MANY), 0)
+        return slots
+
+
+def is_coherent(member: Member, active: Counts) -> bool:
+    """Whether every subgroup has its minimum or no task, so that nothing runs that cannot work."""
+    if isinstance(member, PodSet):
+        return active[member.index] == 0 or member.is_met(active)
+    if not all(is_coherent(inner, active) for inner in member.members):
+        return False
+    return member.is_met(active) or not _has_active(member, active)
+
+
+def _has_active(member: Member, active: Counts) -> bool:
+    if isinstance(member, PodSet):
+        return active[member.index] > 0
+    return any(_has_active(inner, active) for inner in member.members)

@@ -1,0 +1,58 @@
+"""Solutions of a search, and what is known about the victims of the best one (semantics R14.6, R14.9)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tenure.solver.framework.statement import Move
+from tenure.solver.model.verdict import Minimality, VictimSet
+from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.necessary_victims import Need
+
+
+class Solution(NamedTuple):
+    """A set of victims that suffices."""
+
+    batches: tuple[Batch, ...]
+    """In victim order; some task of each is evicted or moved."""
+    moves: list[Move]
+    disrupted: frozenset[int]
+    """Tasks that are evicted or moved."""
+    evicted: int
+
+    def is_better_than(self, other: "Solution") -> bool:
+        """Whether it disrupts no other task and evicts no more tasks, and less of one of both."""
+        if not self.disrupted <= other.disrupted or self.evicted > other.evicted:
+            return False
+        return len(self.disrupted) < len(other.disrupted) or self.evicted < other.evicted
+
+
+class Minimization:
+    """One minimization: the best solution so far, and what is known about its victims."""
+
+    def __init__(self, best: Solution) -> None:
+        self.best = best
+        self.needs: Sequence[Need] = ()
+        """By batch of the solution; empty: not known."""
+        self.refuted: set[Batch] = set()
+        """Batches without which a simulation found nothing better."""
+
+    def next_open(self) -> int | None:
+        """The best protected batch that may be needless; None: all were tried."""
+        for number in range(len(self.needs) - 1, -1, -1):
+            if self.needs[number] is Need.OPEN and self.best.batches[number] not in self.refuted:
+                return number
+        return None
+
+    def result(self, disrupted: int) -> VictimSet:
+        """What is known, after `disrupted` pods before."""
+        needs = self.needs or [Need.OPEN] * len(self.best.batches)
+        is_proven = all(need is Need.NECESSARY for need in needs)
+        untried = 0
+        for batch, need in zip(self.best.batches, needs, strict=True):
+            untried += need is Need.OPEN and batch not in self.refuted
+        return VictimSet(
+            Minimality.PROVEN if is_proven else Minimality.HEURISTIC,
+            len(self.refuted),
+            untried,
+            disrupted - len(self.best.disrupted),
+        )

@@ -1,0 +1,1 @@
+"""Sets of victims on random clusters, judged by counting."""
