@@ -14,6 +14,8 @@ Object = dict[str, Any]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""Label of each namespace with its name."""
 _NAMESPACES: Final = ("a", "b", "c")
 _APPS: Final = ("web", "db", "batch")
 _TIERS: Final = ("front", "back")
@@ -52,7 +54,7 @@ def _question(draw: Draw, features: list[str], nodes: list[Object]) -> Question:
     for name in features:
         FEATURES[name](draw, asking)
     namespaces = [
-        {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name, "team": team}}}
+        {"metadata": {"name": name, "labels": {NAME_LABEL: name, "team": team}}}
         for name, team in zip(_NAMESPACES, ("red", "red", "blue"), strict=True)
     ]
     return Question(nodes, namespaces, pods, asking, features)
@@ -153,8 +155,17 @@ def _pod_term(draw: Draw) -> Object:
     if draw.chance(30):
         term["namespaces"] = sorted({draw.choice(_NAMESPACES) for _ in range(2)})
     if draw.chance(25):
-        term["namespaceSelector"] = draw.choice(({}, {"matchLabels": {"team": draw.choice(("red", "blue"))}}))
+        term["namespaceSelector"] = draw.choice(
+            ({}, {"matchLabels": {"team": draw.choice(("red", "blue"))}}, _by_name(draw))
+        )
     return term
+
+
+def _by_name(draw: Draw) -> Object:
+    """A selector of namespaces by their names; of none if two names disagree."""
+    names = {draw.choice(_NAMESPACES) for _ in range(2)}
+    expression = {"key": NAME_LABEL, "operator": "In", "values": sorted(names)}
+    return {"matchLabels": {NAME_LABEL: draw.choice(_NAMESPACES)}, "matchExpressions": [expression]}
 
 
 def _affinity_of(item: Object, kind: str) -> Object:

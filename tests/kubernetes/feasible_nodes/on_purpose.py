@@ -4,6 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final
 
+from tests.kubernetes.feasible_nodes.generator import NAME_LABEL
 from tests.kubernetes.feasible_nodes.kube_filters import Question
 
 NAMESPACE_LABELS: Final = "labels of namespaces are not observed, apart from their names"
@@ -92,4 +93,7 @@ def _terms(pod: Object, kind: str, rule: str) -> list[Object]:
 
 
 def _by_labels(term: Object) -> bool:
-    return bool(term.get("namespaceSelector"))
+    """Whether a term selects namespaces by other labels than their names."""
+    selector: Object = term.get("namespaceSelector") or {}
+    keys = {*selector.get("matchLabels", ()), *(one["key"] for one in selector.get("matchExpressions", ()))}
+    return bool(keys - {NAME_LABEL})

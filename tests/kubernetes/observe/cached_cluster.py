@@ -15,6 +15,11 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 NOW = Timestamp(seconds=1_800_000_000)
 CREATED = "2027-01-01T00:00:00Z"
 CONFIG = SnapshotScope(cluster_id="test", node_pool_label="")
+IMPOSSIBLE_NAME = {
+    "matchLabels": {"kubernetes.io/metadata.name": "a"},
+    "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["b"]}],
+}
+"""A selector that selects no namespace."""
 _KINDS = {collection.name: collection.kind for collection in COLLECTIONS}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tenure.v1 import snapshot_pb2 as pb
 
-from tests.kubernetes.observe.cached_cluster import CachedCluster, node, pod, running
+from tests.kubernetes.observe.cached_cluster import IMPOSSIBLE_NAME, CachedCluster, node, pod, running
 
 WEB = {"matchLabels": {"app": "web"}}
 OTHER = {"schedulerName": "default-scheduler"}
@@ -78,6 +78,12 @@ def test_namespaces_of_an_anti_affinity_term(
 
 def test_term_without_a_selector_selects_no_pods() -> None:
     assert not shape_of(anti(labelSelector=None)).pod_anti_affinity
+
+
+def test_anti_affinity_to_no_namespace_keeps_no_pod_away() -> None:
+    assert not shape_of(anti(namespaceSelector=IMPOSSIBLE_NAME)).pod_anti_affinity
+    (row,) = shape_of(anti(namespaceSelector=IMPOSSIBLE_NAME, namespaces=["b"])).pod_anti_affinity
+    assert (list(row.namespaces), row.all_namespaces) == (["b"], False)
 
 
 def test_expressions_of_a_selector_are_requirements() -> None:

@@ -9,6 +9,7 @@ from tenure.v1.resources_pb2 import GpuRequest, Resources
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    IMPOSSIBLE_NAME,
     NOW,
     CachedCluster,
     member,
@@ -216,6 +217,7 @@ def test_selectors_affinities_and_tolerations_are_converted() -> None:
     [
         (near(labelSelector={}, namespaceSelector={"matchLabels": {"team": "a"}}), "namespaceSelector"),
         (near(), "no label selector"),
+        (near(labelSelector={}, namespaceSelector=IMPOSSIBLE_NAME), "selects no namespace"),
         (apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
         (required({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
         ({"resourceClaims": [{"name": "gpu"}]}, "resource claim for 'gpu'"),

@@ -34,6 +34,8 @@ def affinity_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> list[pb.
         names = _namespaces(term, namespace)
         if names is None:
             raise Unrepresentable(f"its pod affinity has a namespaceSelector other than by {_NAME_LABEL}")
+        if not names:
+            raise Unrepresentable("its pod affinity has a namespaceSelector that selects no namespace")
         rows.append(_term(term, term.label_selector, names, namespace))
     return rows
 
@@ -42,11 +44,12 @@ def anti_affinity_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> lis
     """Terms of pod anti-affinity, for a pod of a namespace. Raises Unrepresentable.
 
     One that depends on labels of namespaces is read as one for all namespaces, which are more.
+    One that selects no namespace keeps no pod away.
     """
     return [
-        _term(term, term.label_selector, _namespaces(term, namespace), namespace)
+        _term(term, term.label_selector, names, namespace)
         for term in terms
-        if term.label_selector is not None
+        if term.label_selector is not None and (names := _namespaces(term, namespace)) != []
     ]
 
 
@@ -119,7 +122,10 @@ def _term(
 
 
 def _namespaces(term: PodAffinityTerm, namespace: str) -> list[str] | None:
-    """Namespaces of a term; "*": all; None: they depend on labels of namespaces."""
+    """Namespaces of a term; "*": all; None: they depend on labels of namespaces.
+
+    Without names and selector it is the own namespace; a selector that selects none leaves the names.
+    """
     selector = term.namespace_selector
     if selector is None:
         return sorted(set(term.namespaces)) or [namespace]
