@@ -91,11 +91,21 @@ class GroupEvictions:
         """Those that are sent afterwards, in parallel."""
 
     @property
-    def exceeded_budget(self) -> str:
-        """Which budget permits too few evictions for all of them, or ""."""
-        for budget, needed in Counter(self._budgets).items():
-            if budget.left is not None and budget.left < needed:
-                return f"disruption budget {budget.name} permits {budget.left} of {needed} evictions now"
+    def lane(self) -> str:
+        """Groups with the same one take turns: the name of the first budget, or the id of the group."""
+        return min((budget.name for budget in self._budgets), default=self.entry.id)
+
+    def reserve(self, taken: "Counter[str]") -> str:
+        """Add what the evictions take from budgets to what earlier groups of this pass have taken.
+
+        Returns which budget permits too few evictions for all of them, or ""; then nothing is added.
+        """
+        needs = Counter(budget for budget in self._budgets if budget.left is not None)
+        for budget, needed in needs.items():
+            left = max((budget.left or 0) - taken[budget.name], 0)
+            if left < needed:
+                return f"disruption budget {budget.name} permits {left} of {needed} evictions now"
+        taken.update({budget.name: needed for budget, needed in needs.items()})
         return ""
 
 
@@ -161,7 +171,10 @@ class GroupApplier:
             return
         budgets_of = self._applier.budgets()
         groups = [GroupEvictions(entry, _evictions(entry, now), budgets_of) for entry in entries]
-        self._call_pool.all(self._begin_evictions, groups)
+        lanes: dict[str, list[GroupEvictions]] = {}
+        for group in groups:
+            lanes.setdefault(group.lane, []).append(group)
+        self._call_pool.all(self._begin_evictions, lanes.values())
         rest = [(group, decision) for group in groups for decision in group.at_once]
         self._call_pool.all(lambda eviction: self._evict(*eviction), rest)
 
@@ -199,14 +212,19 @@ class GroupApplier:
             ready.append((entry, [decision for decision in decisions if decision.id not in held]))
         return ready
 
-    def _begin_evictions(self, group: GroupEvictions) -> None:
-        """Send those that go one after the other, unless a budget permits too few."""
-        if group.entry.needs_all and (why := group.exceeded_budget):
-            group.has_ended = True
-            for decision in (*group.in_turn, *group.at_once):
-                self._add_result(group.entry, decision, retry(why))
-        for decision in group.in_turn:
-            self._evict(group, decision)
+    def _begin_evictions(self, groups: Iterable[GroupEvictions]) -> None:
+        """Send those that go one after the other, of one group after the other.
+
+        A group that needs all is left out if a budget permits too few.
+        """
+        taken = Counter[str]()
+        for group in groups:
+            if (why := group.reserve(taken)) and group.entry.needs_all:
+                group.has_ended = True
+                for decision in (*group.in_turn, *group.at_once):
+                    self._add_result(group.entry, decision, retry(why))
+            for decision in group.in_turn:
+                self._evict(group, decision)
 
     def _evict(self, group: GroupEvictions, decision: Decision) -> None:
         if group.has_ended:

@@ -1,6 +1,7 @@
 """A gang is evicted completely or not at all, as far as budgets and a first eviction can tell."""
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,3 +130,26 @@ def test_evictions_of_a_gang_are_sent_in_parallel_after_the_first(rig: ApplierRi
     entry = JournalEntry(group(*map(evict, names)))
     assert rig.apply(entry) == sent("eviction", *names)
     assert set(results(entry).values()) == {"APPLIED"}
+
+
+def test_groups_of_one_budget_take_turns_until_it_is_used_up(rig: ApplierRig) -> None:
+    names = [f"p{number:02}" for number in range(9)]
+    web(rig, *names)
+    budget(rig, WEB, left=8)
+    turn = threading.Lock()
+
+    def respond(call: RecordedCall) -> ScriptedResponse:
+        is_alone = turn.acquire(blocking=False)
+        time.sleep(0.01)
+        if not is_alone:
+            return ScriptedResponse(409)
+        turn.release()
+        return ScriptedResponse(201)
+
+    rig.server.rules.append(respond)
+    entries = [JournalEntry(group(evict(name), id=name)) for name in names]
+    assert rig.apply(*entries) == sent("eviction", *names[:8])
+    *evicted, held = entries
+    assert [results(entry) for entry in evicted] == [{f"evict-{name}": "APPLIED"} for name in names[:8]]
+    (step,) = held.results.values()
+    assert step.detail == "disruption budget team/limit permits 0 of 1 evictions now"

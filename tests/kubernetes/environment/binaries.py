@@ -67,10 +67,17 @@ def available() -> Binaries:
     return found
 
 
-def available_scheduler() -> Path:
-    """Return kube-scheduler for a check. Raises CannotRun if it is missing."""
-    found = BUILT / "kube-scheduler"
-    if not _is_program(found):
+class Components(NamedTuple):
+    """Paths of programs beside an API server."""
+
+    controller_manager: Path
+    scheduler: Path
+
+
+def available_components() -> Components:
+    """Return the programs beside an API server for a check. Raises CannotRun if one is missing."""
+    found = Components(BUILT / "kube-controller-manager", BUILT / "kube-scheduler")
+    if not all(map(_is_program, found)):
         raise CannotRun(NO_CLUSTER)
     return found
 

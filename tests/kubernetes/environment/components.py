@@ -3,7 +3,7 @@
 They are ready when the first object is: whoever starts them waits for what they do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -38,8 +38,23 @@ STAGES: Final = Path(__file__).with_name("kwok.yaml")
 @contextmanager
 def run_owner_controllers(program: Path, plane: ControlPlane, folder: Path) -> Iterator[Program]:
     """Run the controllers of owners of pods only, on a control plane without others."""
-    flags = (f"--kubeconfig={plane.kubeconfig()}", f"--controllers={','.join(_OF_OWNERS)}")
-    with _run(folder / "controller-manager.log", program, *_ALONE, *flags) as running:
+    with _run_some(program, plane, folder, *_OF_OWNERS) as running:
+        yield running
+
+
+@contextmanager
+def run_disruption_controller(program: Path, plane: ControlPlane, folder: Path) -> Iterator[Program]:
+    """Run the controller of disruption budgets only. It calls as often as in a fast cluster."""
+    with _run_some(program, plane, folder, "disruption-controller", flags=_FAST) as running:
+        yield running
+
+
+@contextmanager
+def _run_some(
+    program: Path, plane: ControlPlane, folder: Path, *controllers: str, flags: Sequence[str] = ()
+) -> Iterator[Program]:
+    which = (f"--kubeconfig={plane.kubeconfig()}", f"--controllers={','.join(controllers)}")
+    with _run(folder / "controller-manager.log", program, *_ALONE, *which, *flags) as running:
         yield running
 
 

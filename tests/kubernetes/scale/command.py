@@ -1,7 +1,7 @@
 """The check `adapter-scale`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
 
 It measures the first list, push and cycle, the reconciles after small changes, usage while nothing changes,
-a stream of new pods (also with kube-scheduler), the eviction of a gang, and memory. Server and adapter export
+a stream of new pods (also with kube-scheduler), the eviction of gangs, and memory. Server and adapter export
 all of their spans to a receiver, as with full telemetry.
 """
 
@@ -23,7 +23,7 @@ from tenure.kubernetes.api.transport import Transport
 from tests.checks import Counts
 from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
 from tests.kubernetes.environment import binaries
-from tests.kubernetes.environment.components import run_kube_scheduler
+from tests.kubernetes.environment.components import run_disruption_controller, run_kube_scheduler
 from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
 from tests.kubernetes.environment.resource_definitions import define_kinds
 from tests.kubernetes.scale.large_cluster import NAMESPACE, ClusterSize, objects, populate
@@ -47,6 +47,7 @@ LIMITS: Final = {
     ("under load", "this scheduler, creation to binding, p50"): 300.0,
     ("under load", "this scheduler, creation to binding, p99"): 1_000.0,
     ("under load", "a gang of 64, from its first to its last eviction"): 2.0,
+    ("under load", "a gang of 64 with a budget, from its first to its last eviction"): 2.0,
     ("nothing changes", "processor, adapter"): 1.0,
     ("nothing changes", "processor, server"): 1.0,
     ("in the end", "memory, adapter"): 512.0,
@@ -64,7 +65,7 @@ class Plan(NamedTuple):
     """Small changes, one after the other."""
     idle_seconds: float
     stream: Stream
-    kube_scheduler: Path
+    beside: binaries.Components
 
 
 def main(
@@ -77,7 +78,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
 ) -> Counts:
     """Measure an adapter and a server on a large cluster of a real API server, and compare with limits."""
-    programs, kube_scheduler = binaries.available(), binaries.available_scheduler()
+    programs, beside = binaries.available(), binaries.available_components()
     size = ClusterSize(nodes, pods)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
@@ -89,7 +90,7 @@ def main(
         define_kinds(transport)
         populate(transport, size, lambda made: progress.advance(making, made))
         with redirect_stdout(sys.stderr):
-            plan = Plan(changes, idle, Stream(stream, rate), kube_scheduler)
+            plan = Plan(changes, idle, Stream(stream, rate), beside)
             measured = _measured(plane, transport, folder, plan, progress)
     conditions = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
     _print(measured, conditions)
@@ -143,12 +144,14 @@ def _measured(
                     received, transport, processes[:2], plan.changes, lambda: progress.advance(changing)
                 )
                 tables["nothing changes"] = idle_figures(received, processes, plan.idle_seconds)
-                progress.add_task("pods in a stream, and a gang evicted", total=None)
+                progress.add_task("pods in a stream, and gangs evicted", total=None)
                 tables["under load"] = measure_stream(transport, plan.stream)
-                with run_kube_scheduler(plan.kube_scheduler, plane, folder):
+                with run_kube_scheduler(plan.beside.scheduler, plane, folder):
                     time.sleep(SCHEDULER_START_SECONDS)
                     tables["under load"] += measure_stream(transport, plan.stream, "default-scheduler")
-                tables["under load"] += measure_eviction(transport)
+                tables["under load"] += measure_eviction(transport, "wide")
+                with run_disruption_controller(plan.beside.controller_manager, plane, folder):
+                    tables["under load"] += measure_eviction(transport, "guarded", has_budget=True)
                 tables["in the end"] = measure_memory(processes)
                 return tables
 

@@ -115,11 +115,12 @@ def post_node(transport: Transport, name: str, gpus: int = 8) -> None:
 
 
 def post_pod(transport: Transport, pod: dict[str, Any]) -> None:
-    """Create a pod; one with a node runs."""
+    """Create a pod; one with a node runs and is ready."""
     transport.post(PODS, pod)
     if "nodeName" in pod["spec"]:
         path = f"{PODS}/{pod['metadata']['name']}/status"
-        transport.patch(path, {"status": {"phase": "Running"}}, MERGE_PATCH)
+        ready = [{"type": "Ready", "status": "True"}]
+        transport.patch(path, {"status": {"phase": "Running", "conditions": ready}}, MERGE_PATCH)
 
 
 def post_group(transport: Transport, name: str, spec: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""A stream of new pods, for this scheduler and for kube-scheduler, and the eviction of a gang.
+"""A stream of new pods, for this scheduler and for kube-scheduler, and the eviction of gangs.
 
-Both are measured at the API server: when it showed the binding of a pod, and when all pods of the gang had
+Both are measured at the API server: when it showed the binding of a pod, and when all pods of a gang had
 their deletion timestamps.
 """
 
@@ -14,10 +14,12 @@ from typing import Final, NamedTuple
 
 import httpx2
 import msgspec
+from tenure.kubernetes.api.api_errors import Conflict
 from tenure.kubernetes.api.transport import Transport
 
 from tests.kubernetes.scale.large_cluster import (
     AT_ONCE,
+    NAMESPACE,
     PODS,
     post_group,
     post_node,
@@ -26,6 +28,7 @@ from tests.kubernetes.scale.large_cluster import (
 )
 from tests.kubernetes.scale.measurement import Measurement, wait_for
 
+_BUDGETS: Final = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 WIDE: Final = 64
 """Pods of the gang that is evicted, and GPUs of its node."""
 _BOUND_SECONDS: Final = 120.0
@@ -102,30 +105,46 @@ def measure_stream(transport: Transport, stream: Stream, scheduler: str = "") ->
     ]
 
 
-def measure_eviction(transport: Transport) -> list[Measurement]:
-    """Let a pod of higher priority take the node of a gang. Without a kubelet, its pods only terminate."""
-    body = {"metadata": {"name": "urgent"}, "value": 1_000}
-    transport.post("/apis/scheduling.k8s.io/v1/priorityclasses", body)
-    post_node(transport, "wide", gpus=WIDE)
-    post_group(transport, "wide", {"queue": "q0", "minMember": WIDE})
+def measure_eviction(transport: Transport, gang: str, *, has_budget: bool = False) -> list[Measurement]:
+    """Let a pod of higher priority take the node of a gang. Without a kubelet, its pods only terminate.
+
+    With a budget, one disruption budget permits the eviction of all pods. A disruption controller must run.
+    """
+    with suppress(Conflict):
+        body = {"metadata": {"name": "urgent"}, "value": 1_000}
+        transport.post("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    post_node(transport, gang, gpus=WIDE)
+    post_group(transport, gang, {"queue": "q0", "minMember": WIDE})
     for number in range(WIDE):
-        post_pod(transport, scheduled_pod(f"wide-{number}", "wide", 1, "wide"))
-    post_group(transport, "urgent", {"queue": "q0", "minMember": 1, "priorityClassName": "urgent"})
+        post_pod(transport, scheduled_pod(f"{gang}-{number}", gang, 1, gang))
+    if has_budget:
+        _permit_evictions(transport, gang)
+    needy = f"needs-{gang}"
+    post_group(transport, needy, {"queue": "q0", "minMember": 1, "priorityClassName": "urgent"})
     begin = time.monotonic()
-    post_pod(transport, scheduled_pod("urgent-0", "urgent", WIDE, None))
-    wait_for(lambda: _terminating(transport) > 0, _QUIET_SECONDS)
+    post_pod(transport, scheduled_pod(f"{needy}-0", needy, WIDE, None))
+    wait_for(lambda: _terminating(transport, gang) > 0, _QUIET_SECONDS)
     first = time.monotonic()
-    wait_for(lambda: _terminating(transport) == WIDE, _QUIET_SECONDS)
+    wait_for(lambda: _terminating(transport, gang) == WIDE, _QUIET_SECONDS)
     end = time.monotonic()
+    what = f"a gang of {WIDE} with a budget" if has_budget else f"a gang of {WIDE}"
     return [
-        Measurement(f"a gang of {WIDE}, from its first to its last eviction", end - first, "s"),
-        Measurement("from the creation of the pod that needs it", end - begin, "s"),
+        Measurement(f"{what}, from its first to its last eviction", end - first, "s"),
+        Measurement(f"{what}, from the creation of the pod that needs it", end - begin, "s"),
     ]
 
 
-def _terminating(transport: Transport) -> int:
-    """Number of pods of the gang with a deletion timestamp."""
-    found = transport.get(PODS, {"fieldSelector": "spec.nodeName=wide", "resourceVersion": "0"})
+def _permit_evictions(transport: Transport, gang: str) -> None:
+    """Create a disruption budget for all pods of a gang, and wait until its controller has counted them."""
+    spec = {"minAvailable": 0, "selector": {"matchLabels": {"app": gang}}}
+    transport.post(_BUDGETS, {"metadata": {"name": gang}, "spec": spec})
+    permitted = f'"disruptionsAllowed":{WIDE}'.encode()
+    wait_for(lambda: permitted in transport.get(f"{_BUDGETS}/{gang}"), _QUIET_SECONDS)
+
+
+def _terminating(transport: Transport, node: str) -> int:
+    """Number of pods on a node with a deletion timestamp."""
+    found = transport.get(PODS, {"fieldSelector": f"spec.nodeName={node}", "resourceVersion": "0"})
     return sum(bool(pod.metadata.deletion_timestamp) for pod in msgspec.json.decode(found, type=_List).items)
 
 
