@@ -35,10 +35,17 @@ class Relocation(ActionRule):
     def __init__(self, context: CycleContext) -> None:
         self._context = context
         gpus = context.parts.node_order.free_gpu_milli()
-        self._free = sum(gpus[node.index] for node in context.session.cluster.nodes if not node.unready)
+        session = context.session
+        self._free = sum(gpus[node.index] for node in session.cluster.nodes if not node.unready)
+        has_fixed_shares = not any(shape.gpu.memory_mib for shape in session.cluster.shapes)
+        self._keeps_usage = (
+            session.chains.gates_by_request and has_fixed_shares and not session.cluster.claims
+        )
+        """Whether queues are charged the same wherever a pod is."""
 
     def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
-        """Preemptible pods, if the cluster has enough free GPUs in total (semantics R6.30, R6.31, R6.35).
+        """Preemptible pods, if the cluster has enough free GPUs in total (semantics R6.30, R6.31, R6.35), and
+        the queue may use them: relocated pod groups use as much as before.
 
         A semi-preemptible pod group is like a non-preemptible one until it has its minimum.
         """
@@ -48,7 +55,13 @@ class Relocation(ActionRule):
         if (rejection := self._context.may_evict(preemptor)) is not None:
             return rejection
         asked = sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks)
-        return None if asked <= self._free else _TOO_FEW_GPUS
+        if asked > self._free:
+            return _TOO_FEW_GPUS
+        return self._over_capacity(preemptor, tasks) if self._keeps_usage else None
+
+    def _over_capacity(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
+        session = self._context.session
+        return session.chains.has_capacity(preemptor.index, tasks, session.least_demand(tasks))
 
     def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
         """Any but the pod group itself."""
