@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-QUIET_SECONDS: Final = 0.1
+QUIET_SECONDS: Final = 0.05
 """Pause after a change: changes arrive in bursts, such as the pods of a job or the effects of decisions."""
 _MAX_DOUBLINGS: Final = 30
 _SECOND: Final = 10**9

@@ -1,8 +1,8 @@
 """The patch writer of Kubernetes: patches of pod groups as annotations of their objects.
 
 Server-side apply takes all fields of a manager at once, so all annotations of the adapter are applied
-together with their signature, at the resource version that was read. Values of other writers are cleared. A
-failed write is retried by the next reconcile.
+together with their signature, at the resource version of the cached object; of an outdated one, it is read.
+Values of other writers are cleared. A failed write is retried by the next reconcile.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import msgspec
 from tenure.integration.applier import CallPool
-from tenure.kubernetes.api.api_errors import ApiError
+from tenure.kubernetes.api.api_errors import ApiError, Conflict
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, Transport, require_leadership
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import MANAGER
-from tenure.kubernetes.objects.meta import Object, ObjectReference
+from tenure.kubernetes.objects.meta import Object, ObjectMeta, ObjectReference
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
@@ -94,19 +94,35 @@ class AnnotationWriter:
     def _write(self, subject: ObjectReference, annotations: dict[str, str]) -> str:
         if self._last_written.get(subject.uid) == annotations:
             return ""
+        cached = self._caches.pod_group(subject.uid)
         try:
-            current = _OBJECTS.decode(self._transport.get(path(subject))).metadata
-            if current.uid == subject.uid:
-                known = self._stored.read(subject.uid, current.annotations, [])
-                cleared = dict.fromkeys(ANNOTATIONS & current.annotations.keys(), "")
-                texts = {**cleared, **(known.values if known.is_signed else {}), **annotations}
-                signed = self._stored.sign(subject.uid, texts)
-                self._apply(subject, signed, current.resource_version)
-                self._stored.on_written(subject.uid, signed)
+            if cached is None or not self._is_written(subject, cached.metadata, annotations):
+                there = _OBJECTS.decode(self._transport.get(path(subject))).metadata
+                if there.uid == subject.uid:
+                    self._replace(subject, there, annotations)
         except ApiError as failure:
             return str(failure)
         self._last_written[subject.uid] = annotations
         return ""
+
+    def _is_written(
+        self, subject: ObjectReference, cached: ObjectMeta, annotations: Mapping[str, str]
+    ) -> bool:
+        """Write to an object as cached. Returns False if that is outdated."""
+        try:
+            self._replace(subject, cached, annotations)
+        except Conflict:
+            return False
+        return True
+
+    def _replace(self, subject: ObjectReference, current: ObjectMeta, annotations: Mapping[str, str]) -> None:
+        """Write all annotations of the adapter: these, and others that it signed before."""
+        known = self._stored.read(subject.uid, current.annotations, [])
+        cleared = dict.fromkeys(ANNOTATIONS & current.annotations.keys(), "")
+        texts = {**cleared, **(known.values if known.is_signed else {}), **annotations}
+        signed = self._stored.sign(subject.uid, texts)
+        self._apply(subject, signed, current.resource_version)
+        self._stored.on_written(subject.uid, signed)
 
     def _apply(self, subject: ObjectReference, annotations: Mapping[str, str], version: str) -> None:
         body: dict[str, Any] = {

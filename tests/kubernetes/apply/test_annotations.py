@@ -1,0 +1,88 @@
+"""Annotations of pod groups are written in one call, and in three if the cached object is outdated."""
+
+from contextlib import closing
+from typing import Any
+
+import pytest
+from tenure.kubernetes.apply.annotations import AnnotationWriter
+from tenure.kubernetes.apply.ownership import Ownership
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.v1.decision_pb2 import Patch
+
+from tests.kubernetes.apply.applier_rig import Served
+from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedResponse
+from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, member, node, pod, pod_group, queue
+
+PATH = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g"
+
+
+class Stage:
+    """An observed pod group, and an API server with its current object."""
+
+    def __init__(self, served: Served) -> None:
+        self.server, transport = served
+        self.world = CachedCluster()
+        self.stored = StoredAnnotations(new_key())
+        self.world.put("nodes", node())
+        self.world.put("kai_queues", queue("q"))
+        self.world.put("pods", pod("p", meta=member("g")))
+        self.uid = self.world.put("kai_pod_groups", pod_group("g"))
+        builder = self.world.builder(stored=self.stored)
+        builder.snapshot(NOW)
+        ownership = Ownership(self.world.mirrors, builder, "kai-scheduler")
+        parts = (self.world.mirrors, builder, ownership, self.stored)
+        self.writer = AnnotationWriter(transport, *parts, lambda: True)
+        item = self.world.mirrors.pod_group(self.uid)
+        assert item is not None
+        self.there: dict[str, Any] = {
+            "uid": self.uid,
+            "resourceVersion": item.metadata.resource_version,
+            "annotations": {},
+        }
+        self.server.rules.append(self._respond)
+
+    def _respond(self, call: RecordedCall) -> ScriptedResponse:
+        assert call.path == PATH
+        if call.method == "PATCH":
+            if call.body["metadata"]["resourceVersion"] != self.there["resourceVersion"]:
+                return ScriptedResponse(409, {"message": "the object has been modified"})
+            self.there["annotations"] |= call.body["metadata"]["annotations"]
+        return ScriptedResponse(200, {"metadata": self.there})
+
+    def write(self, *patches: Patch) -> list[str]:
+        """Write patches; return the methods of the calls."""
+        before = len(self.server.calls)
+        with closing(self.writer):
+            assert self.writer.write({self.uid: patches}) == []
+        return [call.method for call in self.server.calls[before:]]
+
+
+@pytest.fixture
+def stage(scripted_server: Served) -> Stage:
+    return Stage(scripted_server)
+
+
+def count(number: int) -> Patch:
+    return Patch(eviction_count=number)
+
+
+def test_cached_object_is_changed_in_one_call(stage: Stage) -> None:
+    assert stage.write(count(1)) == ["PATCH"]
+    assert stage.there["annotations"][names.EVICTION_COUNT] == "1"
+    assert stage.stored.is_signed(stage.uid, stage.there["annotations"])
+
+
+def test_outdated_object_is_read_and_keeps_what_the_adapter_wrote_before(stage: Stage) -> None:
+    before = stage.stored.sign(stage.uid, {names.REQUEUE_NOT_BEFORE: "2027-02-01T00:00:00Z"})
+    stage.there |= {"resourceVersion": "99", "annotations": dict(before)}
+    assert stage.write(count(2)) == ["PATCH", "GET", "PATCH"]
+    assert stage.there["annotations"][names.EVICTION_COUNT] == "2"
+    assert stage.there["annotations"][names.REQUEUE_NOT_BEFORE] == "2027-02-01T00:00:00Z"
+    assert stage.stored.is_signed(stage.uid, stage.there["annotations"])
+
+
+def test_object_of_another_pod_group_with_the_name_is_not_changed(stage: Stage) -> None:
+    stage.there |= {"resourceVersion": "99", "uid": "another"}
+    assert stage.write(count(3)) == ["PATCH", "GET"]
+    assert stage.there["annotations"] == {}
