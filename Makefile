@@ -36,7 +36,7 @@ test: .venv/ready ## run the tests (long ones, and those on a real API server: m
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
 	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py
 
-.venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py $(shell find protos/tenure/terms protos/tenure/wire server/tenure/solver server/tenure/codec server/tenure/server/deadlines.py server/tenure/server/state/warm_start.py -name '*.py')
+.venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads
 	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]' ./client/tenure-kubernetes
 	@touch $@
