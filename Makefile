@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster test lint bench e2e compiled proto clean
+.PHONY: help demo cluster test lint bench e2e compiled plugin proto clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -50,8 +50,11 @@ bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--onl
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
 e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
-	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl helm
+	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl krew helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
+
+plugin: .venv/ready ## archives and a krew manifest of kubectl tenure, in dist/krew: make plugin URL=https://WHERE/THEY/WILL/BE
+	$(BIN)/python docker/krew/build.py --url $(URL)
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto

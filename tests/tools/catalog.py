@@ -19,8 +19,8 @@ BUF_VERSION: Final = "^1.50"
 GO_CLIENT: Final = CACHE / "go-client/client"
 KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _KUBECTL, _KWOK, _HELM = (
-    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "kwok", "helm")
+_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM = (
+    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm")
 )
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
@@ -47,6 +47,11 @@ def _build_kubeapi() -> None:
 def _build_kubectl() -> None:
     _go_build(_KUBECTL, "-trimpath", "-ldflags", _VERSION, "-o", f"{CACHE}/kubectl/bin/", ".")
     (CACHE / "kubectl/ready").touch()
+
+
+def _build_krew() -> None:
+    _go_build(_KREW, "-trimpath", "-ldflags", "-s -w", "-o", f"{CACHE}/krew/bin/", "tool")
+    (CACHE / "krew/ready").touch()
 
 
 def _build_kube_filters() -> None:
@@ -128,6 +133,14 @@ TOOLS: Final = (
             CACHE / "kubectl/ready", "tests/tools/kubectl/go.sum", "tests/tools/kubectl/main.go"
         ),
         _build_kubectl,
+    ),
+    Tool(
+        "krew",
+        "krew, which installs plugins of kubectl",
+        "1 min",
+        ("go",),
+        lambda: is_newer(CACHE / "krew/ready", "tests/tools/krew/go.sum"),
+        _build_krew,
     ),
     Tool(
         "kube-filters",

@@ -13,7 +13,9 @@ ROOT: Final = Path(__file__).parents[3]
 BUILT: Final = ROOT / ".cache/kubeapi/bin"
 _KWOK: Final = ROOT / ".cache/kwok/bin/kwok"
 _TOOLS: Final = (ROOT / ".cache/kubectl/bin/kubectl", ROOT / ".cache/helm/bin/helm")
+_KREW: Final = ROOT / ".cache/krew/bin/krew"
 NO_TOOLS: Final = "kubectl or helm is missing: `python -m tests build kubectl helm`"
+NO_KREW: Final = "krew is missing: `python -m tests build krew`"
 NO_CONTROLLERS: Final = "kube-controller-manager is missing: `python -m tests build kubeapi`"
 NO_CLUSTER: Final = "programs of a whole cluster are missing: `python -m tests build kubeapi kwok`"
 HOW: Final = "kube-apiserver and etcd are missing: `python -m tests build kubeapi`, or set KUBEBUILDER_ASSETS"
@@ -109,6 +111,13 @@ def required_kubectl() -> Path:
     if not _is_program(_TOOLS[0]):
         _skip(NO_TOOLS)
     return _TOOLS[0]
+
+
+def required_krew() -> Path:
+    """Return krew, likewise."""
+    if not _is_program(_KREW):
+        _skip(NO_KREW)
+    return _KREW
 
 
 def required_controller_manager() -> Path:
