@@ -16,6 +16,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.search.oracle import NO_SOLUTION
 from tenure.terms.reasons import ReasonCode
 
 _NOT_FOR_ALL: Final = Rejection(
@@ -25,7 +26,6 @@ _TOO_FEW_GPUS: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "the cluster does not have enough free GPUs in total"
 )
 _ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it cannot be relocated for itself")
-_NO_OTHER_PLACE: Final = Rejection(ReasonCode.NO_SOLUTION, "a relocated pod group cannot be placed elsewhere")
 
 
 @final
@@ -76,7 +76,7 @@ class Relocation(ActionRule):
         placements = self._context.session.ledger.placements
         for tasks in scenario.victims().values():
             if any(placements[task].status is TaskStatus.RELEASING for task in tasks):
-                return _NO_OTHER_PLACE
+                return NO_SOLUTION
         return None
 
 
@@ -99,4 +99,5 @@ CONSOLIDATION: Final = Action(
     rule=Relocation,
     max_victims=_max_victims,
     starts_by_request=True,
+    relocates_all=True,
 )

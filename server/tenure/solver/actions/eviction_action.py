@@ -159,13 +159,13 @@ def evict_for_pending(context: CycleContext, action: Action) -> None:
 def validate_by_plugins(
     context: CycleContext, action: Action, rule: ActionRule | None = None, time: int | None = None
 ) -> Callable[[Scenario], Rejection | None]:
-    """Guards without the protections that end by a time, then the action's rule, then scenario validators."""
+    """The action's rule, then guards without the protections that end by a time, then scenario validators."""
     chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:
-        rejection = guards.allows_scenario(action, scenario, time)
-        if rejection is None and rule is not None:
-            rejection = rule.allows_scenario(scenario)
+        rejection = None if rule is None else rule.allows_scenario(scenario)
+        if rejection is None:
+            rejection = guards.allows_scenario(action, scenario, time)
         return rejection or chains.allows_scenario(action, scenario)
 
     return validates

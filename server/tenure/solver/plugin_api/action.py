@@ -85,11 +85,13 @@ class Action:
         rule: Callable[[Any], ActionRule] | None = None,
         max_victims: Callable[[CycleOptions], int] = _unlimited,
         starts_by_request: bool = False,
+        relocates_all: bool = False,
     ) -> None:
         """`run` and `rule` are called with the `CycleContext`; `max_victims` returns the most pod groups that
         one search may evict, -1 for no limit, 0 to switch the action off. `starts_by_request`: of pod groups
         that do not run, `may_start` treats those of equal requests, priority, preemptibility and opt-outs
-        alike, and names no time but the end of a preemption delay.
+        alike, and names no time but the end of a preemption delay. `relocates_all`: a scenario in which a
+        victim is not placed again is not accepted.
         """
         if gate is QueueGate.FAIR_SHARE and victims_from is not Relation.OTHER_QUEUES:
             raise ValueError(f"action {name}: gate FAIR_SHARE requires victims of OTHER_QUEUES")
@@ -102,6 +104,7 @@ class Action:
         self.rule: Final = rule
         self.max_victims: Final = max_victims
         self.starts_by_request: Final = starts_by_request or rule is None
+        self.relocates_all: Final = relocates_all
 
     def __repr__(self) -> str:
         return f"Action({self.name!r})"

@@ -173,7 +173,8 @@ class Solver:
         if rejection is None:
             search.accepted = scenario
             return True
-        search.rejection = rejection
+        if rejection is not NO_SOLUTION:
+            search.rejection = rejection
         statement.rollback(0)
         return False
 

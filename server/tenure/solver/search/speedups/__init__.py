@@ -11,6 +11,7 @@ from tenure.solver.search.speedups.first_victim import FirstVictim
 from tenure.solver.search.speedups.node_index import IndexedNodes, NodeIndex
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.solver.search.speedups.pruning import Pruning
+from tenure.solver.search.speedups.relocation_bound import Relocations
 from tenure.solver.search.speedups.simulation_order import FewPending
 from tenure.solver.search.victim_entries import CheckedCandidates
 
@@ -39,6 +40,8 @@ def attach(parts: SearchParts, names: Collection[str]) -> None:
         with_fits, with_bound = "pruning" in names, "reclaim_bound" in names
         if with_fits or with_bound:
             oracles.append(Pruning(session, parts, index, with_fits=with_fits, with_bound=with_bound))
+        if with_fits:
+            oracles.append(Relocations(session, index))
     if "failed_search_cache" in names:
         oracles.append(FailedSearchCache(session))
     if "first_victim" in names:
