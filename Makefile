@@ -14,7 +14,7 @@ help: ## show this list
 
 .venv/installed: pyproject.toml # what users need
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
-	@echo 'Installing Tenure in .venv: about a minute, 130 MB.'
+	@echo 'Installing Tenure in .venv: about a minute, 180 MB.'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@

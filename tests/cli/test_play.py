@@ -1,6 +1,7 @@
 """`tenure play`: tables, JSON, page, checkpoints, and errors that name the option."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,9 @@ def test_a_snapshot_gives_nodes_and_queues(tenure, load, tmp_path):
         (("--termination-time", "never"), "--termination-time"),
         (("--format", "philly"), "has no column"),
         (("--config", "missing.yaml"), "missing.yaml"),
+        (("--seed", "1", "--seed", "1"), "a seed occurs twice"),
+        (("--resample", "1d"), "less than two blocks of 1d"),
+        (("--tables", "folder"), "requires --output parquet"),
         (("--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
@@ -106,3 +110,52 @@ def test_a_trace_that_is_missing_is_named(tenure):
     result = tenure("play", "none.csv")
     assert result.code == 2
     assert "none.csv: No such file or directory" in " ".join(result.err.replace("│", "").split())
+
+
+def test_several_seeds_are_compared_by_their_differences(tenure, load, tmp_path):
+    config, page = tmp_path / "guarded.yaml", tmp_path / "page.html"
+    config.write_text("plugins: {minruntime: {defaultReclaimMinRuntime: 30m}}")
+    seeds = ("--seed", "1", "--seed", "2")
+    command = ("play", str(load), "--nodes", "2x8", "--config", str(config), "--baseline", "fifo", *seeds)
+    result = tenure(*command, "--output", "json", "--report", str(page))
+    found = json.loads(result.out)
+    assert [(run["name"], run["settings"]["seed"]) for run in found["runs"]] == [
+        *(("guarded", "1"), ("guarded", "2"), ("fifo", "1"), ("fifo", "2"))
+    ]
+    waits = [run["metrics"]["all"]["wait"]["mean"] for run in found["runs"]]
+    guarded, fifo = (each["figures"]["all.wait.mean"] for each in found["comparison"])
+    assert (guarded["mean"], guarded["runs"]) == (pytest.approx((waits[0] + waits[1]) / 2), 2)
+    assert fifo["difference"]["mean"] == pytest.approx((waits[2] - waits[0] + waits[3] - waits[1]) / 2)
+    assert "means over the seeds 1, 2" in page.read_text()
+    assert "Means over the seeds 1, 2 ± standard deviation" in tenure(*command).out
+
+
+def test_seeds_draw_blocks_of_a_trace_from_a_file(tenure, tmp_path):
+    path = tmp_path / "philly.csv"
+    rows = [f"2017-10-0{day} 0{hour}:00:00,{600 * day},1,1,a" for day in range(1, 8) for hour in range(day)]
+    path.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]))
+    drawn = tenure("play", str(path), "--seed", "1", "--seed", "2", "--resample", "1d", "--output", "json")
+    first, second = json.loads(drawn.out)["runs"]
+    assert first["input_digest"] != second["input_digest"]
+    assert first["notes"][-1] == "drawn with seed 1 from 7 blocks of 1d each"
+    refused = tenure("play", str(path), "--seed", "1", "--seed", "2")
+    assert refused.code == 2
+    problem = "is the same for all seeds; use --resample or --node-failures"
+    assert problem in " ".join(refused.err.replace("│", "").split())
+
+
+def test_parquet_files_are_written_beside_the_trace_or_where_told(tenure, load, tmp_path):
+    result = tenure("play", str(load), "--nodes", "2x8", "--output", "parquet")
+    assert result.code == 0
+    assert f"Tables: {tmp_path}/load-tables" in result.out.replace("\n", "")
+    assert len(list((tmp_path / "load-tables").glob("*.parquet"))) == 6
+    command = ("play", str(load), "--until", "1h", "--nodes", "2x8", "--output", "parquet")
+    assert tenure(*command, "--tables", str(tmp_path / "other")).code == 0
+    assert (tmp_path / "other" / "jobs.parquet").exists()
+
+
+def test_parquet_without_its_package_is_refused_before_the_run(tenure, load, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = tenure("play", str(load), "--output", "parquet")
+    assert result.code == 2
+    assert "pip install 'tenure[parquet]'" in " ".join(result.err.replace("│", "").split())

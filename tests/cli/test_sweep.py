@@ -81,6 +81,8 @@ def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure
     assert all(point["figures"]["all.wait.mean"]["runs"] == 2 for point in points)
     assert "<svg" in page.read_text()
     assert "<script" not in page.read_text()
+    assert "Below a figure is its difference to Point 1." in page.read_text()
+    assert page.read_text().index("<h2>Frontier") < page.read_text().index("<h2>Evictions")
     config = tmp_path / "study-runs" / points[2]["configuration"]
     assert tenure("config", "check", str(config)).code == 0
     assert yaml.safe_load(config.read_text()) == {
@@ -88,6 +90,14 @@ def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure
     }
     again = tenure("sweep", str(study), "--output", "json")
     assert again.out == result.out
+
+
+def test_seeds_draw_blocks_of_the_trace(tenure, tmp_path):
+    study = write_study(tmp_path, {**STUDY, "resample": "1h", "vary": {"quota.a": [2]}})
+    assert tenure("sweep", str(study), "--workers", "1").code == 0
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "study-runs").glob("*.json")]
+    notes = sorted(run["notes"][-1] for run in runs)
+    assert notes == [f"drawn with seed {seed} from 4 blocks of 1h each" for seed in (1, 2)]
 
 
 def test_a_point_that_keeps_no_constraint_is_not_on_the_frontier(tenure, tmp_path):
@@ -109,6 +119,7 @@ def test_a_point_that_keeps_no_constraint_is_not_on_the_frontier(tenure, tmp_pat
         ({"settings": {"restart": "1m"}}, "settings.restart: unknown; use cyclePeriod"),
         ({"trace": "missing.csv"}, "No such file"),
         ({"nodes": "eight"}, "is not COUNTxGPUS"),
+        ({"resample": "1d"}, "less than two blocks of 1d"),
         ({"seeds": [1, 1]}, "a seed occurs twice"),
         ({"colour": "red"}, "colour"),
     ],

@@ -1,5 +1,7 @@
 """Metrics of a run whose figures are computed by hand."""
 
+from dataclasses import replace
+
 import pytest
 from tenure.simulator.jobs import FROM_ZERO
 from tenure.simulator.metrics import summarize
@@ -72,11 +74,24 @@ def test_a_queue_without_its_entitlement_is_short():
 
 def test_jobs_that_never_start_and_those_that_are_cut_are_counted():
     run_of = run_input([job("a", 0, 600, 8), job("b", 10, 600, 8)], settings=RunSettings())
-    from dataclasses import replace
-
     jobs = play(replace(run_of, until=300 * SECOND)).metrics
     assert jobs["jobs"] == {"submitted": 2, "started": 1, "completed": 0, "never_started": 1}
     assert jobs["cluster"]["unsaved"] == pytest.approx(8 * 300 / 3_600)
+
+
+def test_jobs_that_were_not_submitted_when_the_run_was_cut_are_not_counted():
+    run = run_input([job("a", 0, 600), job("b", 299, 600), job("c", 301, 600)])
+    played = play(replace(run, until=300 * SECOND)).metrics
+    assert played["jobs"] == {"submitted": 2, "started": 2, "completed": 0, "never_started": 0}
+
+
+def test_jobs_are_summed_up_by_priority():
+    jobs = [job("a", 0, 600, 8), job("b", 10, 60, 8, priority=125), job("c", 10, 60, 8, priority=75)]
+    found = play(run_input(jobs)).metrics["by_priority"]
+    # b preempts a, which takes 30 s to terminate; c follows b, and a comes last.
+    waits = {name: group["wait"]["mean"] for name, group in found.items()}
+    assert waits == {"125": 30, "50": 0, "75": 90}
+    assert {name: group["evictions"] for name, group in found.items()} == {"125": 0, "50": 1, "75": 0}
 
 
 def test_quantiles_are_nearest_rank_and_weighted():

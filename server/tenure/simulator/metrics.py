@@ -106,6 +106,7 @@ def build_metrics(results: Results, violations: Sequence[Violation]) -> dict[str
         "all": _of_jobs(results.jobs),
         "by_size": _by(results.jobs, lambda result: size_of(result.job.total_gpu_milli)),
         "by_queue": _by(results.jobs, lambda result: result.job.queue),
+        "by_priority": _by(results.jobs, lambda result: str(result.job.priority)),
         "queues": {name: _queue(results, name) for name in results.queue_names},
         "most_delayed": _extremes(results),
         "work": {

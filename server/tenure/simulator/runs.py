@@ -1,7 +1,7 @@
 """One run: its inputs, what names them, and what comes out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -87,6 +87,14 @@ class Run:
             ],
             "metrics": self.metrics,
         }
+
+
+def by_policy(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs by the name of their policy, in order: one of each seed."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.input.name, []).append(run)
+    return found
 
 
 def play(

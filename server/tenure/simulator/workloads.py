@@ -189,7 +189,7 @@ class Workloads:
                 self._events.add(run.completion_time(now), EventKind.COMPLETION, name, run.ticket)
 
     def finish(self, now: int, jobs: Iterable[Job]) -> None:
-        """Keep results of the jobs that did not end, in the order of the trace."""
+        """Keep results of the submitted jobs that did not end, in the order of the trace."""
         for run in self._runs.values():
             run.settle(now)
             self._results.jobs.append(self._result(run, None))
@@ -197,6 +197,7 @@ class Workloads:
         self._results.jobs = [
             known.get(job.name) or self._result(JobRun(job, self._settings.checkpoint_interval), None)
             for job in jobs
+            if job.submit <= now
         ]
 
     def _result(self, run: JobRun, end: int | None) -> JobResult:

@@ -7,13 +7,15 @@ import typer
 from tenure.cli.play.inputs import (
     DEFAULT_NODES,
     BaselineName,
+    PlayOutput,
     TraceFormatName,
     build_runs,
+    check_parquet,
     check_report,
     invalid_input,
     read_duration,
+    read_samples,
 )
-from tenure.process.options import Output
 
 FAILED: Final = 1
 """Exit code: a protection was not kept."""
@@ -43,7 +45,18 @@ def play(
         typer.Option("--format", help="Format of TRACE if its first line does not tell."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of failures (default 0) and of a generated trace (its own).")
+        list[int] | None,
+        typer.Option(
+            help="Seed of failures and --resample (default 0), and of a generated trace (its own). Repeat it "
+            "for means and differences over several."
+        ),
+    ] = None,
+    resample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Play blocks of this length that are drawn from the trace, by seed. Default: the trace.",
+        ),
     ] = None,
     cycle_period: Annotated[
         str, typer.Option(metavar="DURATION", help="Shortest time between cycles.")
@@ -77,7 +90,13 @@ def play(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page. Requires tenure[report].")
     ] = None,
-    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+    output: Annotated[
+        PlayOutput, typer.Option(help="Output format. Parquet requires tenure[parquet].")
+    ] = PlayOutput.TABLE,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where Parquet files are written. Default: TRACE-tables."),
+    ] = None,
 ) -> None:
     """Play a trace of jobs with the code that decides, and measure what comes out.
 
@@ -86,6 +105,8 @@ def play(
       tenure play jobs.swf --baseline easy --report waits.html
       tenure play philly.csv --config now.yaml --config new.yaml --checkpoint runs
       tenure play load.yaml --nodes 16x8 --seed 3 --output json
+      tenure play load.yaml --config a.yaml --config b.yaml --seed 1 --seed 2 --report both.html
+      tenure play philly.csv --output parquet --tables philly
 
     TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace, a CSV with
     the columns job, queue, submit, runtime, gpus, pods, priority, preemptibility, min_member,
@@ -93,7 +114,8 @@ def play(
     are left out, counted and named.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
-    and metrics of each run; the page of --report defines every metric.
+    and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
+    evictions and queues over time as tables. The page of --report defines every metric.
 
     Exit status: 0 played; 1 a protection was not kept; 2 invalid command line or file; 130 interrupted.
     """
@@ -101,10 +123,9 @@ def play(
     from tenure.server.installed import installed_registry
     from tenure.simulator.runs import play as play_run
     from tenure.simulator.settings import RunSettings
-    from tenure.simulator.traces.formats import TraceFormat, read_trace
+    from tenure.simulator.traces.formats import TraceFormat
 
     settings = RunSettings(
-        seed=seed or 0,
         cycle_period=read_duration(cycle_period, "--cycle-period"),
         start_delay=read_duration(start_delay, "--start-delay"),
         termination_time=read_duration(termination_time, "--termination-time"),
@@ -114,22 +135,30 @@ def play(
         node_repair_time=read_duration(node_repair, "--node-repair"),
     )
     stop = None if until is None else read_duration(until, "--until")
+    block = None if resample is None else read_duration(resample, "--resample")
     if report is not None:
         check_report()
+    if tables is not None and output is not PlayOutput.PARQUET:
+        raise typer.BadParameter("requires --output parquet", param_hint="--tables")
+    if output is PlayOutput.PARQUET:
+        check_parquet()
     if checkpoint is not None:
         checkpoint.mkdir(parents=True, exist_ok=True)
     with invalid_input():
-        _, jobs = read_trace(trace, TraceFormat(form) if form else None, seed)
-    inputs = build_runs(jobs, nodes, cluster, settings, config or [], baseline or [], stop)
+        samples = read_samples(trace, TraceFormat(form) if form else None, settings, seed or [], block)
+    by_seed = [
+        build_runs(sample.trace, nodes, cluster, sample.settings, config or [], baseline or [], stop)
+        for sample in samples
+    ]
     runs = []
-    for run in inputs:
-        with show_progress(run, output) as progress, invalid_input():
+    for run in [run for runs_of_policy in zip(*by_seed, strict=True) for run in runs_of_policy]:
+        with show_progress(run, output, len(samples)) as progress, invalid_input():
             try:
                 runs.append(play_run(run, installed_registry(), checkpoint, progress))
             except KeyboardInterrupt:
                 typer.echo(_interrupted(checkpoint), err=True)
                 raise typer.Exit(INTERRUPTED) from None
-    show_runs(runs, output, report)
+    show_runs(runs, output, report, tables or trace.with_name(f"{trace.stem}-tables"))
     if any(played.violations for played in runs):
         raise typer.Exit(FAILED)
 

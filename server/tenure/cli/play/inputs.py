@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from tenure.simulator.jobs import Trace
     from tenure.simulator.runs import RunInput
     from tenure.simulator.settings import RunSettings
+    from tenure.simulator.traces.formats import TraceFormat
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 DEFAULT_NODES: Final = "64x8"
@@ -25,6 +27,14 @@ class TraceFormatName(StrEnum):
     OPENB = "openb"
     JOBS = "jobs"
     GENERATED = "generated"
+
+
+class PlayOutput(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+    PARQUET = "parquet"
 
 
 class BaselineName(StrEnum):
@@ -68,6 +78,48 @@ def check_report() -> None:
     except ImportError:
         problem = "requires the packages of tenure[report]: pip install 'tenure[report]'"
         raise typer.BadParameter(problem, param_hint="--report") from None
+
+
+def check_parquet() -> None:
+    """Refuse --output parquet if its package is missing, before a run."""
+    try:
+        import pyarrow  # type: ignore[import-untyped] # noqa: F401 fail before the run, not after it
+    except ImportError:
+        problem = "parquet requires the packages of tenure[parquet]: pip install 'tenure[parquet]'"
+        raise typer.BadParameter(problem, param_hint="--output") from None
+
+
+class Sample(NamedTuple):
+    """What a seed decides."""
+
+    trace: "Trace"
+    settings: "RunSettings"
+
+
+def read_samples(
+    path: Path, form: "TraceFormat | None", settings: "RunSettings", seeds: list[int], block: int | None
+) -> list[Sample]:
+    """The trace and the settings of each seed, or the only ones. Raises TraceError.
+
+    `block` is the length of the blocks that a seed draws from the trace.
+    """
+    from tenure.simulator.traces.formats import TraceFormat, read_trace
+    from tenure.simulator.traces.resample import resample
+
+    if len(set(seeds)) < len(seeds):
+        raise typer.BadParameter("a seed occurs twice", param_hint="--seed")
+    samples: list[Sample] = []
+    chosen: list[int | None] = [*seeds] or [None]
+    for seed in chosen:
+        found, trace = read_trace(path, form, seed)
+        is_drawn = found is TraceFormat.GENERATED or block is not None or settings.node_failure_interval
+        if len(seeds) > 1 and not is_drawn:
+            problem = f"{path} is the same for all seeds; use --resample or --node-failures"
+            raise typer.BadParameter(problem, param_hint="--seed")
+        if block is not None:
+            trace = resample(trace, block, seed or 0)
+        samples.append(Sample(trace, replace(settings, seed=seed or 0)))
+    return samples
 
 
 def build_runs(

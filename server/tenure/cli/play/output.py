@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
-from tenure.process.options import Output
+from tenure.cli.play.inputs import PlayOutput
 from tenure.render.table_section import MAX_ROWS, TableColumn, TableRow, TableSection
 from tenure.render.terminal import TerminalConsole
-from tenure.simulator.report.figures import SECTIONS, duration_text, figure_text
+from tenure.simulator.comparison import Policy, value_at
+from tenure.simulator.report.figures import SECTIONS, figure_text, group_names, spread_text
 from tenure.simulator.report.page import render_page
-from tenure.simulator.runs import Run, RunInput
+from tenure.simulator.runs import Run, RunInput, by_policy
 from tenure.simulator.simulation import Progress
 from tenure.terms.formatting import format_count
 
@@ -26,14 +27,15 @@ MAX_BAD_LINES: Final = 3
 
 
 @contextmanager
-def show_progress(run: RunInput, output: Output) -> Iterator[Progress]:
+def show_progress(run: RunInput, output: PlayOutput, seeds: int) -> Iterator[Progress]:
     """A line with the part of the jobs that ended and the time left; nothing without a terminal."""
-    if output is Output.JSON or not sys.stderr.isatty():
+    if output is PlayOutput.JSON or not sys.stderr.isatty():
         yield lambda now, ended, cycles: None
         return
+    name = run.name if seeds == 1 else f"{run.name}, seed {run.settings.seed}"
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with RichProgress(*bar, TextColumn("{task.fields[speed]}"), console=Console(stderr=True)) as shown:
-        yield _counted(shown.update, shown.add_task(run.name, total=len(run.trace.jobs), speed=""))
+        yield _counted(shown.update, shown.add_task(name, total=len(run.trace.jobs), speed=""))
 
 
 def _counted(update: Callable[..., None], task: int) -> Progress:
@@ -48,16 +50,40 @@ def _counted(update: Callable[..., None], task: int) -> Progress:
     return note
 
 
-def show_runs(runs: Sequence[Run], output: Output, report: Path | None) -> None:
-    """Write the page, and print JSON or tables."""
+def show_runs(runs: Sequence[Run], output: PlayOutput, report: Path | None, tables: Path) -> None:
+    """Write the page and the Parquet files, and print JSON or tables."""
     if report is not None:
         report.write_text(render_page(runs), encoding="utf-8")
-    if output is Output.JSON:
-        typer.echo(json.dumps({"runs": [run.to_json() for run in runs]}, indent=2))
+    if output is PlayOutput.JSON:
+        compared = [_compared(policy, _policies(runs)[0]) for policy in _policies(runs)]
+        typer.echo(json.dumps({"runs": [run.to_json() for run in runs], "comparison": compared}, indent=2))
         return
-    print_runs(TerminalConsole(), runs)
+    if output is PlayOutput.PARQUET:
+        from tenure.simulator.report.parquet import write_tables
+
+        write_tables(runs, tables)
+        typer.echo(f"Tables: {tables}")
+    else:
+        print_runs(TerminalConsole(), runs)
     if report is not None:
         typer.echo(f"Report: {report}")
+
+
+def _policies(runs: Sequence[Run]) -> list[Policy]:
+    return [Policy(name, [run.metrics for run in group]) for name, group in by_policy(runs).items()]
+
+
+def _compared(policy: Policy, base: Policy) -> dict[str, Any]:
+    """All figures of a policy over the seeds, by their paths, and their differences to the first policy."""
+    figures: dict[str, Any] = {}
+    for _, section in SECTIONS:
+        for figure in section:
+            spread, difference = policy.spread(figure.of), policy.difference(base, figure.of)
+            figures[".".join(figure.path)] = {
+                **({} if spread is None else spread._asdict()),
+                "difference": None if difference is None else difference._asdict(),
+            }
+    return {"policy": policy.name, "compared_with": base.name, "figures": figures}
 
 
 def print_runs(console: Console, runs: Sequence[Run]) -> None:
@@ -73,6 +99,11 @@ def print_runs(console: Console, runs: Sequence[Run]) -> None:
         console.print(Text(f"{format_count(len(trace.bad_lines), 'line')} left out:", style="yellow"))
         for bad in trace.bad_lines[:MAX_BAD_LINES]:
             console.print(Text(f"  line {bad.line}: {bad.problem}", style="yellow"))
+    groups = by_policy(runs)
+    policies = _policies(runs)
+    seeds = [str(run.input.settings.seed) for run in next(iter(groups.values()))]
+    if len(seeds) > 1:
+        console.print(Text(f"Means over the seeds {', '.join(seeds)} ± standard deviation", style="dim"))
     for run in runs:
         if run.restored:
             restored = format_count(run.restored, "cycle")
@@ -80,23 +111,28 @@ def print_runs(console: Console, runs: Sequence[Run]) -> None:
         for violation in run.violations[:MAX_BAD_LINES]:
             text = f"{run.input.name}: {violation.eviction.victim} was evicted although {violation.rule}"
             console.print(Text(text, style="bold red"))
-    names = [run.input.name for run in runs]
-    columns = (TableColumn("Metric"), *[TableColumn(name, right=True) for name in names])
+    columns = (TableColumn("Metric"), *[TableColumn(name, right=True) for name in groups])
     for title, figures in SECTIONS:
         rows = [
-            TableRow((figure.title, *[figure_text(figure, run.metrics) for run in runs]), ())
+            TableRow((figure.title, *[figure_text(figure, policy) for policy in policies]), ())
             for figure in figures
         ]
         TableSection(f"\n{title}", columns, (), rows).print(console)
-    for title, key in (("Mean wait by size", "by_size"), ("Mean wait by queue", "by_queue")):
-        groups = sorted({name for run in runs for name in run.metrics[key]})
+    for title, key in (
+        ("Mean wait by size", "by_size"),
+        ("Mean wait by queue", "by_queue"),
+        ("Mean wait by priority", "by_priority"),
+    ):
+        names = group_names(key, policies)
+        if key == "by_priority" and len(names) == 1:
+            continue
         rows = [
-            TableRow((name, *[_mean_wait(run, key, name) for run in runs]), ()) for name in groups[:MAX_ROWS]
+            TableRow((name, *[_mean_wait(policy, key, name) for policy in policies]), ())
+            for name in names[:MAX_ROWS]
         ]
         columns = (TableColumn(title.rpartition(" ")[2].capitalize()), *columns[1:])
         TableSection(f"\n{title}", columns, (), rows).print(console)
 
 
-def _mean_wait(run: Run, key: str, name: str) -> str:
-    found: dict[str, Any] = run.metrics[key].get(name, {})
-    return duration_text(found.get("wait", {}).get("mean"))
+def _mean_wait(policy: Policy, key: str, name: str) -> str:
+    return spread_text("duration", policy.spread(value_at(key, name, "wait", "mean")))

@@ -91,7 +91,7 @@ def sweep(
         by_point[run.point].append(folder.read(run))
     with invalid_input():
         found = evaluate(read, points, by_point)
-    show_results(read, found, folder, report, output)
+    show_results(read, found, by_point, folder, report, output)
     if any(result.violations for result in found):
         raise typer.Exit(FAILED)
 
@@ -165,6 +165,7 @@ def _runs(study: "Study", base: dict[str, Any], files: "Files", points: "list[Po
                 "format": study.form,
                 "nodes": study.nodes,
                 "until": study.until,
+                "resample": study.resample,
                 "settings": study.settings,
                 "quotas": point.quotas,
                 "config": point.configuration(base),

@@ -2,10 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -36,21 +36,32 @@ def counted(runs: int, left: int, output: Output) -> Iterator[Callable[[SingleRu
 
 
 def show_results(
-    study: "Study", results: Sequence[PointResult], folder: ResultFolder, report: Path | None, output: Output
+    study: "Study",
+    results: Sequence[PointResult],
+    runs: Mapping[int, Sequence[Mapping[str, Any]]],
+    folder: ResultFolder,
+    report: Path | None,
+    output: Output,
 ) -> None:
     """Write the page, and print JSON or the table."""
     if report is not None:
-        report.write_text(render_sweep(study, results), encoding="utf-8")
+        report.write_text(render_sweep(study, results, runs), encoding="utf-8")
     if output is Output.JSON:
         typer.echo(json.dumps({"points": [_json(result, folder) for result in results]}, indent=2))
         return
-    runs = len(results) * len(study.seeds)
+    count = len(results) * len(study.seeds)
     console = TerminalConsole()
     rows = [TableRow(tuple(cells_of(result)), ()) for result in results]
-    title = f"{format_count(len(results), 'point')}, {format_count(runs, 'run')}"
+    title = f"{format_count(len(results), 'point')}, {format_count(count, 'run')}"
     heads = head_of(study)
     last = len(heads) - 1
-    columns = tuple([TableColumn(name, right=0 < number < last) for number, name in enumerate(heads)])
+    values = range(1, len(study.vary) + 1)
+    columns = tuple(
+        [
+            TableColumn(name, wraps=number in values, right=0 < number < last)
+            for number, name in enumerate(heads)
+        ]
+    )
     TableSection(title, columns, (), rows).print(console)
     best = [str(folder.configuration(result.point)) for result in results if result.is_best]
     typer.echo(f"Configurations of the frontier: {', '.join(best) or 'none: no point keeps the constraints'}")

@@ -33,7 +33,7 @@ class SingleRun:
     point: int
     seed: int
     description: str
-    """JSON: format, nodes, until, settings, quotas in GPUs, configuration."""
+    """JSON: format, nodes, until, resample, settings, quotas in GPUs, configuration."""
     files: str
     """Digest of the contents of the trace and the cluster."""
     version: str = package_version()
@@ -73,13 +73,17 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
     from tenure.simulator.jobs import TraceError
     from tenure.simulator.settings import RunSettings
     from tenure.simulator.traces.formats import TraceFormat, read_trace
+    from tenure.simulator.traces.resample import resample
 
     described = json.loads(run.description)
     durations: dict[str, Any] = {
         OPTIONS[key][0]: read_duration(text, OPTIONS[key][1]) for key, text in described["settings"].items()
     }
     settings = RunSettings(seed=run.seed, **durations)
-    until = None if described["until"] is None else read_duration(described["until"], "until")
+    until, block = (
+        None if described[key] is None else read_duration(described[key], key)
+        for key in ("until", "resample")
+    )
     with TemporaryDirectory() as folder:
         paths = {}
         for key, (name, content) in files.items():
@@ -90,6 +94,7 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
         config.write_text(json.dumps(described["config"]), encoding="utf-8")  # JSON is YAML
         form = TraceFormat(described["format"]) if described["format"] else None
         _, trace = read_trace(paths["trace"], form, run.seed)
+        trace = trace if block is None else resample(trace, block, run.seed)
         cluster = str(paths["cluster"]) if "cluster" in paths else None
         (built,) = build_runs(trace, described["nodes"], cluster, settings, [config], [], until)
     queues = {queue.name: queue for queue in built.cluster.queues}

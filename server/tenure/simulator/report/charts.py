@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from tenure.simulator.comparison import Policy, spread_of
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.metrics import SIZES
 from tenure.simulator.results import Results, SeriesPoint
@@ -56,35 +57,37 @@ def pending_chart(runs: Sequence[Run]) -> Spec:
     return _lines("GPUs that pending pods ask for, over time", rows, "GPUs pending")
 
 
-def wait_chart(runs: Sequence[Run], metric: str, title: str) -> Spec:
-    """Mean and 95th percentile of a metric by size of the job."""
+def wait_chart(policies: Sequence[Policy], metric: str, title: str) -> Spec:
+    """Mean and 95th percentile of a metric by size of the job, with the deviation over the seeds."""
     rows = []
-    for run in runs:
+    for policy in policies:
         for size, _ in SIZES:
-            found = run.metrics["by_size"].get(size, {}).get(metric, {})
-            rows += [
-                {"run": run.input.name, "size": size, "what": what, "value": found[key]}
-                for what, key in (("mean", "mean"), ("p95", "p95"))
-                if key in found
-            ]
-    return {
-        **base_spec(f"{title} by size of the job: mean and 95th percentile", rows),
+            for what in ("mean", "p95"):
+                values = [each["by_size"].get(size, {}).get(metric, {}).get(what) for each in policy.metrics]
+                found = spread_of(values)
+                if found is not None:
+                    low, high = max(found.mean - found.deviation, 0), found.mean + found.deviation
+                    row = {"run": policy.name, "size": size, "what": what, "value": found.mean}
+                    rows.append({**row, "low": low, "high": high})
+    x: dict[str, Any] = {"field": "size", "type": "nominal", "sort": [name for name, _ in SIZES]}
+    across = {"x": {**x, "title": None, "axis": {"labelAngle": 0}}, "xOffset": {"field": "run", "sort": None}}
+    bars: Spec = {
         "mark": "bar",
-        "width": WIDTH // 2 - 40,
-        "height": 180,
         "encoding": {
-            "column": {"field": "what", "type": "nominal", "title": None},
-            "x": {
-                "field": "size",
-                "type": "nominal",
-                "sort": [name for name, _ in SIZES],
-                "title": None,
-                "axis": {"labelAngle": 0},
-            },
-            "xOffset": {"field": "run", "sort": None},
+            **across,
             "y": {"field": "value", "type": "quantitative", "title": title},
             "color": {"field": "run", "type": "nominal", "sort": None, "title": None},
         },
+    }
+    lines: Spec = {
+        "mark": "rule",
+        "encoding": {**across, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+    }
+    layers = [bars, lines] if any(len(policy.metrics) > 1 for policy in policies) else [bars]
+    return {
+        **base_spec(f"{title} by size of the job: mean and 95th percentile", rows),
+        "facet": {"column": {"field": "what", "type": "nominal", "title": None}},
+        "spec": {"width": WIDTH // 2 - 40, "height": 180, "layer": layers},
     }
 
 

@@ -1,9 +1,10 @@
 """The figures that tables and pages show: where each is in the metrics, how it is written, and what it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tenure.simulator.metrics import DEFINITIONS
+from tenure.simulator.comparison import Policy, Spread, value_at
+from tenure.simulator.metrics import DEFINITIONS, SIZES
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import format_rough
 
@@ -19,12 +20,7 @@ class Figure(NamedTuple):
 
     def of(self, metrics: Mapping[str, Any]) -> float | None:
         """Its value; None: there is none."""
-        value: Any = metrics
-        for key in self.path:
-            value = value.get(key)
-            if value is None:
-                return None
-        return float(value)
+        return value_at(*self.path)(metrics)
 
 
 def _jobs(title: str, key: str) -> list[Figure]:
@@ -72,14 +68,44 @@ EVICTION_FIGURES: Final = (
 SECTIONS: Final = (("Jobs", JOB_FIGURES), ("GPU time", CLUSTER_FIGURES), ("Evictions", EVICTION_FIGURES))
 
 
+def group_names(key: str, policies: Sequence[Policy]) -> list[str]:
+    """Names of the groups of jobs of the policies: sizes from small to large, queues by name, priorities from
+    high to low. Runs that an earlier version kept may lack a key.
+    """
+    found = {name for policy in policies for metrics in policy.metrics for name in metrics.get(key, {})}
+    if key == "by_priority":
+        return sorted(found, key=int, reverse=True)
+    sizes = [name for name, _ in SIZES]
+    return [name for name in sizes if name in found] if key == "by_size" else sorted(found)
+
+
 def definition_of(figure: Figure) -> str:
     """One sentence about a figure."""
     return DEFINITIONS[figure.definition]
 
 
-def figure_text(figure: Figure, metrics: Mapping[str, Any]) -> str:
-    """A figure of a run, for people."""
-    return value_text(figure.kind, figure.of(metrics))
+def figure_text(figure: Figure, policy: Policy) -> str:
+    """A figure of a policy, for people."""
+    return spread_text(figure.kind, policy.spread(figure.of))
+
+
+def difference_text(figure: Figure, base: Policy, policy: Policy) -> str:
+    """What a policy adds to a figure of another one, for people."""
+    found = policy.difference(base, figure.of)
+    if found is None:
+        return "-"
+    sign = "+" if found.mean > 0 else "-" if found.mean < 0 else "±"
+    return sign + spread_text(figure.kind, found._replace(mean=abs(found.mean)))
+
+
+def spread_text(kind: str, found: Spread | None) -> str:
+    """The value of one run, or the mean of several ones with their standard deviation, for people."""
+    if found is None:
+        return "-"
+    if found.runs == 1:
+        return value_text(kind, found.mean)
+    of_mean = "hours" if kind == "count" else kind  # a mean of counts has a fraction
+    return f"{value_text(of_mean, found.mean)} ± {value_text(of_mean, found.deviation)}"
 
 
 def value_text(kind: str, value: float | None) -> str:

@@ -1,28 +1,43 @@
 """Runs as one HTML page that works offline: no script, no outside reference, pictures as SVG with text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from tenure.simulator.comparison import Policy, value_at
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.report import charts
 from tenure.simulator.report.figures import (
     SECTIONS,
     Figure,
     definition_of,
-    duration_text,
+    difference_text,
     figure_text,
-    value_text,
+    group_names,
+    spread_text,
 )
 from tenure.simulator.report.stories import MAX_CHANGES, Change, compare, tell_stories
-from tenure.simulator.runs import Run
+from tenure.simulator.runs import Run, by_policy
 from tenure.wire.violations import escape_control_characters
 
 MAX_BAD_LINES: Final = 100
 MAX_VIOLATIONS: Final = 20
 _PARTS: Final = (
-    *("notes", "violations", "bad_lines", "sections", "names"),
+    *("notes", "violations", "bad_lines", "points", "sections", "names"),
     *("pictures", "tables", "stories", "inputs"),
+)
+_WAITS: Final = (
+    ("Mean wait", "duration", ("wait", "mean")),
+    ("p95 wait", "duration", ("wait", "p95")),
+    ("Mean slowdown", "number", ("bounded_slowdown", "mean")),
+    ("Evictions", "count", ("evictions",)),
+)
+_ENTITLEMENT: Final = (
+    ("Allocated (GPU h)", "hours", "allocated"),
+    ("Entitled (GPU h)", "hours", "entitled"),
+    ("Shortfall", "ratio", "shortfall"),
+    ("Excess", "ratio", "excess"),
+    ("Longest below 90 %", "duration", "longest_below"),
 )
 
 
@@ -36,8 +51,14 @@ class Table(NamedTuple):
 
 
 def render_page(runs: Sequence[Run]) -> str:
-    """The page. Differences are to the first run. Names in it are escaped."""
-    first = runs[0]
+    """The page. Runs of equal names are one policy with several seeds.
+
+    Differences are to the first policy, seed by seed. Names in it are escaped.
+    """
+    groups = by_policy(runs)
+    firsts = [group[0] for group in groups.values()]
+    policies = [Policy(name, [run.metrics for run in group]) for name, group in groups.items()]
+    first = firsts[0]
     trace, cluster = first.input.trace, first.input.cluster
     gpus = sum(node.allocatable.gpu_milli for node in cluster.nodes) / WHOLE_GPU
     summary = (
@@ -45,21 +66,18 @@ def render_page(runs: Sequence[Run]) -> str:
         f"{len(cluster.nodes):,} nodes with {gpus:,g} GPUs."
     )
     return render_template(
-        title="Simulation: " + ", ".join(run.input.name for run in runs),
+        title="Simulation: " + ", ".join(groups),
         summary=summary,
-        notes=trace.notes,
+        notes=[*_seed_notes(next(iter(groups.values()))), *trace.notes],
         violations=_violations(runs),
         bad_lines=trace.bad_lines[:MAX_BAD_LINES],
         bad_count=len(trace.bad_lines),
-        names=[run.input.name for run in runs],
-        sections=[
-            {"title": title, "rows": [_row(figure, runs) for figure in figures]}
-            for title, figures in SECTIONS
-        ],
-        pictures=_pictures(runs),
-        tables=_tables(runs),
-        stories=[{"name": run.input.name, "stories": tell_stories(run)} for run in runs],
-        inputs=_inputs(runs),
+        names=list(groups),
+        sections=figure_sections(policies),
+        pictures=_pictures(firsts, policies),
+        tables=[table for table in (*wait_tables(policies), *_tables(firsts, policies)) if table.rows],
+        stories=[{"name": run.input.name, "stories": tell_stories(run)} for run in firsts],
+        inputs=_inputs(list(groups.values())),
     )
 
 
@@ -77,33 +95,46 @@ def _printable(value: Any) -> Any:
     return escape_control_characters(value) if type(value) is str else value
 
 
+def _seed_notes(group: Sequence[Run]) -> list[str]:
+    if len(group) == 1:
+        return []
+    seeds = [str(run.input.settings.seed) for run in group]
+    return [
+        f"Figures are means over the seeds {', '.join(seeds)}, with the standard deviation. A difference is "
+        "that of two runs with the same seed, so what luck does to both alike is not in it.",
+        f"Numbers of jobs, lines over time and single jobs are those of seed {seeds[0]}.",
+    ]
+
+
 def _violations(runs: Sequence[Run]) -> list[str]:
     return [
-        f"{run.input.name}: {found.eviction.victim} was evicted although {found.rule}."
+        f"{run.input.name}, seed {run.input.settings.seed}: {found.eviction.victim} was evicted although "
+        f"{found.rule}."
         for run in runs
         for found in run.violations[:MAX_VIOLATIONS]
     ]
 
 
-def _row(figure: Figure, runs: Sequence[Run]) -> dict[str, Any]:
-    base = figure.of(runs[0].metrics)
-    differences = []
-    for run in runs[1:]:
-        value = figure.of(run.metrics)
-        if value is None or base is None:
-            differences.append("-")
-        else:
-            sign = "+" if value > base else "-" if value < base else "±"
-            differences.append(sign + value_text(figure.kind, abs(value - base)))
+def figure_sections(policies: Sequence[Policy]) -> list[dict[str, Any]]:
+    """All figures of policies side by side, with differences to the first one."""
+    return [
+        {"title": title, "rows": [_row(figure, policies) for figure in figures]}
+        for title, figures in SECTIONS
+    ]
+
+
+def _row(figure: Figure, policies: Sequence[Policy]) -> dict[str, Any]:
     return {
         "title": figure.title,
-        "cells": [figure_text(figure, run.metrics) for run in runs],
-        "differences": differences,
+        "cells": [
+            (figure_text(figure, policy), number and difference_text(figure, policies[0], policy))
+            for number, policy in enumerate(policies)
+        ],
         "definition": definition_of(figure),
     }
 
 
-def _pictures(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def _pictures(runs: Sequence[Run], policies: Sequence[Policy]) -> list[dict[str, Any]]:
     import markupsafe
 
     found: list[tuple[str, str, charts.Spec | None]] = [
@@ -115,13 +146,13 @@ def _pictures(runs: Sequence[Run]) -> list[dict[str, Any]]:
         ("Pending GPUs over time", "GPUs that pods without a node ask for.", charts.pending_chart(runs)),
         (
             "Waits by size",
-            "Seconds from submission to the first start.",
-            charts.wait_chart(runs, "wait", "Wait (s)"),
+            "Seconds from submission to the first start." + _error_bars(policies),
+            charts.wait_chart(policies, "wait", "Wait (s)"),
         ),
         (
             "Bounded slowdown by size",
-            "Turnaround over runtime, with short runtimes counted as 10 s.",
-            charts.wait_chart(runs, "bounded_slowdown", "Bounded slowdown"),
+            "Turnaround over runtime, with short runtimes counted as 10 s." + _error_bars(policies),
+            charts.wait_chart(policies, "bounded_slowdown", "Bounded slowdown"),
         ),
         (
             "Evictions over time",
@@ -141,30 +172,50 @@ def _pictures(runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _tables(runs: Sequence[Run]) -> list[Table]:
-    tables = [_waits("Jobs by size", "by_size", runs), _waits("Jobs by queue", "by_queue", runs)]
-    for run in runs:
+def _error_bars(policies: Sequence[Policy]) -> str:
+    return " Bars are means over the seeds, lines the standard deviation." * (len(policies[0].metrics) > 1)
+
+
+def wait_tables(policies: Sequence[Policy]) -> list[Table]:
+    """Waits by size, by queue, and by priority if there are several."""
+    tables = [_waits("Jobs by size", "by_size", policies), _waits("Jobs by queue", "by_queue", policies)]
+    if len(group_names("by_priority", policies)) > 1:
+        tables.append(_waits("Jobs by priority", "by_priority", policies))
+    return tables
+
+
+def _waits(title: str, key: str, policies: Sequence[Policy]) -> Table:
+    heads, rows = [title.rpartition(" ")[2].capitalize(), "Jobs"], []
+    for policy in policies:
+        heads += [f"{what} ({policy.name})" for what, _, _ in _WAITS]
+    for name in group_names(key, policies):
+        cells = [name, spread_text("count", policies[0].spread(value_at(key, name, "jobs")))]
+        for policy in policies:
+            cells += [
+                spread_text(kind, policy.spread(value_at(key, name, *path))) for _, kind, path in _WAITS
+            ]
+        rows.append(cells)
+    return Table(
+        title, "Waits to the first start, bounded slowdown, and evictions that ended a segment.", heads, rows
+    )
+
+
+def _tables(runs: Sequence[Run], policies: Sequence[Policy]) -> list[Table]:
+    tables = []
+    for policy in policies:
         rows = [
             (
                 name,
-                value_text("hours", found["allocated"]),
-                value_text("hours", found["entitled"]),
-                value_text("ratio", found["shortfall"]),
-                value_text("ratio", found["excess"]),
-                duration_text(found["longest_below"]),
+                *[
+                    spread_text(kind, policy.spread(value_at("queues", name, key)))
+                    for _, kind, key in _ENTITLEMENT
+                ],
             )
-            for name, found in run.metrics["queues"].items()
+            for name in policy.metrics[0]["queues"]
         ]
-        heads = (
-            "Queue",
-            "Allocated (GPU h)",
-            "Entitled (GPU h)",
-            "Shortfall",
-            "Excess",
-            "Longest below 90 %",
-        )
+        heads = ("Queue", *[title for title, _, _ in _ENTITLEMENT])
         text = "The entitlement is the smaller one of fair share and demand, of each cycle."
-        tables.append(Table(f"Entitlement, {run.input.name}", text, heads, rows))
+        tables.append(Table(f"Entitlement, {policy.name}", text, heads, rows))
     for run in runs[1:]:
         losers, winners = compare(runs[0], run)
         for what, changes in (("lose", losers), ("gain", winners)):
@@ -173,41 +224,23 @@ def _tables(runs: Sequence[Run]) -> list[Table]:
             rows_of = [_cells(change) for change in changes]
             text = f"Turnaround of the {MAX_CHANGES} jobs with the largest differences."
             tables.append(Table(title, text, heads, rows_of))
-    return [table for table in tables if table.rows]
+    return tables
 
 
 def _cells(change: Change) -> tuple[str, ...]:
     return change.job, change.queue, f"{change.gpus:g}", change.before, change.after, change.difference
 
 
-def _waits(title: str, key: str, runs: Sequence[Run]) -> Table:
-    heads, rows = [title.rpartition(" ")[2].capitalize(), "Jobs"], []
-    for run in runs:
-        heads += [
-            f"{what} ({run.input.name})" for what in ("Mean wait", "p95 wait", "Mean slowdown", "Evictions")
-        ]
-    for name in sorted({name for run in runs for name in run.metrics[key]}):
-        cells = [name, f"{runs[0].metrics[key].get(name, {}).get('jobs', 0):,}"]
-        for run in runs:
-            found: dict[str, Any] = run.metrics[key].get(name, {})
-            wait, slowdown = found.get("wait", {}), found.get("bounded_slowdown", {})
-            cells += [
-                duration_text(wait.get("mean")),
-                duration_text(wait.get("p95")),
-                value_text("number", slowdown.get("mean")),
-                f"{found.get('evictions', 0):,}",
-            ]
-        rows.append(cells)
-    return Table(
-        title, "Waits to the first start, bounded slowdown, and evictions that ended a segment.", heads, rows
-    )
-
-
-def _inputs(runs: Sequence[Run]) -> list[list[str]]:
-    described = [run.to_json() for run in runs]
-    rows = [["policy", *[str(run["policy"]) for run in described]]]
-    rows.append(["input digest", *[str(run["input_digest"]) for run in described]])
-    for key in described[0]["settings"]:
-        rows.append([key, *[str(run["settings"][key]) for run in described]])
-    rows.append(["cycles", *[f"{run.results.cycles:,}" for run in runs]])
+def _inputs(groups: Sequence[Sequence[Run]]) -> list[list[str]]:
+    described = [[run.to_json() for run in group] for group in groups]
+    rows = [["policy", *[str(group[0]["policy"]) for group in described]]]
+    rows.append(["input digest", *[_listed(run["input_digest"] for run in group) for group in described]])
+    for key in described[0][0]["settings"]:
+        rows.append([key, *[_listed(run["settings"][key] for run in group) for group in described]])
+    rows.append(["cycles", *[_listed(f"{run.results.cycles:,}" for run in group) for group in groups]])
     return rows
+
+
+def _listed(values: Iterable[str]) -> str:
+    """Different values, each once."""
+    return "; ".join(dict.fromkeys(values))

@@ -1,15 +1,19 @@
 """A sweep as one HTML page: the frontier as a picture, and a table of all points."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from tenure.simulator.comparison import Policy, Spread
 from tenure.simulator.report import charts
-from tenure.simulator.report.page import Table, render_template
-from tenure.simulator.sweeps.frontier import PointResult, Spread
+from tenure.simulator.report.page import Table, figure_sections, render_template, wait_tables
+from tenure.simulator.sweeps.frontier import PointResult
 from tenure.simulator.sweeps.study import QUOTA, Study
 
+MAX_COMPARED: Final = 8
+"""Points whose figures are side by side."""
 
-def spread_text(spread: Spread | None) -> str:
+
+def point_text(spread: Spread | None) -> str:
     """Mean, and the standard deviation over the seeds."""
     if spread is None:
         return "-"
@@ -29,13 +33,16 @@ def cells_of(result: PointResult) -> list[str]:
     why = "yes" if result.is_best else "; ".join(result.broken) or "no"
     if result.violations:
         why += f"; {result.violations} protections not kept"
-    return [str(result.point.number), *values, *[spread_text(each) for each in result.figures.values()], why]
+    return [str(result.point.number), *values, *[point_text(each) for each in result.figures.values()], why]
 
 
-def render_sweep(study: Study, results: Sequence[PointResult]) -> str:
-    """The page. Names in it are escaped."""
+def render_sweep(
+    study: Study, results: Sequence[PointResult], runs: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> str:
+    """The page; `runs` has the JSON of the runs of each point, by seed. Names in it are escaped."""
     import markupsafe
 
+    policies = _compared(results, runs)
     pictures = []
     if len(study.goals) > 1 and any(result.is_best for result in results):
         svg = markupsafe.Markup(charts.render(frontier_chart(study, results)))  # noqa: S704 (escaped there)
@@ -46,11 +53,35 @@ def render_sweep(study: Study, results: Sequence[PointResult]) -> str:
         f"Mean over the seeds {seeds} and standard deviation. Figures are named by their path in the JSON of "
         "a run: durations are in seconds, GPU time in hours."
     )
+    points = Table("Points", text, head_of(study), [cells_of(result) for result in results])
     return render_template(
         title=f"Sweep: {study.trace}",
         summary=f"{len(results):,} points, {len(results) * len(study.seeds):,} runs.",
+        notes=[_note(policies)],
         pictures=pictures,
-        tables=[Table("Points", text, head_of(study), [cells_of(result) for result in results])],
+        points=points,
+        tables=[table for table in wait_tables(policies) if table.rows],
+        names=[policy.name for policy in policies],
+        sections=figure_sections(policies),
+    )
+
+
+def _compared(
+    results: Sequence[PointResult], runs: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> list[Policy]:
+    """The points whose figures are shown side by side: all, or the first one and those of the frontier."""
+    shown = [each for each in results if len(results) <= MAX_COMPARED or each.is_best or each is results[0]]
+    return [
+        Policy(f"Point {each.point.number}", [run["metrics"] for run in runs[each.point.number]])
+        for each in shown[:MAX_COMPARED]
+    ]
+
+
+def _note(policies: Sequence[Policy]) -> str:
+    names = ", ".join(policy.name.removeprefix("Point ") for policy in policies)
+    return (
+        f"All figures of the points {names} over the seeds. A difference is that of two runs with the same "
+        "seed, so what luck does to both alike is not in it."
     )
 
 

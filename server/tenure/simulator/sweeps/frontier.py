@@ -1,20 +1,11 @@
 """What the runs of a sweep say: figures of each point over its seeds, and the points that none beats."""
 
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
 from typing import Any, NamedTuple
 
+from tenure.simulator.comparison import Spread, spread_of
 from tenure.simulator.jobs import TraceError
 from tenure.simulator.sweeps.study import Goal, Point, Study
-
-
-class Spread(NamedTuple):
-    """A figure over the seeds of a point."""
-
-    mean: float
-    deviation: float
-    """Sample standard deviation; 0 for one seed."""
-    runs: int
 
 
 class PointResult(NamedTuple):
@@ -43,7 +34,8 @@ def evaluate(
     paths = study.figures
     found = []
     for point in points:
-        figures = {path: _spread(path, runs[point.number]) for path in paths}
+        each = runs[point.number]
+        figures = {path: spread_of([_value(run["metrics"], path) for run in each]) for path in paths}
         violations = sum(len(run["violations"]) for run in runs[point.number])
         found.append(PointResult(point, figures, _broken(study, figures), violations, False))
     for path in paths:
@@ -54,14 +46,6 @@ def evaluate(
         each._replace(is_best=each in fit and not any(_beats(study.goals, other, each) for other in fit))
         for each in found
     ]
-
-
-def _spread(path: str, runs: Sequence[Mapping[str, Any]]) -> Spread | None:
-    values = [_value(run["metrics"], path) for run in runs]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return None
-    return Spread(mean(known), stdev(known) if len(known) > 1 else 0.0, len(known))
 
 
 def _value(metrics: Any, path: str) -> float | None:

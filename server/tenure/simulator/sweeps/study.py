@@ -102,6 +102,8 @@ class Study(_Section):
     cluster: str | None = None
     config: str | None = None
     until: str | None = None
+    resample: str | None = None
+    """Length of the blocks of the trace that each seed draws again; None: the trace as it is."""
     settings: dict[str, str] = {}
     seeds: Annotated[list[int], Field(min_length=1, max_length=1_000)] = [0]
     vary: Annotated[dict[str, list[Value] | ValueRange], Field(min_length=1)]

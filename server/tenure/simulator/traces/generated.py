@@ -11,6 +11,7 @@
         gpus: {1: 80, 8: 20} # GPUs of the job, with weights
         priority: 50
         preemptibility: preemptible
+        expectedRuntime: 1h  # what the owners say; default: nothing
         dayNight: 0.6        # share of the arrivals that follows working hours, 0 to 1
         weekend: 0.5         # arrivals on Saturday and Sunday, as a part of those of other days
 
@@ -52,6 +53,7 @@ class JobsSection(_Section):
     ] = {1: 1.0}
     priority: Annotated[int, Field(ge=-(10**9), le=10**9)] = 50
     preemptibility: str = "preemptible"
+    expected_runtime: PositiveDuration | None = None
     day_night: Annotated[float, Field(ge=0, le=1)] = 0.0
     weekend: Annotated[float, Field(ge=0, le=1)] = 1.0
 
@@ -109,6 +111,7 @@ def _jobs(section: JobsSection, group: int, draws: Random, start: int, span: int
                 gpu_milli=draws.choices(sizes, weights)[0] * WHOLE_GPU,
                 priority=section.priority,
                 preemptibility=section.preemptibility,
+                expected_runtime=section.expected_runtime or 0,
             )
         )
 
