@@ -196,6 +196,17 @@ spec:
     spec:
       priorityClassName: inference
 """,
+    "a pod group of Kubernetes itself, whose definition has no such field": """
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata:
+  name: train
++  annotations:
++    kai.scheduler/preemptibility: non-preemptible
+spec:
+  schedulingPolicy: {gang: {minCount: 4}}
+  priorityClassName: build
+""",
     "several documents, empty ones among them": """
 ---
 # nothing

@@ -83,6 +83,12 @@ ATTENTION = {
         "spec.preemptibility is 'Preemptible', but this field is not read; "
         f"write metadata.annotations[{KEY}]: {TWO}",
     ),
+    "a field that pod groups of Kubernetes itself do not have": (
+        "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"
+        "spec: {priorityClassName: build, preemptibility: preemptible}\n",
+        "spec.preemptibility is 'preemptible', but this field is not read; "
+        f"write metadata.annotations[{KEY}]: {TWO}",
+    ),
     "Volcano's annotation that is neither": (
         VOLCANO % (', annotations: {volcano.sh/preemptable: "maybe"}', "priorityClassName: train"),
         "metadata.annotations[volcano.sh/preemptable] is 'maybe', which is not true or false; "
@@ -157,6 +163,10 @@ LEFT_ALONE = {
     "a daemon set": (
         "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n"
         "spec: {template: {spec: {containers: [], priorityClassName: system-node-critical}}}\n"
+    ),
+    "templates of pod groups of Kubernetes itself": (
+        "apiVersion: scheduling.k8s.io/v1beta1\nkind: Workload\nmetadata: {name: w}\n"
+        "spec: {podGroupTemplates: [{name: g, priorityClassName: train}]}\n"
     ),
     "a service of Knative": (
         "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: d}\n"

@@ -165,8 +165,8 @@ _CRON_JOB: Final = WorkloadKind(
 )
 _POD_CLIQUES: Final = WorkloadKind(_LABEL, (*_CLASSES, ("spec", "template", CLASS)), has_pods=True)
 _KAI_GROUP: Final = WorkloadKind(_FIELD, (_CLASS_FIELD, *_GROUP_CLASSES), (_FIELD, *_WISHES))
-# Volcano's definition of pod groups has no such field: the API server drops it.
-_VOLCANO_GROUP: Final = WorkloadKind(_NOTE, (_CLASS_FIELD, *_GROUP_CLASSES), ignored_places=(_FIELD,))
+# The definitions of Volcano and of Kubernetes itself have no such field: the API server drops it.
+_OTHER_GROUP: Final = WorkloadKind(_NOTE, (_CLASS_FIELD, *_GROUP_CLASSES), ignored_places=(_FIELD,))
 # Volcano copies annotations and the priority class of its jobs to their pod groups.
 _VOLCANO_JOB: Final = WorkloadKind(
     _NOTE,
@@ -177,7 +177,8 @@ _VOLCANO_JOB: Final = WorkloadKind(
 
 _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
     ("scheduling.run.ai", "PodGroup"): _KAI_GROUP,
-    ("scheduling.volcano.sh", "PodGroup"): _VOLCANO_GROUP,
+    ("scheduling.volcano.sh", "PodGroup"): _OTHER_GROUP,
+    ("scheduling.k8s.io", "PodGroup"): _OTHER_GROUP,
     ("batch.volcano.sh", "Job"): _VOLCANO_JOB,
     ("batch", "CronJob"): _CRON_JOB,
     ("grove.io", "PodCliqueSet"): _POD_CLIQUES,
@@ -200,6 +201,7 @@ _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
 
 EXEMPT: Final[Mapping[tuple[str, str], str]] = {
     ("apps", "DaemonSet"): "its pods belong to their nodes; evicting them frees nothing",
+    ("scheduling.k8s.io", "Workload"): "its pod groups are objects of their own, or get it from their pods",
     ("serving.knative.dev", "Service"): "KAI reads no preemptibility for the revisions of Knative",
 }
 """Kinds with pods that are excluded, and why."""
