@@ -163,9 +163,8 @@ def validate_by_plugins(
     chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:
-        rejection = None if rule is None else rule.allows_scenario(scenario)
-        if rejection is None:
-            rejection = guards.allows_scenario(action, scenario, time)
-        return rejection or chains.allows_scenario(action, scenario)
+        ruled = None if rule is None else rule.allows_scenario(scenario)
+        guarded = ruled or guards.allows_scenario(action, scenario, time)
+        return guarded or chains.allows_scenario(action, scenario)
 
     return validates
