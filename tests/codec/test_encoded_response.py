@@ -90,6 +90,9 @@ def _check_decisions(message: DecideResponse, summary: CycleSummary) -> None:
     assert summary.allowed_evictions == Counter(
         (verdict.guard, action) for action, step in steps for verdict in step.evict.guards
     )
+    sets = [(group.action, group.victim_set) for group in message.groups if group.HasField("victim_set")]
+    assert summary.victim_sets == Counter((action, known.minimality) for action, known in sets)
+    assert sum(summary.put_back.values()) == sum(known.put_back_pods for _, known in sets)
 
 
 def _check_pod_groups(message: DecideResponse, summary: CycleSummary) -> None:

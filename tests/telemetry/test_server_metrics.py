@@ -44,6 +44,8 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         ("tenure_call_failures_total", {"cause": "snapshot_validation_error"}, 1),
         ("tenure_decisions_total", {"action": "reclaim", "kind": "evict"}, 2 * CYCLES),
         ("tenure_guard_allowed_evictions_total", {"guard": "minruntime", "action": "reclaim"}, 2 * CYCLES),
+        ("tenure_victim_sets_total", {"action": "reclaim", "minimality": "proven"}, CYCLES),
+        ("tenure_victims_put_back_total", {"action": "reclaim"}, 0),
         ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES),
         ("tenure_cycles_stopped_early_total", {}, 0),
         ("tenure_cached_responses_total", {}, 1),

@@ -8,7 +8,6 @@ from tenure.codec.nodes import encode_placement
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
-from tenure.solver.model.verdict import UNTRIED_SET
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
@@ -176,8 +175,8 @@ class DecisionEncoder:
             fields += [_DECISIONS, self._patch(ids, group, patch)]
         fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
         fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
-        if group.evictions and group.reason is not ReasonCode.STALE_GANG:
-            fields += [_VICTIM_SET, encode_victim_set(group.victim_set or UNTRIED_SET, len(group.evictions))]
+        if (known := group.known_victims()) is not None:
+            fields += [_VICTIM_SET, encode_victim_set(known, len(group.evictions))]
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:

@@ -93,6 +93,10 @@ class CycleSummary(NamedTuple):
     """Number of decisions by action and kind."""
     allowed_evictions: Mapping[tuple[str, str], int]
     """Number of evictions that a guard allowed, by guard and action."""
+    victim_sets: Mapping[tuple[str, int], int]
+    """Number of sets of victims by action and Minimality."""
+    put_back: Mapping[str, int]
+    """Number of pods that a search had taken and that are not disrupted, by action."""
     outcomes: Mapping[int, int]
     """Number of outcomes by OutcomeKind."""
     pending_reasons: Mapping[int, int]
@@ -164,6 +168,7 @@ def summarize(
             code = int(outcome.reason.code)
             reasons[code] = reasons.get(code, 0) + 1
     groups, decisions, allowed = _summarize_groups(result, group_ids)
+    victim_sets, put_back = _count_victim_sets(result)
     return CycleSummary(
         cluster_id=header.cluster_id,
         node_pool=header.node_pool,
@@ -175,6 +180,8 @@ def summarize(
         groups=groups,
         decisions=decisions,
         allowed_evictions=allowed,
+        victim_sets=victim_sets,
+        put_back=put_back,
         outcomes=outcomes,
         pending_reasons=reasons,
         has_outcome_until=has_outcome_until,
@@ -213,6 +220,19 @@ def _summarize_groups(
                 allowed[key] = allowed.get(key, 0) + 1
         groups.append(GroupSummary(id, action, total))
     return tuple(groups), decisions, allowed
+
+
+def _count_victim_sets(result: CycleResult) -> tuple[dict[tuple[str, int], int], dict[str, int]]:
+    """Sets of victims by action and minimality, and pods put back by action."""
+    sets: dict[tuple[str, int], int] = {}
+    put_back: dict[str, int] = {}
+    for group in result.groups:
+        known = group.known_victims()
+        if known is not None:
+            key = (group.action, int(known.minimality))
+            sets[key] = sets.get(key, 0) + 1
+            put_back[group.action] = put_back.get(group.action, 0) + known.put_back
+    return sets, put_back
 
 
 def _count_protected(result: CycleResult) -> dict[str, int]:

@@ -53,6 +53,14 @@ _ALLOWED_EVICTIONS: Final = _METER.create_counter(
     "tenure_guard_allowed_evictions_total",
     description="Evictions that a guard was consulted about and allowed.",
 )
+_VICTIM_SETS: Final = _METER.create_counter(
+    "tenure_victim_sets_total",
+    description="Sets of victims by whether all of them are known to be necessary.",
+)
+_PUT_BACK: Final = _METER.create_counter(
+    "tenure_victims_put_back_total",
+    description="Pods that a search had taken and gave back before the decision.",
+)
 _OUTCOMES: Final = _METER.create_counter(
     "tenure_pod_group_outcomes_total",
     description="Outcomes of pod groups with pods to schedule, one per pod group and cycle.",
@@ -97,6 +105,10 @@ def count(summary: CycleSummary) -> None:
         _DECISIONS.add(number, {"action": action, "kind": kind})
     for (guard, action), number in summary.allowed_evictions.items():
         _ALLOWED_EVICTIONS.add(number, {"guard": guard, "action": action})
+    for (action, minimality), number in summary.victim_sets.items():
+        _VICTIM_SETS.add(number, {"action": action, "minimality": enum_label(pb.Minimality, minimality)})
+    for action, number in summary.put_back.items():
+        _PUT_BACK.add(number, {"action": action})
     for outcome, number in summary.outcomes.items():
         _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, outcome)})
     for code, number in summary.pending_reasons.items():

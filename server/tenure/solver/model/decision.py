@@ -11,7 +11,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimSet
+from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, ProtectionScope, VictimSet
 from tenure.terms.reasons import ReasonCode
 
 
@@ -172,6 +172,11 @@ class DecisionGroup:
         self.expire_time = expire_time
         self.fulfills_group = fulfills_group
         self.victim_set = victim_set
+
+    def known_victims(self) -> VictimSet | None:
+        """What is known about victims that a search chose; None: there are none."""
+        has_any = bool(self.evictions) and self.reason is not ReasonCode.STALE_GANG
+        return (self.victim_set or UNTRIED_SET) if has_any else None
 
 
 class InFlightGroupState(IntEnum):
