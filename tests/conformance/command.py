@@ -32,6 +32,14 @@ class Speedups(StrEnum):
         return SPEEDUPS if self is Speedups.ALL else ()
 
 
+class FillBack(StrEnum):
+    """Values of the cycle option `fillBack`. The reference never gives victims back."""
+
+    NEVER = "never"
+    IN_PLACE = "inPlace"
+    FULL = "full"
+
+
 DEFAULT_CASES = Path("../shared/conformance")
 """Relative to the checkout."""
 
@@ -43,6 +51,9 @@ def main(
     list_failures: Annotated[bool, typer.Option(help="Name every failed case with the differences")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
     speedups: Annotated[Speedups, typer.Option(help="Speedups of the search")] = Speedups.ALL,
+    fill_back: Annotated[
+        FillBack, typer.Option(help="Whether victims that need not yield are given back")
+    ] = FillBack.NEVER,
     processes: Annotated[int, typer.Option("-j", min=1, help="Processes")] = os.cpu_count() or 1,
 ) -> Counts:
     """Run the reference scheduler's cases through Tenure's contract."""
@@ -52,7 +63,9 @@ def main(
         raise CannotRun(str(error)) from error
     if not chosen:
         raise CannotRun("no case has these tags and this id: see --tag and --id")
-    report = summarize(list(_with_progress(run_all(chosen, processes, speedups.names), len(chosen))))
+    report = summarize(
+        list(_with_progress(run_all(chosen, processes, speedups.names, fill_back), len(chosen)))
+    )
     print_report(report, list_failures)
     if json_file:
         json_file.write_text(as_json(report))

@@ -8,6 +8,7 @@ from functools import partial
 
 from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import SPEEDUPS
+from tenure.solver.search.fill_back import NEVER
 
 from tests.conformance.cases import Case
 from tests.conformance.comparison.matcher import find_differences
@@ -19,11 +20,11 @@ from tests.conformance.unit_cases.unit_cases import unit_differences
 from tests.conformance.unit_cases.values import Unmapped
 
 
-def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS) -> CaseResult:
+def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS, fill_back: str = NEVER) -> CaseResult:
     """Run one case and return its verdict. An exception fails the case; the details name the exception."""
     try:
         is_cycle = case.kind == "scheduling"
-        found = _scheduling_differences(case, speedups) if is_cycle else unit_differences(case)
+        found = _scheduling_differences(case, speedups, fill_back) if is_cycle else unit_differences(case)
     except Unmapped as error:
         return CaseResult.of(case, CaseVerdict.UNMAPPED, error.args)
     except Exception as error:
@@ -32,21 +33,21 @@ def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS) -> CaseResult:
 
 
 def run_all(
-    cases: Sequence[Case], processes: int, speedups: tuple[str, ...] = SPEEDUPS
+    cases: Sequence[Case], processes: int, speedups: tuple[str, ...] = SPEEDUPS, fill_back: str = NEVER
 ) -> Iterator[CaseResult]:
     """Run all cases and yield their verdicts, in the order of the cases."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        yield from pool.map(partial(_run_limited, speedups), cases, chunksize=4)
+        yield from pool.map(partial(_run_limited, speedups, fill_back), cases, chunksize=4)
 
 
-def _run_limited(speedups: tuple[str, ...], case: Case) -> CaseResult:
+def _run_limited(speedups: tuple[str, ...], fill_back: str, case: Case) -> CaseResult:
     with time_limit():
-        return run_case(case, speedups)
+        return run_case(case, speedups, fill_back)
 
 
-def _scheduling_differences(case: Case, speedups: tuple[str, ...]) -> list[str]:
-    engine = Engine(to_profile(case.data, speedups))
+def _scheduling_differences(case: Case, speedups: tuple[str, ...], fill_back: str) -> list[str]:
+    engine = Engine(to_profile(case.data, speedups, fill_back))
     return [
         found
         for scene in run_sessions(case.data, lambda request: engine.decide(request).parse())

@@ -1,6 +1,7 @@
 """Converts the configuration of a case to a profile."""
 
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
+from tenure.solver.search.fill_back import NEVER
 
 from tests.conformance.cases import Json
 from tests.conformance.conversion.times import nanoseconds
@@ -11,7 +12,7 @@ UNLISTED_PLUGINS = {"minruntime": {"actions": "reclaim, preempt"}}
 """Arguments that the reference does not have, by plugin, set to its fixed behavior."""
 
 
-def to_profile(case: Json, speedups: tuple[str, ...] = SPEEDUPS) -> Profile:
+def to_profile(case: Json, speedups: tuple[str, ...] = SPEEDUPS, fill_back: str = NEVER) -> Profile:
     """Return a profile with exactly the plugins of the case, in their order, with their arguments.
 
     The reference's min-runtime plugin does not protect from consolidation (semantics R7.6).
@@ -26,11 +27,11 @@ def to_profile(case: Json, speedups: tuple[str, ...] = SPEEDUPS) -> Profile:
     return Profile(
         actions=tuple(case["run"]["actions"]),
         plugins=tuple(settings),
-        options=_options(case["config"]["params"], speedups),
+        options=_options(case["config"]["params"], speedups, fill_back),
     )
 
 
-def _options(params: Json, speedups: tuple[str, ...]) -> CycleOptions:
+def _options(params: Json, speedups: tuple[str, ...], fill_back: str) -> CycleOptions:
     return CycleOptions(
         max_consolidation_victims=params["max_consolidation_preemptees"],
         allow_consolidating_reclaim=params["allow_consolidating_reclaim"],
@@ -38,7 +39,7 @@ def _options(params: Json, speedups: tuple[str, ...]) -> CycleOptions:
         allow_same_cycle_eviction=True,
         staleness_grace_period=nanoseconds(params["global_staleness_grace_period_s"]),
         speedups=speedups,
-        fill_back="never",
+        fill_back=fill_back,
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,
     )
