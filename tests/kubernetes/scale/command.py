@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -36,6 +37,7 @@ from tests.kubernetes.scale.measurement import (
     measure_small_changes,
 )
 from tests.kubernetes.scale.measurement import measure_idle as idle_figures
+from tests.kubernetes.scale.sizing_page import PAGE, render_page, shown
 from tests.telemetry.otlp_receiver import run_receiver
 from tests.telemetry.telemetry_server import run_telemetry_server
 
@@ -54,6 +56,9 @@ LIMITS: Final = {
     ("in the end", "memory, server"): 512.0,
 }
 """Limits of figures, in their units, by table and figure."""
+LARGE_PODS: Final = 10_000
+LARGE_LIMITS: Final = {("in the end", "memory, adapter"): 1_024.0, ("in the end", "memory, server"): 1_024.0}
+"""Limits in place of these for more than LARGE_PODS pods."""
 SCHEDULER_START_SECONDS: Final = 10.0
 """Time in which kube-scheduler lists the cluster."""
 
@@ -76,6 +81,7 @@ def main(
     rate: Annotated[int, typer.Option(min=1, help="Pods of the stream in a second")] = 50,
     idle: Annotated[float, typer.Option(help="Seconds without a change")] = 60.0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
+    write_page: Annotated[bool, typer.Option("--write-page", help=f"Put figures into {PAGE.name}")] = False,
 ) -> Counts:
     """Measure an adapter and a server on a large cluster of a real API server, and compare with limits."""
     programs, beside = binaries.available(), binaries.available_components()
@@ -97,17 +103,19 @@ def main(
     if json_file:
         figures = {name: [figure._asdict() for figure in table] for name, table in measured.items()}
         json_file.write_text(json.dumps({**conditions, "figures": figures}, indent=2))
-    return _against_limits(measured)
+    if write_page:
+        PAGE.write_text(render_page(PAGE.read_text(), size, measured, conditions["load_average"]))
+    return _against_limits(measured, LIMITS | (LARGE_LIMITS if size.pods > LARGE_PODS else {}))
 
 
-def _against_limits(measured: Tables) -> Counts:
+def _against_limits(measured: Tables, limits: Mapping[tuple[str, str], float]) -> Counts:
     figures = {(name, figure.what): figure for name, table in measured.items() for figure in table}
     failed = 0
-    for key, limit in LIMITS.items():
+    for key, limit in limits.items():
         if (figure := figures[key]).value > limit:
             print(f"{', '.join(key)}: {figure.value:,.2f} {figure.unit}, limit {limit:,g}")
             failed += 1
-    return Counts(len(LIMITS) - failed, failed)
+    return Counts(len(limits) - failed, failed)
 
 
 def _measured(
@@ -163,7 +171,6 @@ def _print(measured: Tables, conditions: dict[str, float]) -> None:
     table.columns[-1].justify = "right"
     for name, figures in measured.items():
         for number, figure in enumerate(figures):
-            value = f"{figure.value:,.2f}" if figure.unit == "s" else f"{figure.value:,.0f}"
-            table.add_row("" if number else name, figure.what, f"{value} {figure.unit}")
+            table.add_row("" if number else name, figure.what, shown(figure))
         table.add_section()
     Console().print(table)
