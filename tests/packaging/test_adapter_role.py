@@ -39,8 +39,11 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
         (
             ("adapter.config.allocateDevices=true",),
             {
-                *(("resource.k8s.io", "deviceclasses", verb) for verb in ("get", "list", "watch")),
-                *(("resource.k8s.io", "resourceslices", verb) for verb in ("get", "list", "watch")),
+                *(
+                    ("resource.k8s.io", resource, verb)
+                    for resource in ("deviceclasses", "devicetaintrules", "resourceslices")
+                    for verb in ("get", "list", "watch")
+                ),
                 ("resource.k8s.io", "resourceclaims", "patch"),
             },
             set(),

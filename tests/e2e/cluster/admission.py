@@ -7,8 +7,7 @@ from typing import Any, Final
 from tenure.kubernetes.api.api_errors import ApiError, NotFound
 
 from tests.child_processes import free_port
-from tests.e2e.cluster.story import Story
-from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.cluster import UserCluster, wait_until
 from tests.kubernetes.environment.manifests import collection, create
 
 _API: Final = "admissionregistration.k8s.io/v1"
@@ -21,9 +20,9 @@ _BINDINGS: Final = {
 
 
 @contextmanager
-def refused_bindings(story: Story, pod_prefix: str, message: str) -> Iterator[None]:
+def refused_bindings(story: UserCluster, pod_prefix: str, message: str) -> Iterator[None]:
     """Refuse bindings of pods whose names begin with a prefix, for a reason, until the end of the context."""
-    name = story.full("refused")
+    name = f"{story.namespace}-refused"
     rule = {"expression": f"!object.metadata.name.startsWith({pod_prefix!r})", "message": message}
     only_here = {"resourceRules": [_BINDINGS], "namespaceSelector": _selector(story)}
     policy = {"failurePolicy": "Fail", "matchConstraints": only_here, "validations": [rule]}
@@ -37,7 +36,7 @@ def refused_bindings(story: Story, pod_prefix: str, message: str) -> Iterator[No
 
 
 @contextmanager
-def unanswered_bindings(story: Story) -> Iterator[None]:
+def unanswered_bindings(story: UserCluster) -> Iterator[None]:
     """Let bindings fail until the end of the context: their webhook is not there."""
     webhook = {
         "name": "bindings.webhook.test",
@@ -49,17 +48,17 @@ def unanswered_bindings(story: Story) -> Iterator[None]:
         "admissionReviewVersions": ["v1"],
     }
     objects = [{"kind": "ValidatingWebhookConfiguration", "webhooks": [webhook]}]
-    with _in_effect(story, story.full("unanswered"), objects, "", "failed calling webhook"):
+    with _in_effect(story, f"{story.namespace}-unanswered", objects, "", "failed calling webhook"):
         yield
 
 
-def _selector(story: Story) -> dict[str, Any]:
+def _selector(story: UserCluster) -> dict[str, Any]:
     return {"matchLabels": {"kubernetes.io/metadata.name": story.namespace}}
 
 
 @contextmanager
 def _in_effect(
-    story: Story, name: str, objects: list[dict[str, Any]], pod_prefix: str, message: str
+    story: UserCluster, name: str, objects: list[dict[str, Any]], pod_prefix: str, message: str
 ) -> Iterator[None]:
     """Create objects, and wait until the API server acts by them; delete them likewise."""
     made = [{"apiVersion": _API, "metadata": {"name": name}, **each} for each in objects]
@@ -74,7 +73,7 @@ def _in_effect(
         wait_until(lambda: message not in _refusal(story, f"{pod_prefix}absent"))
 
 
-def _refusal(story: Story, pod: str) -> str:
+def _refusal(story: UserCluster, pod: str) -> str:
     """Why a binding of a pod that does not exist is refused; admission comes first."""
     binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": "none"}}
     try:

@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 
 from tests.cluster.whole_cluster import WholeCluster, run_whole_cluster
+from tests.e2e.cluster.device_driver import TAINT_RULES
 from tests.e2e.cluster.story import Story
 from tests.kubernetes.environment.audit_log import AuditLog
 from tests.kubernetes.environment.binaries import required_cluster
@@ -24,7 +25,8 @@ def cluster_and_audit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     folder = tmp_path_factory.mktemp("whole")
     audit = AuditLog(folder)
     chart = render_chart(("adapter.config.allocateDevices=true",))
-    with run_whole_cluster(required_cluster(), folder, *audit.flags, chart=chart) as cluster:
+    flags = (*audit.flags, *TAINT_RULES)
+    with run_whole_cluster(required_cluster(), folder, *flags, chart=chart) as cluster:
         for name, value in _CLASSES.items():
             meta = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
             create(cluster.admin, {**meta, "value": value})

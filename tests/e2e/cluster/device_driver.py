@@ -9,6 +9,12 @@ from tenure.kubernetes.api.transport import MERGE_PATCH
 from tests.e2e.cluster.story import Story
 
 _API: Final = "/apis/resource.k8s.io/v1"
+_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+TAINT_RULES: Final = (
+    "--feature-gates=DRADeviceTaintRules=true",
+    "--runtime-config=resource.k8s.io/v1beta2/devicetaintrules=true",
+)
+"""Flags of an API server with rules that taint devices, which are off by default in 1.36."""
 
 
 def request(name: str, device_class: str, selector: str = "", **more: Any) -> dict[str, Any]:
@@ -40,6 +46,17 @@ class DeviceDriver:
             self._story.transport.patch(f"{_API}/resourceslices/{full}", {"spec": spec}, MERGE_PATCH)
         else:
             self._story.make(f"{_API}/resourceslices", {"metadata": {"name": full}, "spec": spec})
+
+    def taint(self, node: str, device: str, key: str) -> None:
+        """Create a rule that taints a device of a node, with the name of the node."""
+        full = self._story.full(node)
+        selector = {"driver": self.name, "pool": full, "device": device}
+        spec = {"deviceSelector": selector, "taint": {"key": key, "effect": "NoSchedule"}}
+        self._story.make(_RULES, {"metadata": {"name": full}, "spec": spec})
+
+    def remove_taint(self, node: str) -> None:
+        """Delete that rule."""
+        self._story.transport.delete(f"{_RULES}/{self._story.full(node)}")
 
     def retract(self, node: str) -> None:
         """Delete the devices of a node."""

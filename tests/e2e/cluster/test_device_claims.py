@@ -122,6 +122,19 @@ def test_tainted_device_is_given_to_claims_that_tolerate_it(story: Story, driver
     wait_until(lambda: story.running("tolerant") == 1)
 
 
+def test_rule_of_an_administrator_keeps_claims_off_a_device(story: Story, driver: DeviceDriver) -> None:
+    story.node("n3")
+    driver.publish("n3", {"d0": "D", "d1": "D"})
+    driver.taint("n3", "d0", "example.test/repair")
+    entry = driver.template("t", request("one", driver.name, "model == 'D'"))
+    story.job("two", pods=2, gpus=0, resourceClaims=[entry])
+    wait_until(lambda: story.running("two") == 1)
+    wait_until(lambda: any(story.waiting("two").values()))
+    assert [device for _, device in driver.given()] == ["d1"]
+    driver.remove_taint("n3")
+    wait_until(lambda: story.running("two") == 2)
+
+
 @pytest.mark.parametrize(
     ("more", "field"),
     [

@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH
 
+from tests.e2e.cluster.admission import refused_bindings
 from tests.e2e.command import run_tenure
 from tests.e2e.kubernetes.conftest import Adapter
-from tests.kubernetes.cluster import PATIENCE_SECONDS, UserCluster, wait_until
+from tests.kubernetes.cluster import PATIENCE_SECONDS, UserCluster, is_bound, wait_until
 from tests.kubernetes.environment.audit_log import AuditLog
 
 pytestmark = pytest.mark.kube
@@ -58,6 +60,40 @@ def test_killed_adapter_is_replaced_and_no_decision_is_applied_twice(
     writes = audit.writes("adapter", cluster.namespace)
     evicted = [one.name for one in writes if one.resource == "pods/eviction" and one.status < 300]
     assert sorted(evicted) == [f"gang-{i}" for i in range(4)]
+
+
+def test_killed_adapter_that_allocated_devices_is_replaced_and_its_claim_keeps_them(
+    cluster: UserCluster, adapter: Adapter, tmp_path: Path
+) -> None:
+    api = "/apis/resource.k8s.io/v1"
+    claim = f"{api}/namespaces/{cluster.namespace}/resourceclaims/c"
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tenure-device-allocator"
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"d{at}"} for at in range(3)]
+    slices = {"driver": "fpga.test", "nodeName": "n1", "pool": pool, "devices": devices}
+    cluster.make(f"{api}/resourceslices", {"metadata": {"name": "n1"}, "spec": slices})
+    chosen = [{"cel": {"expression": "device.driver == 'fpga.test'"}}]
+    cluster.make(f"{api}/deviceclasses", {"metadata": {"name": "fpga.test"}, "spec": {"selectors": chosen}})
+    wanted = {"requests": [{"name": "two", "exactly": {"deviceClassName": "fpga.test", "count": 2}}]}
+    cluster.transport.post(claim[:-2], {"metadata": {"name": "c"}, "spec": {"devices": wanted}})
+
+    def allocation() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(cluster.transport.get(claim)).get("status", {})
+        return found.get("allocation", {})
+
+    config = tmp_path / "adapter.yaml"
+    config.write_text("adapter: {allocateDevices: true}")
+    allocating = ("--config", str(config))
+    with refused_bindings(cluster, "one", "not yet"):
+        uses = {"resourceClaims": [{"name": "x", "resourceClaimName": "c"}]}
+        cluster.pod("one", gpus=0, spec=uses, labels={"kai.scheduler/queue": "q"})
+        with adapter(*allocating):
+            given = wait_until(allocation)
+        assert not is_bound(cluster.pods()["one"])
+    with adapter(*allocating):
+        wait_until(lambda: is_bound(cluster.pods()["one"]))
+        assert allocation() == given
+    cluster.transport.delete(lease)
 
 
 def test_journal_written_by_another_client_is_reloaded(cluster: UserCluster, adapter: Adapter) -> None:

@@ -146,6 +146,35 @@ def test_device_that_claims_cannot_use_is_told(case: str) -> None:
     assert reasons(world) == {"uid-c": f"resource claim 'c' has no status.allocation, and {reason}"}
 
 
+@pytest.mark.parametrize(
+    ("selector", "is_tainted"),
+    [
+        ({}, True),
+        ({"driver": DRIVER, "pool": "n1", "device": "d0"}, True),
+        ({"driver": DRIVER, "device": "d1"}, False),
+        ({"driver": "other.io"}, False),
+        ({"pool": "n2"}, False),
+    ],
+)
+def test_rule_taints_the_devices_that_it_selects(selector: dict[str, str], is_tainted: bool) -> None:
+    world = device_cluster("A")
+    use(world, claim("plain"))
+    use(world, claim("tolerant", tolerations=[{"key": "broken", "operator": "Exists"}]))
+    taint = {"key": "broken", "effect": "NoExecute"}
+    rule = {"metadata": {"name": "rule"}, "spec": {"deviceSelector": selector, "taint": taint}}
+    builder = world.builder()
+    builder.claims.allocator_problem = lambda: ""
+
+    def waiting() -> set[str]:
+        return {row.uid for row in builder.snapshot(NOW).pods if row.blocked_reason}
+
+    assert waiting() == set()
+    uid = world.put("device_taint_rules", rule)
+    assert waiting() == ({"uid-plain"} if is_tainted else set())
+    world.remove("device_taint_rules", uid)
+    assert waiting() == set()
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "adminAccess": ({"adminAccess": True}, "adminAccess is not supported"),
     "capacity": ({"capacity": {"requests": {"memory": "1Gi"}}}, "capacity is not supported"),

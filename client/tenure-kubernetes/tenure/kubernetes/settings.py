@@ -184,7 +184,9 @@ class AdapterSettings(BaseModel):
         without = unfollowed_collections(self.workload_api)
         if self.queue_access.namespace_labels:
             without -= {"namespaces"}
-        return without - {"resource_slices", "device_classes"} if self.allocate_devices else without
+        if self.allocate_devices:
+            without -= {"resource_slices", "device_classes", "device_taint_rules"}
+        return without
 
 
 _SECTION: Final = "adapter"

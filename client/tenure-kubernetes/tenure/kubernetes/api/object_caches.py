@@ -17,7 +17,7 @@ from tenure.kubernetes.limits.volume_waits import VolumeWaits
 from tenure.kubernetes.objects import kai, native, storage, volcano
 from tenure.kubernetes.objects.budgets import DisruptionBudget
 from tenure.kubernetes.objects.device_claims import ResourceClaim
-from tenure.kubernetes.objects.devices import DeviceClass, ResourceSlice
+from tenure.kubernetes.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
 
@@ -65,6 +65,12 @@ COLLECTIONS: Final = (
     Collection("resource_claims", _DEVICES, "resourceclaims", ResourceClaim),
     Collection("resource_slices", _DEVICES, "resourceslices", ResourceSlice),
     Collection("device_classes", _DEVICES, "deviceclasses", DeviceClass),
+    *(
+        Collection(
+            "device_taint_rules", f"/apis/resource.k8s.io/{version}", "devicetaintrules", DeviceTaintRule
+        )
+        for version in ("v1", "v1beta2", "v1alpha3")
+    ),
 )
 """All observed collections. Those that the API server does not serve are skipped."""
 WORKLOAD_APIS: Final = {
@@ -72,7 +78,7 @@ WORKLOAD_APIS: Final = {
     "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
 }
 """Collections of each workload API."""
-OPTIONAL: Final = frozenset(("namespaces", "resource_slices", "device_classes"))
+OPTIONAL: Final = frozenset(("namespaces", "resource_slices", "device_classes", "device_taint_rules"))
 """Collections that are followed only if a setting requires them."""
 
 
@@ -118,6 +124,7 @@ class ObjectCaches:
     resource_claims: ObjectCache[ResourceClaim]
     resource_slices: ObjectCache[ResourceSlice]
     device_classes: ObjectCache[DeviceClass]
+    device_taint_rules: ObjectCache[DeviceTaintRule]
     followed_collections: dict[str, str] = field(default_factory=dict)
     """Paths of the collections that are followed, by name."""
     bound_to: dict[str, str] = field(default_factory=dict)
@@ -191,7 +198,7 @@ def _resources(transport: Transport, version: str) -> frozenset[str]:
 POLL_SECONDS: Final = 60.0
 _LOOKS: Final = 3
 """Polls in a row without a kind until it counts as removed: a starting API server may lack kinds."""
-_MAY_GO: Final = frozenset(("native_pod_groups",)).union(*WORKLOAD_APIS.values())
+_MAY_GO: Final = frozenset(("native_pod_groups", "device_taint_rules")).union(*WORKLOAD_APIS.values())
 _LOG: Final = logging.getLogger(__name__)
 
 

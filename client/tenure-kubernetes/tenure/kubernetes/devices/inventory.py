@@ -1,16 +1,17 @@
 """Devices that claims can use: those of complete pools of the newest generation, on one node each.
 
-Devices with a field that is not supported are not offered, and counted by that field.
+Devices with a field that is not supported are not offered, and counted by that field. Rules taint devices as
+if their driver had done it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.devices.selectors import content_of, qualified
 from tenure.kubernetes.objects.device_claims import AllocatedDevice
-from tenure.kubernetes.objects.devices import Device, DeviceTaint, ResourceSlice
+from tenure.kubernetes.objects.devices import Device, DeviceTaint, DeviceTaintRule, ResourceSlice
 
 
 class PoolId(NamedTuple):
@@ -55,6 +56,7 @@ class Inventory:
 
     def __init__(self, caches: ObjectCaches) -> None:
         self._slices = caches.resource_slices
+        self._rules = caches.device_taint_rules
         self._of_pool: defaultdict[PoolId, set[str]] = defaultdict(set)
         self._pool_of: dict[str, PoolId] = {}
         """Pools of slices, by uid."""
@@ -63,8 +65,8 @@ class Inventory:
         self.of_node: defaultdict[str, dict[DeviceId, OfferedDevice]] = defaultdict(dict)
 
     def take_changes(self) -> set[PoolId]:
-        """Read the pools of slices that changed since the last call, and return them."""
-        changed: set[PoolId] = set()
+        """Read the pools whose slices or rules changed since the last call, and return them."""
+        changed: set[PoolId] = set(self._of_pool) if self._rules.take_changes() else set()
         for uid in self._slices.take_changes():
             one, before = self._slices.find(uid), self._pool_of.pop(uid, None)
             if before is not None:
@@ -96,13 +98,16 @@ class Inventory:
             del self._of_pool[pool]
             return
         slices = (self._slices.find(uid) for uid in uids)
-        read = self.pools[pool] = read_pool([one for one in slices if one is not None])
+        read = self.pools[pool] = read_pool(
+            [one for one in slices if one is not None],
+            [one for one in self._rules.all() if _concerns(one, pool)],
+        )
         for device in read.devices:
             self.devices[device.id] = self.of_node[device.node][device.id] = device
 
 
-def read_pool(slices: Iterable[ResourceSlice]) -> Pool:
-    """The pool of slices of all generations."""
+def read_pool(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule] = ()) -> Pool:
+    """The pool of slices of all generations, with rules that concern it."""
     known = list(slices)
     newest = max((one.spec.pool.generation for one in known), default=0)
     current = [one for one in known if one.spec.pool.generation == newest]
@@ -119,7 +124,7 @@ def read_pool(slices: Iterable[ResourceSlice]) -> Pool:
             if field := _refused_field(one, device):
                 refused[field] += 1
             else:
-                offered.append(_offer(one, device))
+                offered.append(_offer(one, device, rules))
     return Pool(tuple(sorted(offered, key=lambda device: device.id)), refused)
 
 
@@ -141,7 +146,12 @@ def _refused_field(one: ResourceSlice, device: Device) -> str:
     return "bindsToNode" if device.binds_to_node else ""
 
 
-def _offer(one: ResourceSlice, device: Device) -> OfferedDevice:
+def _concerns(rule: DeviceTaintRule, pool: PoolId) -> bool:
+    selector = rule.spec.device_selector
+    return selector.driver in (None, pool.driver) and selector.pool in (None, pool.pool)
+
+
+def _offer(one: ResourceSlice, device: Device, rules: Iterable[DeviceTaintRule]) -> OfferedDevice:
     spec = one.spec
     attributes: dict[str, Any] = {}
     for name, attribute in device.attributes.items():
@@ -150,4 +160,5 @@ def _offer(one: ResourceSlice, device: Device) -> OfferedDevice:
             attributes["/".join(qualified(name, spec.driver))] = values
     id = DeviceId(spec.driver, spec.pool.name, device.name)
     content = content_of(spec.driver, device)
-    return OfferedDevice(id, spec.node_name, content, attributes, tuple(device.taints))
+    by_rules = (rule.spec.taint for rule in rules if rule.spec.device_selector.device in (None, device.name))
+    return OfferedDevice(id, spec.node_name, content, attributes, (*device.taints, *by_rules))

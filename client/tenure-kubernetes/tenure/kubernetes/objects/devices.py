@@ -69,6 +69,28 @@ class ResourceSlice(msgspec.Struct, rename="camel", omit_defaults=True):
     spec: SliceSpec = msgspec.field(default_factory=SliceSpec)
 
 
+class TaintedDevices(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Devices that a rule taints: those with all of these names. Versions before 1.35 select by more, too."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class TaintRuleSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Spec of a rule."""
+
+    device_selector: TaintedDevices = msgspec.field(default_factory=TaintedDevices)
+    taint: DeviceTaint = msgspec.field(default_factory=DeviceTaint)
+
+
+class DeviceTaintRule(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A rule of an administrator, which taints devices of drivers."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: TaintRuleSpec = msgspec.field(default_factory=TaintRuleSpec)
+
+
 class ClassSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     """Spec of a class of devices."""
 
