@@ -6,16 +6,17 @@ Values of other writers are cleared. A failed write is retried by the next recon
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
 from tenure.integration.applier import CallPool
 from tenure.kubernetes.api.api_errors import ApiError, Conflict
 from tenure.kubernetes.api.object_caches import ObjectCaches
-from tenure.kubernetes.api.transport import APPLY_PATCH, Transport, require_leadership
+from tenure.kubernetes.api.transport import Transport, require_leadership
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import MANAGER
+from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.objects.meta import Object, ObjectMeta, ObjectReference
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -121,24 +122,12 @@ class AnnotationWriter:
         cleared = dict.fromkeys(ANNOTATIONS & current.annotations.keys(), "")
         texts = {**cleared, **(known.values if known.is_signed else {}), **annotations}
         signed = self._stored.sign(subject.uid, texts)
-        self._apply(subject, signed, current.resource_version)
-        self._stored.on_written(subject.uid, signed)
-
-    def _apply(self, subject: ObjectReference, annotations: Mapping[str, str], version: str) -> None:
-        body: dict[str, Any] = {
-            "apiVersion": subject.api_version,
-            "kind": subject.kind,
-            "metadata": {
-                "name": subject.name,
-                "namespace": subject.namespace,
-                "uid": subject.uid,
-                "resourceVersion": version,
-                "annotations": annotations,
-            },
-        }
-        query = {"fieldManager": MANAGER, "force": "true"}
         with require_leadership(self._is_leader):
-            self._transport.patch(path(subject), body, APPLY_PATCH, query)
+            apply_fields(
+                *(self._transport, path(subject), MANAGER, subject, current.resource_version),
+                annotations=signed,
+            )
+        self._stored.on_written(subject.uid, signed)
 
 
 def path(subject: ObjectReference) -> str:

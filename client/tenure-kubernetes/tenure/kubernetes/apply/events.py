@@ -52,7 +52,7 @@ _EVENTS: Final = msgspec.json.Decoder(_Event)
 
 
 class EventRecorder:
-    """Writes events. Failed writes are not retried. Raises ApiError and LeaseLost."""
+    """Writes events. Raises ApiError and LeaseLost."""
 
     def __init__(self, transport: LeaderTransport, instance: str) -> None:
         self._transport = transport
@@ -134,6 +134,10 @@ class PendingEvent(NamedTuple):
     action: str
     is_counted: bool
     """Whether repeated reports increase the count of the event; otherwise it is written once."""
+    is_warning: bool = True
+    """Its type, if it is counted; others are normal."""
+    tries: int = 1
+    """Which attempt to write it is the next one."""
 
 
 def refusal_events(refusals: Iterable[Refusal], lease: ObjectReference) -> Iterator[PendingEvent]:

@@ -5,13 +5,15 @@ it. Binding clears the name; when the reservation is given up, the adapter does.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.object_caches import ObjectCaches
-from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport
+from tenure.kubernetes.api.transport import LeaderTransport
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodName
+from tenure.kubernetes.apply.server_side_apply import apply_fields
+from tenure.kubernetes.objects.meta import pod_reference
 from tenure.kubernetes.objects.pod import Pod
 
 MANAGER: Final = "tenure-nomination"
@@ -52,16 +54,6 @@ class NominationWriter:
 
     def _write(self, pod: Pod, node: str) -> Callable[[], None]:
         meta = pod.metadata
-        body: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "status": {"nominatedNodeName": node} if node else {},
-        }
         where = f"{PodName(meta.namespace, meta.name, meta.uid).path}/status"
-        query = {"fieldManager": MANAGER, "force": "true"}
-
-        def write() -> None:
-            self._transport.patch(where, body, APPLY_PATCH, query)
-
-        return write
+        status = {"nominatedNodeName": node} if node else {}
+        return lambda: apply_fields(self._transport, where, MANAGER, pod_reference(meta), status=status)

@@ -1,6 +1,7 @@
 """Conditions and events that are to be written: of each object the last condition, when it is due."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -15,6 +16,8 @@ SET_ASIDE_REASONS: Final = (SET_ASIDE, QUEUE_FORBIDDEN)
 """Reasons of objects that are set aside."""
 _MOST: Final = 10_000
 """Maximum number of events, and of objects that are set aside; the oldest are dropped."""
+_MOST_TRIES: Final = 5
+"""Maximum number of attempts to write an event: late news is of little use."""
 _SET_ASIDE_AT_ONCE: Final = 50
 """Maximum number of objects that are set aside and due at once, and of pods of all but the first of them."""
 
@@ -36,6 +39,8 @@ class PendingStatuses:
     def __init__(self) -> None:
         self._statuses: dict[str, PendingStatus] = {}
         self._events: deque[PendingEvent] = deque(maxlen=_MOST)
+        self._failed: deque[tuple[float, PendingEvent]] = deque(maxlen=_MOST)
+        """Events that could not be written, with the time of the next attempt; of one thread."""
         self._changing = threading.Lock()
 
     def find(self, uid: str) -> PendingStatus | None:
@@ -56,17 +61,25 @@ class PendingStatuses:
         with self._changing:
             self._statuses.setdefault(uid, status)
 
+    def put_back_event(self, event: PendingEvent, not_before: float) -> None:
+        """Write an event again, not before a time that is later than those of earlier calls."""
+        if event.tries < _MOST_TRIES:
+            self._failed.append((not_before, event._replace(tries=event.tries + 1)))
+
     def take_due(
         self, is_due: Callable[[str, PendingStatus], bool]
     ) -> tuple[list[PendingEvent], dict[str, PendingStatus]]:
-        """All events, and the conditions that are due.
+        """All new events, and the failed events and conditions that are due.
 
         A tenant can have many objects that are set aside, with many pods: a few of them are due at once,
         after the others.
         """
+        now = time.monotonic()
         with self._changing:
             events = list(self._events)
             self._events.clear()
+            while self._failed and self._failed[0][0] <= now:
+                events.append(self._failed.popleft()[1])
             found = {uid: status for uid, status in self._statuses.items() if is_due(uid, status)}
             aside = {uid: status for uid, status in found.items() if _is_set_aside(status)}
             due = {uid: status for uid, status in found.items() if uid not in aside}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport
+from tenure.kubernetes.api.transport import LeaderTransport
 from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     INITIALLY_SCHEDULED,
@@ -26,6 +26,7 @@ from tenure.kubernetes.apply.conditions import (
     plain_condition,
     volcano_condition,
 )
+from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.native_pod_groups import API as NATIVE
 
@@ -67,7 +68,8 @@ class PodGroupStatusWriter:
                 status, where = self._volcano_status(there, condition), path(subject)
         if there.metadata.get("uid") != subject.uid or not status:
             return False
-        self._put_conditions(subject, where, status, there.metadata.get("resourceVersion", ""))
+        version = there.metadata.get("resourceVersion", "")
+        apply_fields(self._transport, where, MANAGER, subject, version, status=status)
         return True
 
     def _kai_status(self, there: _Object, condition: SchedulingCondition) -> dict[str, Any]:
@@ -99,22 +101,6 @@ class PodGroupStatusWriter:
         found = _split(there.status.get("conditions"), "type", (kind,))
         fresh = native_condition(condition, kind, found.ours)
         return {} if fresh is None else {"conditions": [fresh]}
-
-    def _put_conditions(
-        self, subject: ObjectReference, where: str, status: dict[str, Any], version: str
-    ) -> None:
-        body = {
-            "apiVersion": subject.api_version,
-            "kind": subject.kind,
-            "metadata": {
-                "name": subject.name,
-                "namespace": subject.namespace,
-                "uid": subject.uid,
-                "resourceVersion": version,
-            },
-            "status": status,
-        }
-        self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
 
 def _split(conditions: list[dict[str, Any]] | None, key: str, values: Sequence[str]) -> _Conditions:

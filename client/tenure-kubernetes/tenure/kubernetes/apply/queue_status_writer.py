@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport
+from tenure.kubernetes.api.transport import LeaderTransport
 from tenure.kubernetes.apply.pod_group_status import MANAGER
 from tenure.kubernetes.apply.queue_status import Status, merged_status, queue_status
+from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.queues import QueueObject
 from tenure.v1.decide_pb2 import QueueStatus
@@ -92,10 +93,5 @@ class QueueStatusWriter:
         status = merged_status(wanted.status, there.status)
         if status is None or there.metadata.uid != target.uid:
             return
-        meta = {
-            "name": target.name,
-            "uid": target.uid,
-            "resourceVersion": there.metadata.resource_version,
-        }
-        body = {"apiVersion": target.api_version, "kind": target.kind, "metadata": meta, "status": status}
-        self._transport.patch(f"{path}/status", body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
+        version = there.metadata.resource_version
+        apply_fields(self._transport, f"{path}/status", MANAGER, target, version, status=status)

@@ -2,7 +2,7 @@
 
 Only changes are written, per pod group at most every `QUIET_SECONDS`, with the outcome at that time. An
 exhausted search budget does not replace an earlier outcome. A condition that cannot be written is retried,
-unless a later outcome replaces it; an event is not. No decision waits for status.
+unless a later outcome replaces it, and an event a few times. No decision waits for status.
 """
 
 import logging
@@ -15,7 +15,7 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
 from tenure.kubernetes.api.object_caches import ObjectCaches
-from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport, Transport
+from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
     UNSCHEDULABLE,
@@ -41,6 +41,7 @@ from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingS
 from tenure.kubernetes.apply.pod_group_status import MANAGER, PodGroupStatusWriter
 from tenure.kubernetes.apply.pod_writes import PodName
 from tenure.kubernetes.apply.queue_status_writer import QueueStatusWriter
+from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.limits.set_aside import SetAsideObject
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
@@ -179,7 +180,7 @@ class StatusWriter:
     def _write_due(self) -> None:
         events, due = self._pending.take_due(self._is_due)
         for one in events:
-            self._try(lambda one=one: self._record_event(one))  # type: ignore[misc]
+            self._write_event(one)
         for uid, wanted in due.items():
             if self._stopped.is_set():
                 return
@@ -204,7 +205,7 @@ class StatusWriter:
         if subject is not None and subject.kind == POD_GROUP:
             is_written &= self._try(lambda: self._put_subject(subject, status.condition))
         elif is_written and (about := subject or self._waiting_pod(status)) is not None:
-            self._try(lambda: self._record_pending(about, status.condition))
+            self._write_event(_pending_event(about, status.condition))
         if not is_written:
             self._postpone(uid, status, before)
 
@@ -228,23 +229,13 @@ class StatusWriter:
 
     def _put_pod(self, pod: Pod, condition: SchedulingCondition) -> None:
         meta = pod.metadata
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "status": {"conditions": [pod_condition(condition)]},
-        }
         where = f"{PodName(meta.namespace, meta.name, meta.uid).path}/status"
-        self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
+        status = {"conditions": [pod_condition(condition)]}
+        apply_fields(self._transport, where, MANAGER, pod_reference(meta), status=status)
 
     def _put_subject(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
         if self._pod_groups.write(subject, condition) and condition.reason:
-            self._record_pending(subject, condition)
-
-    def _record_pending(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
-        is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
-        key, code = "".join(condition.key[1:]), condition.code
-        self._events.record(subject, key, code, condition.message, "Scheduling", is_warning)
+            self._write_event(_pending_event(subject, condition))
 
     def _waiting_pod(self, status: PendingStatus) -> ObjectReference | None:
         """A pod for the event that a derived pod group waits for a volume, which has no object of its own."""
@@ -252,10 +243,15 @@ class StatusWriter:
         waiting = filter(_waits, pods) if status.condition.reason == WAITING_FOR_VOLUME else iter(())
         return next((pod_reference(pod.metadata) for pod in waiting), None)
 
-    def _record_event(self, events: PendingEvent) -> None:
-        about, key, reason, note, action, is_counted = events
-        if is_counted:
-            self._events.record(about, key, reason, note, action, is_warning=True)
+    def _write_event(self, event: PendingEvent) -> None:
+        """Write an event, now or later."""
+        if not self._try(lambda: self._record_event(event)):
+            self._pending.put_back_event(event, time.monotonic() + QUIET_SECONDS)
+
+    def _record_event(self, event: PendingEvent) -> None:
+        about, key, reason, note, action = event[:5]
+        if event.is_counted:
+            self._events.record(about, key, reason, note, action, event.is_warning)
         else:
             self._events.record_once(about, key, reason, note, action)
 
@@ -271,6 +267,13 @@ class StatusWriter:
         except Exception as odd:  # an object with invalid values must not block the others
             _LOG.warning("Could not write status: %r", odd)
         return True
+
+
+def _pending_event(about: ObjectReference, condition: SchedulingCondition) -> PendingEvent:
+    """Why a pod group is pending, with a count."""
+    is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
+    key, code = "".join(condition.key[1:]), condition.code
+    return PendingEvent(about, key, code, condition.message, "Scheduling", True, is_warning)
 
 
 def _waits(pod: Pod) -> bool:

@@ -1,0 +1,47 @@
+"""The condition of each outcome."""
+
+import pytest
+from tenure.kubernetes.apply.conditions import build_condition
+from tenure.v1 import decision_pb2 as pb
+
+from tests.kubernetes.apply.status_rig import outcome
+
+CONDITIONS = {
+    ("BOUND", "ALLOCATED"): "",
+    ("WAITING_FOR_RELEASE", "PIPELINED"): "WaitingForRelease",
+    ("WAITING_FOR_VICTIMS", "VICTIMS_EVICTED"): "WaitingForVictims",
+    ("WAITING_FOR_QUOTA", "OVER_LIMIT"): "WaitingForQuota",
+    ("DELAYED", "MIN_RUNTIME"): "Delayed",
+    ("INFEASIBLE", "NO_NODE_MATCHES"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "QUEUE_ORDER"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "NO_CAPACITY"): "Unschedulable",
+    ("WAITING_FOR_CAPACITY", "OPTED_OUT"): "Unschedulable",
+    ("BUDGET_EXHAUSTED", "BUDGET_EXHAUSTED"): "SearchIncomplete",
+    ("INVALID_POD_GROUP", "NOT_READY"): "InvalidPodGroup",
+}
+
+
+def test_conditions_cover_every_outcome_kind() -> None:
+    kinds = {kind.removeprefix("OUTCOME_KIND_") for kind, number in pb.OutcomeKind.items() if number}
+    assert {kind for kind, _ in CONDITIONS} == kinds
+
+
+@pytest.mark.parametrize(("kind", "code"), CONDITIONS)
+def test_condition_reason_follows_the_catalog(kind: str, code: str) -> None:
+    verdict = build_condition(outcome(kind, code))
+    assert verdict is not None
+    assert verdict.reason == CONDITIONS[kind, code]
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("INFEASIBLE", "Unschedulable"), ("DELAYED", "Delayed")])
+def test_condition_of_an_unknown_code_follows_the_outcome_kind(kind: str, reason: str) -> None:
+    unknown = pb.PodGroupOutcome(kind=f"OUTCOME_KIND_{kind}", reason=pb.Reason(code=9_999))
+    verdict = build_condition(unknown)
+    assert verdict is not None
+    assert (verdict.reason, verdict.code) == (reason, "Unspecified")
+
+
+def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None:
+    verdict = build_condition(outcome("WAITING_FOR_QUOTA", "OVER_FAIR_SHARE"))
+    assert verdict is not None
+    assert (verdict.reason, verdict.code) == ("Unschedulable", "OverFairShare")
