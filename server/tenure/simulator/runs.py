@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tenure.simulator.baselines import Baseline, BaselineDecider
 from tenure.simulator.decider import Decider, SolverDecider
+from tenure.simulator.history import History, HistoryDecider
 from tenure.simulator.jobs import Job, Trace
 from tenure.simulator.journal import Journal
 from tenure.simulator.metrics import build_metrics
@@ -33,7 +34,7 @@ class RunInput:
     trace: Trace
     cluster: ClusterSnapshot
     settings: RunSettings
-    policy: Profile | Baseline
+    policy: Profile | Baseline | History
     until: int | None = None
     """Nanoseconds since the Unix epoch at which the run is cut."""
 
@@ -49,8 +50,10 @@ class RunInput:
 
     @property
     def policy_name(self) -> str:
-        """`solver`, or the name of the baseline."""
-        return "solver" if isinstance(self.policy, Profile) else str(self.policy)
+        """`solver`, `recorded`, or the name of the baseline."""
+        if isinstance(self.policy, Profile):
+            return "solver"
+        return "recorded" if isinstance(self.policy, History) else str(self.policy)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def _played(run: RunInput, decider: Decider, progress: Progress) -> Run:
 def _decider(run: RunInput, registry: Registry) -> Decider:
     if isinstance(run.policy, Profile):
         return SolverDecider(run.policy, registry)
+    if isinstance(run.policy, History):
+        return HistoryDecider(run.policy)
     return BaselineDecider(run.policy)
 
 

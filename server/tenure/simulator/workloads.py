@@ -152,6 +152,8 @@ class Workloads:
         for victim, pods in evicted.items():
             run = self._runs[victim]
             self._changed[victim] = group.action
+            if group.action == NODE_FAILED:
+                continue  # of a history: nothing decided it
             self._results.evictions.append(
                 Eviction(
                     now,

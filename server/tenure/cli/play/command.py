@@ -14,6 +14,7 @@ from tenure.cli.play.inputs import (
     check_report,
     invalid_input,
     read_duration,
+    read_recorded,
     read_samples,
 )
 
@@ -43,6 +44,10 @@ def play(
     form: Annotated[
         TraceFormatName | None,
         typer.Option("--format", help="Format of TRACE if its first line does not tell."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="CLUSTER[/POOL]", help="Whose records to play, if TRACE has those of several."),
     ] = None,
     seed: Annotated[
         list[int] | None,
@@ -107,11 +112,13 @@ def play(
       tenure play load.yaml --nodes 16x8 --seed 3 --output json
       tenure play load.yaml --config a.yaml --config b.yaml --seed 1 --seed 2 --report both.html
       tenure play philly.csv --output parquet --tables philly
+      tenure play records.sqlite --config new.yaml
 
     TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace, a CSV with
     the columns job, queue, submit, runtime, gpus, pods, priority, preemptibility, min_member,
     expected_runtime and checkpoint_interval, or a YAML description of arrivals. Lines that cannot be read
-    are left out, counted and named.
+    are left out, counted and named. The records of `tenure serve` are a trace too: the first run is then
+    what really happened, and the others what would have happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
@@ -123,7 +130,7 @@ def play(
     from tenure.server.installed import installed_registry
     from tenure.simulator.runs import play as play_run
     from tenure.simulator.settings import RunSettings
-    from tenure.simulator.traces.formats import TraceFormat
+    from tenure.simulator.traces.formats import TraceFormat, is_records
 
     settings = RunSettings(
         cycle_period=read_duration(cycle_period, "--cycle-period"),
@@ -145,9 +152,18 @@ def play(
     if checkpoint is not None:
         checkpoint.mkdir(parents=True, exist_ok=True)
     with invalid_input():
-        samples = read_samples(trace, TraceFormat(form) if form else None, settings, seed or [], block)
+        if is_records(trace):
+            if block is not None or form is not None:
+                name = "--resample" if form is None else "--format"
+                raise typer.BadParameter("cannot be used with records of decisions", param_hint=name)
+            samples = read_recorded(trace, settings, seed or [], shard)
+        else:
+            if shard is not None:
+                raise typer.BadParameter(f"{trace} is no file of records", param_hint="--shard")
+            samples = read_samples(trace, TraceFormat(form) if form else None, settings, seed or [], block)
+    options = config or [], baseline or [], stop
     by_seed = [
-        build_runs(sample.trace, nodes, cluster, sample.settings, config or [], baseline or [], stop)
+        build_runs(sample.trace, nodes, cluster, sample.settings, *options, sample.recorded)
         for sample in samples
     ]
     runs = []

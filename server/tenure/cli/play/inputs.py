@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tenure.simulator.runs import RunInput
     from tenure.simulator.settings import RunSettings
     from tenure.simulator.traces.formats import TraceFormat
+    from tenure.simulator.traces.records import Recorded
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 DEFAULT_NODES: Final = "64x8"
@@ -94,6 +95,8 @@ class Sample(NamedTuple):
 
     trace: "Trace"
     settings: "RunSettings"
+    recorded: "Recorded | None" = None
+    """What really happened, if the trace is a file of records."""
 
 
 def read_samples(
@@ -112,14 +115,48 @@ def read_samples(
     chosen: list[int | None] = [*seeds] or [None]
     for seed in chosen:
         found, trace = read_trace(path, form, seed)
-        is_drawn = found is TraceFormat.GENERATED or block is not None or settings.node_failure_interval
-        if len(seeds) > 1 and not is_drawn:
-            problem = f"{path} is the same for all seeds; use --resample or --node-failures"
-            raise typer.BadParameter(problem, param_hint="--seed")
+        if len(seeds) > 1 and found is not TraceFormat.GENERATED and block is None:
+            _check_failures(path, settings)
         if block is not None:
             trace = resample(trace, block, seed or 0)
         samples.append(Sample(trace, replace(settings, seed=seed or 0)))
     return samples
+
+
+def _check_failures(path: Path, settings: "RunSettings") -> None:
+    if not settings.node_failure_interval:
+        problem = f"{path} is the same for all seeds; use --resample or --node-failures"
+        raise typer.BadParameter(problem, param_hint="--seed")
+
+
+def read_recorded(path: Path, settings: "RunSettings", seeds: list[int], shard: str | None) -> list[Sample]:
+    """The jobs of a file of records, for each seed. Raises TraceError and RecordsError.
+
+    `shard` names a cluster and perhaps its node pool, if the file has several.
+    """
+    from tenure.server.records import RecordsFile
+    from tenure.simulator.traces.records import RecordedCycle, read_records
+
+    if len(seeds) > 1:
+        _check_failures(path, settings)
+    with RecordsFile(path) as file:
+        shards = {f"{name}/{pool}" if pool else name: (name, pool) for name, pool in file.shards()}
+        if shard is None and len(shards) > 1:
+            raise typer.BadParameter(
+                f"is needed: {path} has records of {', '.join(shards)}", param_hint="--shard"
+            )
+        if shard is not None and shard not in shards:
+            raise typer.BadParameter(f"{shard!r} is none of {', '.join(shards)}", param_hint="--shard")
+        wanted = next(iter(shards.values()), None) if shard is None else shards[shard]
+        recorded = read_records(
+            (
+                RecordedCycle(record.id, file.snapshot(record), record.response)
+                for record in file.records()
+                if (record.cluster_id, record.node_pool) == wanted
+            ),
+            settings,
+        )
+    return [Sample(recorded.trace, replace(settings, seed=seed), recorded) for seed in seeds or [0]]
 
 
 def build_runs(
@@ -130,14 +167,19 @@ def build_runs(
     configs: list[Path],
     baselines: list[BaselineName],
     stop: int | None,
+    recorded: "Recorded | None" = None,
 ) -> "list[RunInput]":
-    """A run for each configuration and baseline; `stop` is the time after the first submission."""
+    """A run for each configuration and baseline; `stop` is the time after the first submission.
+
+    The first one is what really happened, if that is known, on the recorded cluster.
+    """
     from tenure.server.settings import load_settings
     from tenure.simulator.baselines import Baseline
     from tenure.simulator.runs import RunInput
     from tenure.solver.plugin_api.profile import Profile
 
-    trace, snapshot = _cluster(trace, nodes, cluster)
+    whole = trace
+    trace, snapshot = _cluster(whole, nodes, cluster, recorded)
     end = None if stop is None else trace.jobs[0].submit + stop
     stems = [file.stem for file in configs]
     policies: list[tuple[str, Profile | Baseline]] = [
@@ -147,10 +189,29 @@ def build_runs(
     if not configs and not baselines:
         policies.append(("default", load_settings(None).profile))
     policies += [(str(name), Baseline(name)) for name in baselines]
-    return [RunInput(name, trace, snapshot, settings, policy, end) for name, policy in policies]
+    runs = [RunInput(name, trace, snapshot, settings, policy, end) for name, policy in policies]
+    if recorded is not None:
+        exact = replace(settings, cycle_period=0, start_delay=0, node_failure_interval=0, every_cycle=True)
+        runs.insert(
+            0, RunInput("recorded", *_cluster(whole, None, None, recorded), exact, recorded.history, end)
+        )
+    return _with_own_names(runs)
 
 
-def _cluster(trace: "Trace", nodes: str | None, cluster: str | None) -> "tuple[Trace, ClusterSnapshot]":
+def _with_own_names(runs: "list[RunInput]") -> "list[RunInput]":
+    """Runs of equal names are told apart, since runs of one name are one policy."""
+    found: dict[str, RunInput] = {}
+    for run in runs:
+        name, number = run.name, 2
+        while name in found:
+            name, number = f"{run.name} ({number})", number + 1
+        found[name] = replace(run, name=name)
+    return list(found.values())
+
+
+def _cluster(
+    trace: "Trace", nodes: str | None, cluster: str | None, recorded: "Recorded | None"
+) -> "tuple[Trace, ClusterSnapshot]":
     """The trace with jobs that fit, and the cluster."""
     from tenure.client.snapshot_file import read_snapshot
     from tenure.simulator import cluster as build
@@ -163,6 +224,8 @@ def _cluster(trace: "Trace", nodes: str | None, cluster: str | None) -> "tuple[T
         rows, queues = list(read.nodes), list(read.queues)
         if not rows:
             raise typer.BadParameter(f"{cluster} has no nodes", param_hint="--cluster")
+    elif recorded is not None and nodes is None:
+        rows, queues = list(recorded.nodes), list(recorded.queues)
     else:
         default = f"{trace.nodes}x{trace.node_gpus}" if trace.nodes and trace.node_gpus else DEFAULT_NODES
         try:

@@ -77,6 +77,11 @@ class RecordsFile:
         rows = self._rows("SELECT id FROM records ORDER BY id DESC LIMIT ?", limit)
         return [number for (number,) in reversed(rows)]
 
+    def shards(self) -> list[Shard]:
+        """Clusters and node pools with records, sorted."""
+        rows = self._rows("SELECT DISTINCT cluster_id, node_pool FROM records ORDER BY cluster_id, node_pool")
+        return [Shard(*row) for row in rows]
+
     def record(self, number: int) -> Record | None:
         """Record by ID; None if it does not exist or was dropped. Raises RecordsError."""
         rows = self._rows(

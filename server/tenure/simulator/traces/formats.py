@@ -33,6 +33,7 @@ _READERS: Final[dict[TraceFormat, Callable[[Iterable[str]], Trace]]] = {
     TraceFormat.OPENB: read_openb,
     TraceFormat.JOBS: read_own,
 }
+_SQLITE: Final = b"SQLite format 3\0"
 _COLUMNS: Final = {
     TraceFormat.PHILLY: PHILLY_COLUMNS,
     TraceFormat.OPENB: OPENB_COLUMNS,
@@ -47,6 +48,10 @@ def read_trace(
 
     Raises TraceError if the file cannot be read or has no job.
     """
+    if is_records(path):
+        raise TraceError(
+            f"{path} has records of decisions, which only `tenure play` plays; give a trace of jobs"
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -66,6 +71,15 @@ def read_trace(
         first = f"; line {bad.line}: {bad.problem}" if bad else ""
         raise TraceError(f"{path}: no line is a job ({found} format){first}")
     return found, trace
+
+
+def is_records(path: Path) -> bool:
+    """Whether a file has records of decisions instead of jobs; False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _parse_yaml(text: str) -> object:
