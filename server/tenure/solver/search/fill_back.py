@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.framework.statement import Move, Statement
+from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import Share
@@ -22,7 +22,7 @@ from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.solutions import Minimization, Solution
+from tenure.solver.search.solutions import Minimization, Solution, batches_of, redo
 
 NEVER: Final = "never"
 FULL: Final = "full"
@@ -53,7 +53,7 @@ class FillBack:
         if self._mode == NEVER:
             return UNTRIED_SET
         assert search.accepted is not None
-        solution = self._measure(statement, _batches(search.accepted))
+        solution = self._measure(statement, batches_of(search.accepted))
         if not solution.batches:
             return None
         run = Minimization(solution)
@@ -65,7 +65,7 @@ class FillBack:
         with suppress(CycleStopped):
             self._improve(statement, search, budget, run)
         statement.rollback(0)
-        _redo(statement, run.best.moves)
+        redo(statement, run.best.moves)
         return run.result(len(solution.disrupted)) if run.best.batches else None
 
     def _improve(self, statement: Statement, search: Search, budget: Budget, run: Minimization) -> None:
@@ -120,7 +120,7 @@ class FillBack:
 
         Refused all at once, they go home one by one.
         """
-        _redo(statement, run.best.moves)
+        redo(statement, run.best.moves)
         places = [self._session.ledger.placements[task] for task in search.tasks]
         statement.rollback(0)
         first = run.best
@@ -245,23 +245,3 @@ class FillBack:
         for batch in batches:
             for task in batch.tasks:
                 statement.evict(task)
-
-
-def _batches(scenario: Scenario) -> Iterator[Batch]:
-    """Batches of a scenario, with each task once."""
-    seen = set[int]()
-    for batch in (*scenario.recorded, *scenario.potential):
-        tasks = tuple([task for task in batch.tasks if task not in seen])
-        seen.update(tasks)
-        if tasks:
-            yield batch if len(tasks) == len(batch.tasks) else Batch(batch.pod_group, tasks)
-
-
-def _redo(statement: Statement, moves: Iterable[Move]) -> None:
-    """Make the moves of a simulation again, from the placements that they began with."""
-    for move in moves:
-        place = move.after
-        if place.status is TaskStatus.RELEASING:
-            statement.evict(move.task)
-        else:
-            statement.pipeline(move.task, place.node, place.gpu_groups, place.zones)

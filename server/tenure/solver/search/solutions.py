@@ -1,11 +1,12 @@
 """Solutions of a search, and what is known about the victims of the best one (semantics R14.6, R14.9)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tenure.solver.framework.statement import Move
+from tenure.solver.framework.statement import Move, Statement
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import Minimality, VictimSet
-from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.necessary_victims import Need
 
 
@@ -56,3 +57,23 @@ class Minimization:
             untried,
             disrupted - len(self.best.disrupted),
         )
+
+
+def batches_of(scenario: Scenario) -> Iterator[Batch]:
+    """Batches of a scenario, with each task once."""
+    seen = set[int]()
+    for batch in (*scenario.recorded, *scenario.potential):
+        tasks = tuple([task for task in batch.tasks if task not in seen])
+        seen.update(tasks)
+        if tasks:
+            yield batch if len(tasks) == len(batch.tasks) else Batch(batch.pod_group, tasks)
+
+
+def redo(statement: Statement, moves: Iterable[Move]) -> None:
+    """Make the moves of a simulation again, from the placements that they began with."""
+    for move in moves:
+        place = move.after
+        if place.status is TaskStatus.RELEASING:
+            statement.evict(move.task)
+        else:
+            statement.pipeline(move.task, place.node, place.gpu_groups, place.zones)
