@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.pod_group_lists import SortedPodGroups
+from tenure.solver.search.pod_group_lists import KeyedPodGroup, SortedPodGroups
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.terms.reasons import ReasonCode
 
@@ -24,6 +24,19 @@ MOVES = Action(
 )
 
 
+def by_kind(index: PodGroupIndex, queue: int) -> list[KeyedPodGroup]:
+    """Pending pod groups, from the lists by kind; each is of its kind, and found behind those before it."""
+    found: list[KeyedPodGroup] = []
+    for kind in index.kinds(queue) or ():
+        listed = list(index.of_kind(queue, kind))
+        assert listed
+        assert {index.kind(pod_group) for _, pod_group in listed} == {kind}
+        for number, (key, _) in enumerate(listed):
+            assert next(index.of_kind(queue, kind, key), None) == next(iter(listed[number + 1 :]), None)
+        found += listed
+    return list(index.pending(queue)) if index.kinds(queue) is None else sorted(found)
+
+
 @given(data=st.data())
 @settings(max_examples=100)
 def test_pod_group_index_equals_sorted_lists(data: st.DataObject) -> None:
@@ -35,6 +48,7 @@ def test_pod_group_index_equals_sorted_lists(data: st.DataObject) -> None:
         assert index.leaf_queues() == sorted_lists.leaf_queues()
         for queue in sorted_lists.leaf_queues():
             assert list(index.pending(queue)) == list(sorted_lists.pending(queue))
+            assert by_kind(index, queue) == list(sorted_lists.pending(queue))
             assert list(index.victims(queue)) == list(sorted_lists.victims(queue))
             assert index.victim_groups(queue) == sorted_lists.victim_groups(queue)
             assert list(index.evictable_victims(queue)) == list(sorted_lists.evictable_victims(queue))

@@ -6,14 +6,17 @@ would be tried one after the other, since a smaller request never moves a queue 
 changes no decision. A cycle over many pod groups of few kinds so takes time in proportion to the kinds.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
-from tenure.solver.search.pod_group_lists import KeyedPodGroup, PodGroupLists
+from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists
 from tenure.solver.search.queue_tree import QueueTreeEntry
+
+_MAX_KINDS: Final = 32
+"""Kinds of a queue up to which the next of each is looked for, instead of looking at all pod groups."""
 
 
 @final
@@ -66,6 +69,13 @@ class KnownFailures:
 
         Those that are like no other are looked at before the first is returned, as without this.
         """
+        kinds = self._lists.kinds(queue)
+        if kinds is not None and len(kinds) <= _MAX_KINDS:
+            alone = self._lists.of_kind(queue, ALONE)
+            ready = [entry(keyed) for keyed in alone if rejection(keyed[1]) is None]
+            return self._drawn_by_kind(
+                queue, [each for each in kinds if each != ALONE], ready, entry, rejection
+            )
         rows: list[tuple[KeyedPodGroup, int, QueueTreeEntry | None]] = []
         for keyed in self._lists.pending(queue):
             kind = self._lists.kind(keyed[1])
@@ -102,6 +112,49 @@ class KnownFailures:
             last = (kind, found.share)
             shares[kind] = found.share
             yield found
+
+    def _drawn_by_kind(
+        self,
+        queue: int,
+        kinds: Sequence[int],
+        alone: Sequence[QueueTreeEntry],
+        entry: Callable[[KeyedPodGroup], QueueTreeEntry],
+        rejection: Callable[[int], Rejection | None],
+    ) -> Iterator[QueueTreeEntry]:
+        """The same without looking at each: the next of every kind that is not passed over."""
+        last: tuple[int, Share] | None = None
+        shares: dict[int, Share] = {}
+        heads: dict[int, KeyedPodGroup | None] = {}
+        """The next of each kind, when it was last looked for."""
+        at: Key | None = None
+        number = 0
+        while True:
+            first: KeyedPodGroup | None = None
+            first_kind = ALONE
+            for kind in kinds:
+                share = shares.get(kind)
+                is_known = share is not None and last is not None and self._follows(queue, kind, share, last)
+                if is_known or (queue, kind) in self._refused:
+                    continue
+                head = heads.get(kind)
+                if kind not in heads or (head is not None and at is not None and head[0] <= at):
+                    head = heads[kind] = next(self._lists.of_kind(queue, kind, at), None)
+                if head is not None and (first is None or head[0] < first[0]):
+                    first, first_kind = head, kind
+            if number < len(alone) and (first is None or alone[number].key < first[0]):
+                at, last = alone[number].key, None
+                number += 1
+                yield alone[number - 1]
+            elif first is None:
+                return
+            elif rejection(first[1]) is not None:
+                at = first[0]
+                self._refused.add((queue, first_kind))
+            else:
+                at, found = first[0], entry(first)
+                last = (first_kind, found.share)
+                shares[first_kind] = found.share
+                yield found
 
     def _follows(self, queue: int, kind: int, share: Share, last: tuple[int, Share]) -> bool:
         """Whether an entry would fail directly after the one before it fails."""

@@ -6,7 +6,8 @@ only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -17,6 +18,8 @@ from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 Key = tuple[int, ...]
 KeyedPodGroup = tuple[Key, int]
 """A pod group with its sort key."""
+ALONE: Final = -1
+"""Kind of a pod group that is like no other one."""
 
 
 class PodGroupLists(ABC):
@@ -31,8 +34,18 @@ class PodGroupLists(ABC):
         """Pod groups with pending tasks, best first."""
 
     def kind(self, pod_group: int) -> int:
-        """Equal for pod groups of a queue that any search treats alike; -1: like no other one."""
-        return -1
+        """Equal for pod groups of a queue that any search treats alike; ALONE: like no other one."""
+        return ALONE
+
+    def kinds(self, queue: int) -> Collection[int] | None:
+        """Kinds of its pod groups with pending tasks; None: they are not listed by kind."""
+        return None
+
+    def of_kind(self, queue: int, kind: int, after: Key | None = None) -> Iterator[KeyedPodGroup]:
+        """Pod groups of one kind with pending tasks, best first; with `after`, those behind that key."""
+        for keyed in self.pending(queue):
+            if self.kind(keyed[1]) == kind and (after is None or keyed[0] > after):
+                yield keyed
 
     @abstractmethod
     def victims(self, queue: int) -> Iterator[KeyedPodGroup]:

@@ -5,7 +5,7 @@ Compared by: tests/properties/test_pod_group_index.py (lists equal sorted lists 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -14,7 +14,7 @@ from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.pod_group_lists import Key, PodGroupLists, reverse
+from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists, reverse
 from tenure.solver.search.speedups.pod_group_kinds import PodGroupKinds
 
 
@@ -27,6 +27,8 @@ class _Index:
         """Queue of each pod group that is in any list."""
         self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
         """By reversed key: best last."""
+        self.by_kind: dict[int, dict[int, list[Key]]] = {}
+        """The same by kind, of queues for which it was asked for."""
         self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
         """By key: worst last."""
         self.evictable_victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
@@ -45,6 +47,10 @@ class _Index:
         other = _Index((), 0)
         other.by_rank, other.queues = self.by_rank.copy(), self.queues.copy()
         other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
+        other.by_kind = {
+            queue: {kind: keys.copy() for kind, keys in kinds.items()}
+            for queue, kinds in self.by_kind.items()
+        }
         other.victims = {queue: keys.copy() for queue, keys in self.victims.items()}
         other.evictable_victims = {queue: keys.copy() for queue, keys in self.evictable_victims.items()}
         other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
@@ -124,7 +130,9 @@ class PodGroupIndex(PodGroupLists):
             filed.victims,
             filed.evictable_victims,
         )
-        self._spent = filed.spent
+        self._by_kind, self._spent = filed.by_kind, filed.spent
+        if not self._has_kinds:
+            filed.by_kind.clear()
         self._keys, self._reversed = filed.keys, filed.reversed
         self._kinds = filed.kinds
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
@@ -183,12 +191,12 @@ class PodGroupIndex(PodGroupLists):
         self._refresh()
         if queue not in self._most:
             most: Share = (0, 0, 0)
-            seen: set[int] = set()
-            for _, pod_group in self.pending(queue):
-                kind = self.kind(pod_group)
-                if kind < 0 or kind not in seen:
-                    seen.add(kind)
+            kinds = self.kinds(queue)
+            for kind in (ALONE,) if kinds is None else kinds:
+                for _, pod_group in self.pending(queue) if kinds is None else self.of_kind(queue, kind):
                     most = _most(most, self.request(pod_group))
+                    if kind != ALONE:
+                        break
             self._most[queue] = most
         return self._most[queue]
 
@@ -205,9 +213,29 @@ class PodGroupIndex(PodGroupLists):
     def kind(self, pod_group: int) -> int:
         """By its pods, priority, preemptibility and opt-outs, if none of its tasks has been placed."""
         if not self._has_kinds:
-            return -1
+            return ALONE
         self._refresh()
         return self._kinds.of(self._session, pod_group)
+
+    def kinds(self, queue: int) -> Collection[int] | None:
+        """Listed on first use, then kept from session to session."""
+        self._refresh()
+        if not self._has_kinds:
+            return None
+        if queue not in self._by_kind:
+            self._by_kind[queue] = kinds = dict[int, list[Key]]()
+            for key in self._pending[queue]:
+                kinds.setdefault(self.kind(self._by_rank[-key[-1]]), []).append(key)
+        return self._by_kind[queue]
+
+    def of_kind(self, queue: int, kind: int, after: Key | None = None) -> Iterator[KeyedPodGroup]:
+        """From the list of that kind."""
+        self.kinds(queue)
+        keys = self._by_kind[queue].get(kind, ())
+        end = len(keys) if after is None else bisect_left(keys, reverse(after))
+        for number in range(end - 1, -1, -1):
+            pod_group = self._by_rank[-keys[number][-1]]
+            yield self._keys[pod_group], pod_group
 
     def first_pending(self, queue: int) -> Key | None:
         """Key of the best pod group with pending tasks."""
@@ -275,6 +303,9 @@ class PodGroupIndex(PodGroupLists):
         is_pending = self._is_pending[index] = self._gangs.has_pending(index)
         if is_pending:
             _put(self._pending[queue], self._backwards(index), in_order)
+            if queue in self._by_kind:
+                kind = self._kinds.of(self._session, index)
+                _put(self._by_kind[queue].setdefault(kind, []), self._backwards(index), in_order)
             if queue in self._most:
                 self._most[queue] = _most(self._most[queue], self._gangs.request(index))
         is_victim = self._is_active(group) and group.is_evictable
@@ -297,6 +328,11 @@ class PodGroupIndex(PodGroupLists):
     def _remove_from(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
             _remove(self._pending[queue], self._backwards(index))
+            if queue in self._by_kind:
+                kind = self._kinds.known(index)
+                _remove(self._by_kind[queue][kind], self._backwards(index))
+                if not self._by_kind[queue][kind]:
+                    del self._by_kind[queue][kind]
         if self._is_victim[index]:
             _remove(self._victims[queue], self._keys[index])
         if self._is_evictable_victim[index]:

@@ -11,9 +11,8 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.pod_group_lists import ALONE
 
-ALONE: Final = -1
-"""Like no other pod group."""
 _UNKNOWN: Final = -2
 """Not asked for yet."""
 
@@ -38,6 +37,10 @@ class PodGroupKinds:
     def forget(self, pod_group: int) -> None:
         """Note that a pod group changed."""
         self._kinds[pod_group] = _UNKNOWN
+
+    def known(self, pod_group: int) -> int:
+        """The kind of a pod group that was asked for since it changed."""
+        return self._kinds[pod_group]
 
     def of(self, session: Session, pod_group: int) -> int:
         """The kind of a pod group, in a session without claims and blocked tasks."""
