@@ -17,13 +17,13 @@ from typing import Final, TypeVar
 from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
 from tenure.integration import telemetry
+from tenure.integration.evictions import GroupEvictions, Lane, take_turns
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.ports import (
     APPLIED,
     ApplyResult,
     BindingPreparer,
     DecisionApplier,
-    EvictionBudget,
     LeaseLost,
     precondition_failed,
     retry,
@@ -61,52 +61,6 @@ class CallPool:
         futures = [self._pool.submit(copy_context().run, call, item) for item in items]
         lost = [future for future in futures if isinstance(future.exception(), LeaseLost)]
         return [future.result() for future in (*lost, *futures)]
-
-
-class GroupEvictions:
-    """The evictions of a journal entry in one pass, in an order that seldom leaves half a gang.
-
-    Those that a budget limits come first, one after the other; then one other; then the rest at once. The
-    first that is not applied ends the evictions of a group that needs all. Threads set `has_ended`.
-    """
-
-    def __init__(
-        self,
-        entry: JournalEntry,
-        decisions: Iterable[Decision],
-        budgets_of: Callable[[Decision], Sequence[EvictionBudget]],
-    ) -> None:
-        self.entry, self.check_first = entry, entry.check_first
-        self.has_ended = False
-        """Whether no further one is sent in this pass."""
-        self._budgets: list[EvictionBudget] = []
-        limited, others = list[Decision](), list[Decision]()
-        for decision in decisions:
-            found = budgets_of(decision)
-            (limited if found else others).append(decision)
-            self._budgets += found
-        self.in_turn: Sequence[Decision] = [*limited, *others[:1]]
-        """Those that are sent one after the other."""
-        self.at_once: Sequence[Decision] = others[1:]
-        """Those that are sent afterwards, in parallel."""
-
-    @property
-    def lane(self) -> str:
-        """Groups with the same one take turns: the name of the first budget, or the id of the group."""
-        return min((budget.name for budget in self._budgets), default=self.entry.id)
-
-    def reserve(self, taken: "Counter[str]") -> str:
-        """Add what the evictions take from budgets to what earlier groups of this pass have taken.
-
-        Returns which budget permits too few evictions for all of them, or ""; then nothing is added.
-        """
-        needs = Counter(budget for budget in self._budgets if budget.left is not None)
-        for budget, needed in needs.items():
-            left = max((budget.left or 0) - taken[budget.name], 0)
-            if left < needed:
-                return f"disruption budget {budget.name} permits {left} of {needed} evictions now"
-        taken.update({budget.name: needed for budget, needed in needs.items()})
-        return ""
 
 
 class GroupApplier:
@@ -171,12 +125,23 @@ class GroupApplier:
             return
         budgets_of = self._applier.budgets()
         groups = [GroupEvictions(entry, _evictions(entry, now), budgets_of) for entry in entries]
-        lanes: dict[str, list[GroupEvictions]] = {}
+        taken = Counter[str]()
         for group in groups:
-            lanes.setdefault(group.lane, []).append(group)
-        self._call_pool.all(self._begin_evictions, lanes.values())
-        rest = [(group, decision) for group in groups for decision in group.at_once]
-        self._call_pool.all(lambda eviction: self._evict(*eviction), rest)
+            if (why := group.reserve(taken)) and group.entry.needs_all:
+                group.has_ended = True
+                for eviction in (eviction for stage in group.stages for eviction in stage):
+                    self._add_result(group.entry, eviction.decision, retry(why))
+        for stage in zip(*(group.stages for group in groups), strict=True):
+            turns = take_turns(eviction for evictions in stage for eviction in evictions)
+            self._call_pool.all(self._evict_in_turn, turns)
+
+    def _evict_in_turn(self, lane: Lane) -> None:
+        """Send what is left of a lane. Several threads may share it."""
+        while (eviction := lane.next()) is not None:
+            try:
+                self._evict(eviction.group, eviction.decision)
+            finally:
+                lane.end(eviction)
 
     def _apply_bindings(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
         find_violation = self._applier.preconditions()
@@ -211,20 +176,6 @@ class GroupApplier:
                 continue
             ready.append((entry, [decision for decision in decisions if decision.id not in held]))
         return ready
-
-    def _begin_evictions(self, groups: Iterable[GroupEvictions]) -> None:
-        """Send those that go one after the other, of one group after the other.
-
-        A group that needs all is left out if a budget permits too few.
-        """
-        taken = Counter[str]()
-        for group in groups:
-            if (why := group.reserve(taken)) and group.entry.needs_all:
-                group.has_ended = True
-                for decision in (*group.in_turn, *group.at_once):
-                    self._add_result(group.entry, decision, retry(why))
-            for decision in group.in_turn:
-                self._evict(group, decision)
 
     def _evict(self, group: GroupEvictions, decision: Decision) -> None:
         if group.has_ended:

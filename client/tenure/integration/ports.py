@@ -167,8 +167,7 @@ class DecisionApplier(Protocol):
         """A function that finds the budgets of the pod of an eviction, as observed now.
 
         The kit requests it per pass. A group that must be applied completely is not begun while a budget
-        permits too few of its evictions. Evictions with a budget come first, one after the other; groups of
-        one budget take turns.
+        permits too few of its evictions. Evictions with a budget come first, a few of each budget at a time.
         """
 
     def is_visible(self, decision: Decision) -> bool:

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from tenure.integration import evictions
+from tenure.integration.evictions import GroupEvictions, take_turns
 from tenure.integration.journal_entry import JournalEntry
+from tenure.integration.ports import EvictionBudget
 
 from tests.kubernetes.apply.applier_rig import ApplierRig, evict, results, sent
 from tests.kubernetes.apply.decision_groups import NOW, bind, group
@@ -132,24 +135,77 @@ def test_evictions_of_a_gang_are_sent_in_parallel_after_the_first(rig: ApplierRi
     assert set(results(entry).values()) == {"APPLIED"}
 
 
-def test_groups_of_one_budget_take_turns_until_it_is_used_up(rig: ApplierRig) -> None:
-    names = [f"p{number:02}" for number in range(9)]
-    web(rig, *names)
-    budget(rig, WEB, left=8)
-    turn = threading.Lock()
+class Crowd:
+    """Responds to evictions when this number is under way, and rejects another one."""
 
-    def respond(call: RecordedCall) -> ScriptedResponse:
-        is_alone = turn.acquire(blocking=False)
-        time.sleep(0.01)
-        if not is_alone:
+    def __init__(self, size: int) -> None:
+        self._places, self._together = threading.BoundedSemaphore(size), threading.Barrier(size)
+
+    def respond(self, call: RecordedCall) -> ScriptedResponse:
+        if not self._places.acquire(blocking=False):
             return ScriptedResponse(409)
-        turn.release()
+        self._together.wait(60)
+        time.sleep(0.01)
+        self._places.release()
         return ScriptedResponse(201)
 
-    rig.server.rules.append(respond)
-    entries = [JournalEntry(group(evict(name), id=name)) for name in names]
-    assert rig.apply(*entries) == sent("eviction", *names[:8])
-    *evicted, held = entries
-    assert [results(entry) for entry in evicted] == [{f"evict-{name}": "APPLIED"} for name in names[:8]]
-    (step,) = held.results.values()
-    assert step.detail == "disruption budget team/limit permits 0 of 1 evictions now"
+
+@pytest.mark.parametrize(
+    ("patience", "at_once"),
+    [pytest.param(3600.0, 1, id="turns"), pytest.param(0.0, 4, id="no patience")],
+)
+class TestLane:
+    """What one budget limits: one after the other, or four at a time if the last one takes long."""
+
+    @pytest.fixture(autouse=True)
+    def patience_of_lanes(self, monkeypatch: pytest.MonkeyPatch, patience: float) -> None:
+        monkeypatch.setattr(evictions, "PATIENCE_SECONDS", patience)
+
+    def test_groups_of_one_budget_are_evicted_until_it_is_used_up(
+        self, rig: ApplierRig, at_once: int
+    ) -> None:
+        names = [f"p{number:02}" for number in range(9)]
+        web(rig, *names)
+        budget(rig, WEB, left=8)
+        rig.server.rules.append(Crowd(at_once).respond)
+        entries = [JournalEntry(group(evict(name), id=name)) for name in names]
+        assert rig.apply(*entries) == sent("eviction", *names[:8])
+        *evicted, held = entries
+        assert [results(entry) for entry in evicted] == [{f"evict-{name}": "APPLIED"} for name in names[:8]]
+        (step,) = held.results.values()
+        assert step.detail == "disruption budget team/limit permits 0 of 1 evictions now"
+
+    def test_gang_with_one_budget_is_evicted_after_its_first_pod(self, rig: ApplierRig, at_once: int) -> None:
+        names = [f"p{number:02}" for number in range(9)]
+        web(rig, *names)
+        budget(rig, WEB, left=9)
+        rig.messages("eviction", "p00", ScriptedResponse(201))
+        rig.server.rules.append(Crowd(at_once).respond)
+        entry = JournalEntry(group(*map(evict, names)))
+        assert rig.apply(entry) == sent("eviction", *names)
+        assert set(results(entry).values()) == {"APPLIED"}
+
+    def test_two_budgets_are_used_at_the_same_time(self, rig: ApplierRig, at_once: int) -> None:
+        web(rig, "a", "b")
+        rig.running("c", "d", meta={"labels": {"app": "db"}}, status=READY)
+        budget(rig, WEB, left=2)
+        budget(rig, {"matchLabels": {"app": "db"}}, left=2, name="other")
+        rig.server.rules.append(Crowd(min(2 * at_once, 4)).respond)
+        entries = [JournalEntry(group(evict(name), id=name)) for name in "abcd"]
+        assert rig.apply(*entries) == sent("eviction", "a", "b", "c", "d")
+        assert {status for entry in entries for status in results(entry).values()} == {"APPLIED"}
+
+
+def test_slow_eviction_delays_only_the_next_one_of_its_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = GroupEvictions(JournalEntry(group()), map(evict, "abc"), lambda _: [EvictionBudget("limit", 3)])
+    lane, *_ = take_turns([*rows.stages[0], *rows.stages[1]])
+    monkeypatch.setattr(evictions, "PATIENCE_SECONDS", 0.0)
+    slow, quick = lane.next(), lane.next()
+    assert slow is not None
+    assert quick is not None
+    monkeypatch.setattr(evictions, "PATIENCE_SECONDS", 3600.0)
+    lane.end(quick)
+    last = lane.next()
+    assert last is not None
+    assert [slow.decision.id, quick.decision.id, last.decision.id] == ["evict-a", "evict-b", "evict-c"]
+    assert lane.next() is None

@@ -6,7 +6,7 @@ their deletion timestamps.
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from statistics import quantiles
@@ -86,7 +86,10 @@ def measure_stream(transport: Transport, stream: Stream, scheduler: str = "") ->
         made[name] = time.monotonic()
         transport.post(PODS, pod)
 
-    with ThreadPoolExecutor(AT_ONCE) as pool, _bindings(transport) as bound:
+    with (
+        ThreadPoolExecutor(AT_ONCE) as pool,
+        _seen(transport, "stream", lambda pod: bool(pod.spec.node_name)) as bound,
+    ):
         if not scheduler:
             list(pool.map(lambda name: post_group(transport, name, {"queue": "q0", "minMember": 1}), names))
             time.sleep(1.0)
@@ -121,12 +124,11 @@ def measure_eviction(transport: Transport, gang: str, *, has_budget: bool = Fals
         _permit_evictions(transport, gang)
     needy = f"needs-{gang}"
     post_group(transport, needy, {"queue": "q0", "minMember": 1, "priorityClassName": "urgent"})
-    begin = time.monotonic()
-    post_pod(transport, scheduled_pod(f"{needy}-0", needy, WIDE, None))
-    wait_for(lambda: _terminating(transport, gang) > 0, _QUIET_SECONDS)
-    first = time.monotonic()
-    wait_for(lambda: _terminating(transport, gang) == WIDE, _QUIET_SECONDS)
-    end = time.monotonic()
+    with _seen(transport, gang, lambda pod: bool(pod.metadata.deletion_timestamp)) as evicted:
+        begin = time.monotonic()
+        post_pod(transport, scheduled_pod(f"{needy}-0", needy, WIDE, None))
+        wait_for(lambda: len(evicted) == WIDE, _QUIET_SECONDS)
+    first, end = min(evicted.values()), max(evicted.values())
     what = f"a gang of {WIDE} with a budget" if has_budget else f"a gang of {WIDE}"
     return [
         Measurement(f"{what}, from its first to its last eviction", end - first, "s"),
@@ -142,31 +144,25 @@ def _permit_evictions(transport: Transport, gang: str) -> None:
     wait_for(lambda: permitted in transport.get(f"{_BUDGETS}/{gang}"), _QUIET_SECONDS)
 
 
-def _terminating(transport: Transport, node: str) -> int:
-    """Number of pods on a node with a deletion timestamp."""
-    found = transport.get(PODS, {"fieldSelector": f"spec.nodeName={node}", "resourceVersion": "0"})
-    return sum(bool(pod.metadata.deletion_timestamp) for pod in msgspec.json.decode(found, type=_List).items)
-
-
 @contextmanager
-def _bindings(transport: Transport) -> Iterator[dict[str, float]]:
-    """Times at which pods of a stream were seen with a node, by name."""
-    bound: dict[str, float] = {}
+def _seen(transport: Transport, app: str, has_happened: Callable[[_Pod], bool]) -> Iterator[dict[str, float]]:
+    """Times at which something was first seen of the pods of an app, by name of the pod."""
+    seen: dict[str, float] = {}
     now = msgspec.json.decode(transport.get(PODS, {"limit": "1"}), type=_List).metadata.resource_version
-    query = {"watch": "1", "resourceVersion": now, "labelSelector": "app=stream"}
+    query = {"watch": "1", "resourceVersion": now, "labelSelector": f"app={app}"}
     with transport.lines(PODS, query, _BOUND_SECONDS) as lines:
 
         def follow() -> None:
             with suppress(httpx2.HTTPError):  # the end of the stream
                 for line in lines:
                     pod = msgspec.json.decode(line, type=_Event).object
-                    if pod.spec.node_name:
-                        bound.setdefault(pod.metadata.name, time.monotonic())
+                    if has_happened(pod):
+                        seen.setdefault(pod.metadata.name, time.monotonic())
 
         reader = threading.Thread(target=follow)
         reader.start()
         try:
-            yield bound
+            yield seen
         finally:
             lines.close()
             reader.join()
