@@ -89,7 +89,7 @@ def test_no_pod_of_a_gang_is_bound_before_all_its_volumes(
 def test_pod_says_which_claim_it_waits_for(story: Story, storage: StoryStorage) -> None:
     story.job("one", pods=1, gpus=1, **mount("data"))
     wait_until(lambda: list(story.waiting("one").values()) == [WAITING])
-    assert "volume claim 'data' does not exist" in str(story.event_notes(WAITING))
+    wait_until(lambda: "volume claim 'data' does not exist" in str(story.event_notes(WAITING)))
     storage.volume("v", "local", "n1")
     storage.claim("data", "local")
     wait_until(lambda: story.running("one") == 1)
