@@ -60,6 +60,11 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
         pb.Patch(pod_group="runs", eviction_count=4),
         "Pod group runs (queue left): eviction count increased.",
     ),
+    "one more without progress": (
+        Patch(RUNS, PatchKind.EVICTIONS_WITHOUT_PROGRESS, 3),
+        pb.Patch(pod_group="runs", evictions_without_progress=3),
+        "Pod group runs (queue left): consecutive evictions without progress counted.",
+    ),
     "how long it has waited": (
         Patch(WAITS, PatchKind.TOTAL_EVICTION_WAIT, 5_400 * 10**9 + 7),
         pb.Patch(pod_group="waits", total_eviction_wait=WAITED),
@@ -123,6 +128,7 @@ STORED = {
     "last_eviction_time": ("an eviction", "last_eviction", NOW),
     "stale_since": ("below the minimum", "stale_since", NOW),
     "eviction_count": ("one eviction more", "eviction_count", 4),
+    "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
     "total_eviction_wait": ("how long it has waited", "total_eviction_wait", 5_400 * 10**9 + 7),
 }
 

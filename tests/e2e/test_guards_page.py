@@ -128,7 +128,8 @@ def test_guard_of_another_package_protects_pod_groups(configuration: Path) -> No
     assert {pod for pod in without if pod.startswith("backfill-us")} != set()
     assert {pod for pod in evicted if pod.startswith("backfill-us")} == set()
     assert ("backfill-us", "keepqueues") in protected
-    order = ["minruntime", "evictionbackoff", "evictionlimit", "nearcompletion", "waitlimit", "keepqueues"]
+    limits = ["evictionlimit", "nearcompletion", "waitlimit"]
+    order = ["minruntime", "evictionbackoff", *limits, "victimcooldown", "keepqueues"]
     assert list(evicted.values()) == [["preemptibility", *order]] * 2
 
 

@@ -38,8 +38,8 @@ def _store(cluster: ClusterText, patch: decision_pb2.Patch) -> None:
         getattr(cluster.group(patch.pod_group), field).CopyFrom(getattr(patch, field))
     elif field == "clear_stale_since":
         cluster.group(patch.pod_group).ClearField("stale_since")
-    elif field == "eviction_count":
-        cluster.group(patch.pod_group).eviction_count = patch.eviction_count
+    elif field in ("eviction_count", "evictions_without_progress"):
+        setattr(cluster.group(patch.pod_group), field, getattr(patch, field))
     elif field == "set_eviction_record":
         _forget(cluster.snapshot, patch.pod_group, patch.set_eviction_record.preemptor)
         cluster.snapshot.eviction_history.append(patch.set_eviction_record)

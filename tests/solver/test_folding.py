@@ -121,6 +121,7 @@ EVICTED = EvictionRecord(ONE, TWO, NOW, result_pending=True)
 LOSS = {
     "the eviction": Patch(ONE, PatchKind.LAST_EVICTION_TIME, NOW),
     "one more": Patch(ONE, PatchKind.EVICTION_COUNT, 1),
+    "one more without progress": Patch(ONE, PatchKind.EVICTIONS_WITHOUT_PROGRESS, 1),
     "the requeue": Patch(ONE, PatchKind.REQUEUE_NOT_BEFORE, NOW),
     "whom it was for": Patch(ONE, PatchKind.SET_EVICTION_RECORD, record=EVICTED),
 }

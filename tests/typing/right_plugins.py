@@ -106,6 +106,11 @@ class Guard:
         raise NotImplementedError
 
 
+class EvictionCounter:
+    def evictions_without_progress(self, pod_group: int) -> int:
+        raise NotImplementedError
+
+
 class RequeueNominator:
     def nominate(self, action: Action) -> Iterable[Nomination]:
         raise NotImplementedError
@@ -179,6 +184,7 @@ _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
 _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
+_EvictionCounter: type[points.EvictionCounter] = EvictionCounter
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
 _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator

@@ -49,6 +49,7 @@ class ReasonCode(IntEnum):
     TOPOLOGY = 45
     FRAGMENTED = 46
     NO_CAPACITY = 47
+    VICTIM_COOLDOWN = 48
     IN_PROGRESS = 50
     COMPLETED = 51
     EXPIRED = 52
@@ -139,11 +140,9 @@ _ROWS: Final = (
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
            public="Its scheduling metadata was updated."),
     Reason(ReasonCode.REQUEUED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
-           clause=NONE,
            victim_clause="it exceeded its expected runtime and the contender has higher priority",
            eviction="is requeued for {beneficiary}, which has higher priority; "
-           "its pod group exceeded its expected runtime",
-           remedy=NONE,
+           "its pod group exceeded its expected runtime", remedy=NONE, clause=NONE,
            public="It exceeded its expected runtime and was requeued for a workload with higher priority."),
     Reason(ReasonCode.NOT_READY, ReasonClass.INVALID, 30, condition="InvalidPodGroup", stands=True,
            clause="it has fewer schedulable pods than its minimum", victim_clause=NONE, eviction=NONE,
@@ -232,6 +231,10 @@ _ROWS: Final = (
            victim_clause="the preemptor was recently evicted for it", eviction=NONE,
            remedy="wait until the cooldown ends",
            public="It is protected from a workload that was recently evicted for it."),
+    Reason(ReasonCode.VICTIM_COOLDOWN, ReasonClass.PROTECTION, 105, condition="Delayed", stands=False,
+           clause="the candidates have just started again after evictions", eviction=NONE,
+           victim_clause="it has just started again after evictions", remedy="wait until the cooldown ends",
+           public="It is protected: it has just started again after evictions."),
     Reason(ReasonCode.EVICTION_BACKOFF, ReasonClass.PROTECTION, 110, condition="Delayed", stands=False,
            clause="evicting the candidates was recently ineffective",
            victim_clause="evicting it for the preemptor was recently ineffective", eviction=NONE,

@@ -72,6 +72,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_TOPOLOGY: _ClassVar[ReasonCode]
     REASON_CODE_FRAGMENTED: _ClassVar[ReasonCode]
     REASON_CODE_NO_CAPACITY: _ClassVar[ReasonCode]
+    REASON_CODE_VICTIM_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -170,6 +171,7 @@ REASON_CODE_QUEUE_ORDER: ReasonCode
 REASON_CODE_TOPOLOGY: ReasonCode
 REASON_CODE_FRAGMENTED: ReasonCode
 REASON_CODE_NO_CAPACITY: ReasonCode
+REASON_CODE_VICTIM_COOLDOWN: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
@@ -332,7 +334,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -343,6 +345,7 @@ class Patch(_message.Message):
     TOTAL_EVICTION_WAIT_FIELD_NUMBER: _ClassVar[int]
     SET_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
     DELETE_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_WITHOUT_PROGRESS_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -353,7 +356,8 @@ class Patch(_message.Message):
     total_eviction_wait: _duration_pb2.Duration
     set_eviction_record: _snapshot_pb2.EvictionRecord
     delete_eviction_record: str
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ...) -> None: ...
+    evictions_without_progress: int
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until", "detail")

@@ -261,6 +261,7 @@ ROWS: Final = (
             text("opt_out_actions", "a closed list of actions; a snapshot with another is refused"),
             fact("eviction_count", FactKind.COUNT),
             fact("total_eviction_wait", FactKind.DURATION),
+            fact("evictions_without_progress", FactKind.COUNT),
         ),
         key=("uid",),
     ),

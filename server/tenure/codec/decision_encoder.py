@@ -48,6 +48,7 @@ _PATCHED: Final = tag(pb.Patch, "pod_group")
 _PATCH_FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
 """Each kind has the name of its field."""
 _COUNT: Final = PatchKind.EVICTION_COUNT
+_WITHOUT_PROGRESS: Final = PatchKind.EVICTIONS_WITHOUT_PROGRESS
 _SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
 _DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
 _CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
@@ -70,7 +71,7 @@ def encode_patch(cache: EncodingCache, patch: Patch) -> bytes:
 def _change(cache: EncodingCache, patch: Patch) -> bytes:
     """New value: a time, except for a few kinds."""
     kind = patch.kind
-    if kind is _COUNT:
+    if kind is _COUNT or kind is _WITHOUT_PROGRESS:
         return number(patch.value)
     if kind is _SET_EVICTION_RECORD:
         assert patch.record is not None

@@ -32,6 +32,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.CLEAR_STALE_SINCE: " is no longer below its minimum",
     PatchKind.REQUEUE_NOT_BEFORE: " must not be requeued before the given time",
     PatchKind.EVICTION_COUNT: ": eviction count increased",
+    PatchKind.EVICTIONS_WITHOUT_PROGRESS: ": consecutive evictions without progress counted",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
     PatchKind.DELETE_EVICTION_RECORD: ": eviction record for {preemptor} deleted",

@@ -67,6 +67,9 @@ class _MorePodGroup:
             if is_set("total_eviction_wait")
             else 0
         )
+        self.evictions_without_progress: int = amount(
+            message.evictions_without_progress, findings, i, "evictions_without_progress", MAX_COUNT
+        )
 
 
 _NO_MORE_POD_GROUP: Final = _MorePodGroup(0, pb.PodGroup(), ViolationCollector("pod_groups"))
@@ -114,6 +117,7 @@ def read_pod_group_facts(
         never_evicts=more.never_evicts,
         eviction_count=more.eviction_count,
         total_eviction_wait=more.total_eviction_wait,
+        evictions_without_progress=more.evictions_without_progress,
         name=name,
         preemptibility=preemptibility,
         unknown_preemptibility=unknown_preemptibility,

@@ -204,6 +204,8 @@ class Simulation:
             row.ClearField("stale_since")
         elif change == "eviction_count":
             row.eviction_count = patch.eviction_count
+        elif change == "evictions_without_progress":
+            row.evictions_without_progress = patch.evictions_without_progress
         else:
             getattr(row, change).CopyFrom(getattr(patch, change))
         self._rows.changed("pod_groups", patch.pod_group)

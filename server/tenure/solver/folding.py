@@ -6,8 +6,8 @@ back, or reserved and released, vanishes. A decision belongs to the last commit 
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Final
 
+from tenure.solver.actions.commit_patches import EVICTION_PATCH_KINDS, START_PATCH_KINDS
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Commit
 from tenure.solver.model.decision import (
@@ -16,22 +16,11 @@ from tenure.solver.model.decision import (
     DecisionGroup,
     Evict,
     Patch,
-    PatchKind,
     Requeue,
     Reserve,
 )
 from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
-
-START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
-"""Patches for tasks that start."""
-EVICTION_PATCH_KINDS: Final = (
-    PatchKind.LAST_EVICTION_TIME,
-    PatchKind.EVICTION_COUNT,
-    PatchKind.REQUEUE_NOT_BEFORE,
-    PatchKind.SET_EVICTION_RECORD,
-)
-"""Patches for evicted tasks; an eviction record counts while its result is pending."""
 
 
 def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:

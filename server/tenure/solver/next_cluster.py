@@ -119,6 +119,8 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, requeue=facts.requeue._replace(not_before=ParsedValue(patch.value)))
             case PatchKind.EVICTION_COUNT:
                 facts = replace(facts, eviction_count=patch.value)
+            case PatchKind.EVICTIONS_WITHOUT_PROGRESS:
+                facts = replace(facts, evictions_without_progress=patch.value)
             case PatchKind.TOTAL_EVICTION_WAIT:
                 facts = replace(facts, total_eviction_wait=patch.value)
     return group if facts is group.facts else replace(group, facts=facts)

@@ -20,6 +20,7 @@ from tenure.solver.plugins.guards.min_runtime import MinRuntime
 from tenure.solver.plugins.guards.near_completion import NearCompletion
 from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
 from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLimit
+from tenure.solver.plugins.guards.victim_cooldown import VictimCooldown
 from tenure.solver.plugins.nodes import node_scores
 from tenure.solver.plugins.nodes.numa import Numa
 from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
@@ -57,6 +58,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "evictionlimit": EvictionLimit,
     "nearcompletion": NearCompletion,
     "waitlimit": WaitLimit,
+    "victimcooldown": VictimCooldown,
     "expectedruntime": ExpectedRuntime,
     "topology": TopologyPlugin,
     "numa": Numa,

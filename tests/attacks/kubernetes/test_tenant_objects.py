@@ -17,6 +17,7 @@ FORGED = {
     "kai.scheduler/last-eviction-timestamp": "1971-01-01T00:00:00Z",
     "tenure.scheduler/eviction-count": "1000",
     "tenure.scheduler/total-eviction-wait": "5000w",
+    "tenure.scheduler/evictions-without-progress": "1000",
     "tenure.scheduler/signature": "9.00000000000000000000000000000000",
 }
 

@@ -40,6 +40,7 @@ _ANNOTATIONS: Final = (
     names.STALE_SINCE,
     names.EVICTION_COUNT,
     names.TOTAL_EVICTION_WAIT,
+    names.EVICTIONS_WITHOUT_PROGRESS,
     names.GPU_FRACTION,
     names.GPU_MEMORY,
     names.GPU_DEVICES,

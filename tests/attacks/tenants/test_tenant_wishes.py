@@ -34,6 +34,7 @@ FORGED = {
     names.REQUEUE_NOT_BEFORE: "2261-01-01T00:00:00Z",
     names.EVICTION_COUNT: "1000",
     names.TOTAL_EVICTION_WAIT: "5000w",
+    names.EVICTIONS_WITHOUT_PROGRESS: "1000",
     names.SIGNATURE: "1.00000000000000000000000000000000",
 }
 
@@ -111,7 +112,7 @@ def test_pending_pod_group_has_no_start_that_the_adapter_did_not_write() -> None
 def assert_no_memory(row: pb.PodGroup) -> None:
     for field in ("last_eviction_time", "stale_since", "total_eviction_wait"):
         assert not row.HasField(field)
-    assert row.eviction_count == 0
+    assert (row.eviction_count, row.evictions_without_progress) == (0, 0)
     assert names.REQUEUE_NOT_BEFORE not in row.annotations
 
 
@@ -135,6 +136,7 @@ TRUE = {names.EVICTION_COUNT: "2", names.STALE_SINCE: "2027-01-04T00:00:00Z"}
 Change = Callable[[Tenancy, dict[str, str]], dict[str, str]]
 TAMPERING: dict[str, Change] = {
     "a higher count": lambda tenancy, there: {**there, names.EVICTION_COUNT: "1000"},
+    "a longer cooldown": lambda tenancy, there: {**there, names.EVICTIONS_WITHOUT_PROGRESS: "1000"},
     "another time": lambda tenancy, there: {**there, names.STALE_SINCE: "2261-01-01T00:00:00Z"},
     "removal of a value": lambda tenancy, there: {**there, names.STALE_SINCE: ""},
     "removal of the signature": lambda tenancy, there: {**there, names.SIGNATURE: ""},

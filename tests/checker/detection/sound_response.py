@@ -99,6 +99,12 @@ def count(pod_group: str, evictions: int) -> decision_pb2.Decision:
     return decision_pb2.Decision(id=f"count-{pod_group}", patch=step)
 
 
+def without_progress(pod_group: str, evictions: int) -> decision_pb2.Decision:
+    """Build a patch of the evictions without progress of a pod group."""
+    step = decision_pb2.Patch(pod_group=pod_group, evictions_without_progress=evictions)
+    return decision_pb2.Decision(id=f"progress-{pod_group}", patch=step)
+
+
 def set_eviction_record(victim: str, preemptor: str, result_pending: bool = True) -> decision_pb2.Decision:
     """Build a patch that stores an eviction record with the time of the snapshot."""
     memory = snapshot_pb2.EvictionRecord(victim=victim, preemptor=preemptor, result_pending=result_pending)

@@ -84,6 +84,18 @@ PATCHES: Table = {
         lambda s, r: set_fields(find(s, "pod_groups", "old"), eviction_count=4),
         "patch: eviction_count of pod group old is 1, not 5",
     ),
+    "an eviction without progress that did not happen": (
+        _add(sound_response.without_progress("stretch", 1)),
+        "patch: evictions_without_progress of pod group stretch is written without cause",
+    ),
+    "evictions without progress are counted for some only": (
+        _add(sound_response.without_progress("stretch", 1)),
+        "patch: evictions_without_progress of pod group old should be written, but is not",
+    ),
+    "an eviction without progress is counted twice": (
+        _add(sound_response.without_progress("old", 2)),
+        "patch: evictions_without_progress of pod group old is 2, not 1",
+    ),
     "a cooldown without a requeue": (
         _add(sound_response.patch("old", "requeue_not_before")),
         "patch: requeue_not_before of pod group old is written without cause",
@@ -135,6 +147,10 @@ HARMLESS: dict[str, Break] = {
     "one more of several evictions": lambda s, r: (
         set_fields(find(s, "pod_groups", "old"), eviction_count=4),
         set_fields(find_decision(r, "count-old").patch, eviction_count=5),
+    ),
+    "one more eviction without progress": lambda s, r: (
+        set_fields(find(s, "pod_groups", "old"), evictions_without_progress=4),
+        _add(sound_response.without_progress("old", 5))(s, r),
     ),
     "a wait is added to the earlier ones": lambda s, r: (_evicted_before(s), _add(_with_wait(90))(s, r)),
     "who ran since its eviction has not waited": lambda s, r: _evicted_before(s).last_start_time.FromSeconds(

@@ -23,6 +23,7 @@ def patch_violations(world: SnapshotIndex) -> Iterator[str]:
     yield from _compare(world, "requeue_not_before", requeued)
     counts = {uid: world.pod_groups[uid].eviction_count + 1 for uid in evicted}
     yield from _compare(world, "eviction_count", counts)
+    yield from _progress_problems(world, evicted)
     waits = {uid: waited for uid in starts if (waited := _total_wait(world, world.pod_groups[uid]))}
     yield from _compare(world, "total_eviction_wait", waits)
     yield from _eviction_record_problems(world)
@@ -43,6 +44,23 @@ def _total_wait(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> int:
         return 0
     wait = world.snapshot.now.ToNanoseconds() - evicted
     return group.total_eviction_wait.ToNanoseconds() + wait if wait > 0 else 0
+
+
+def _progress_problems(world: SnapshotIndex, evicted: set[str]) -> Iterator[str]:
+    """If any eviction without progress is counted, all are: from one on, or one more than before.
+
+    The response does not show the profile, so it does not show whether they must be counted, either.
+    """
+    change = "evictions_without_progress"
+    patched = _patched_values(world, change)
+    if not patched:
+        return
+    groups = {uid: world.pod_groups[uid] for uid in evicted}
+    more = {uid: group.evictions_without_progress + 1 for uid, group in groups.items()}
+    for uid, group in groups.items():
+        if group.HasField("last_start_time") and set(patched.get(uid, ())) == {1}:
+            more[uid] = 1
+    yield from _compare(world, change, more)
 
 
 def _compare(world: SnapshotIndex, change: str, wanted: Wanted) -> Iterator[str]:

@@ -76,5 +76,11 @@ INVALID_POD_GROUPS: dict[str, tuple[str, ...]] = {
     "s.pod_groups[0].eviction_count = 2**31 - 1": (
         f"pod_groups[0].eviction_count: {2**31 - 1} is more than the largest amount, {2**30}",
     ),
+    "s.pod_groups[0].evictions_without_progress = -1": (
+        "pod_groups[0].evictions_without_progress: -1 is negative",
+    ),
+    "s.pod_groups[0].evictions_without_progress = 2**30 + 1": (
+        f"pod_groups[0].evictions_without_progress: {2**30 + 1} is more than the largest amount, {2**30}",
+    ),
     "s.pod_groups[0].total_eviction_wait.nanos = -5": ("pod_groups[0].total_eviction_wait: is negative",),
 }

@@ -8,6 +8,7 @@ from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decision_pb2 import Patch
 
 from tests.kubernetes.apply.applier_rig import Served
@@ -71,6 +72,23 @@ def test_cached_object_is_changed_in_one_call(stage: Stage) -> None:
     assert stage.write(count(1)) == ["PATCH"]
     assert stage.there["annotations"][names.EVICTION_COUNT] == "1"
     assert stage.stored.is_signed(stage.uid, stage.there["annotations"])
+
+
+def test_evictions_without_progress_are_stored_signed_and_read_back(stage: Stage) -> None:
+    assert stage.write(count(3), Patch(evictions_without_progress=2)) == ["PATCH"]
+    there = stage.there["annotations"]
+    assert there["tenure.scheduler/evictions-without-progress"] == "2"
+    assert stage.stored.is_signed(stage.uid, there)
+    assert read_back(stage, there).evictions_without_progress == 2
+    forged = {**there, names.EVICTIONS_WITHOUT_PROGRESS: "1000"}
+    assert read_back(stage, forged).evictions_without_progress == 2
+
+
+def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:
+    """The row of the pod group in the next snapshot."""
+    stage.world.put("kai_pod_groups", pod_group("g", annotations=annotations))
+    [row] = stage.world.builder(stored=stage.stored).snapshot(NOW).pod_groups
+    return row
 
 
 def test_outdated_object_is_read_and_keeps_what_the_adapter_wrote_before(stage: Stage) -> None:

@@ -63,6 +63,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
         "kai.scheduler/stale-podgroup-timestamp": "2027-01-05T00:00:00.5Z",
         "tenure.scheduler/eviction-count": "4",
         "tenure.scheduler/total-eviction-wait": "90.5s",
+        "tenure.scheduler/evictions-without-progress": "2",
         "kai.scheduler/preemptibility": "Semi-Preemptible",
         "kai.scheduler/expected-runtime": "5d8h40m",
         "kai.scheduler/requeue-delay": "1h",
@@ -75,6 +76,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
     assert row.stale_since == timestamp("2027-01-05T00:00:00.5Z")
     assert row.eviction_count == 4
     assert row.total_eviction_wait == Duration(seconds=90, nanos=500_000_000)
+    assert row.evictions_without_progress == 2
     passed = {
         key for key in annotations if key.startswith("kai.scheduler/") and not key.endswith("-timestamp")
     }

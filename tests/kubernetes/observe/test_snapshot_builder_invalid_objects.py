@@ -39,6 +39,7 @@ ANNOTATION_KEYS = (
     names.STALE_SINCE,
     names.EVICTION_COUNT,
     names.TOTAL_EVICTION_WAIT,
+    names.EVICTIONS_WITHOUT_PROGRESS,
     names.PREEMPTION_DELAY,
     names.VOLCANO_PREEMPTABLE,
     names.PREEMPTIBILITY,
@@ -144,7 +145,14 @@ def test_extreme_capacities_of_nodes_are_accepted(amounts: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    "key", [names.LAST_START, names.LAST_EVICTION, names.EVICTION_COUNT, names.TOTAL_EVICTION_WAIT]
+    "key",
+    [
+        names.LAST_START,
+        names.LAST_EVICTION,
+        names.EVICTION_COUNT,
+        names.TOTAL_EVICTION_WAIT,
+        names.EVICTIONS_WITHOUT_PROGRESS,
+    ],
 )
 def test_unreadable_value_is_one_warning_that_ends_when_it_is_fixed(key: str) -> None:
     world = CachedCluster()

@@ -99,6 +99,19 @@ def waitlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
     return ALL if question.victim.facts.total_eviction_wait >= limit else NOTHING, None
 
 
+def victimcooldown(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Protects all pods for a time after the start that doubles with each eviction without progress."""
+    facts, now = question.victim.facts, question.cluster.now
+    if not facts.evictions_without_progress or facts.last_start is None:
+        return NOTHING, None
+    cooldown = parse_duration(arguments.get("cooldown", "10m"))
+    longest = parse_duration(arguments.get("maxCooldown", "4h"))
+    for _ in range(1, min(facts.evictions_without_progress, 100)):
+        cooldown *= 2
+    end = facts.last_start + min(cooldown, longest)
+    return ALL if now < end else NOTHING, end
+
+
 def nearcompletion(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Protects all pods close to the expected end."""
     victim, now = question.victim, question.cluster.now
@@ -144,6 +157,7 @@ GUARDS: Final[Mapping[str, Callable[[GuardQuery, Arguments], GuardRule]]] = {
     "minruntime": minruntime,
     "evictionlimit": evictionlimit,
     "waitlimit": waitlimit,
+    "victimcooldown": victimcooldown,
     "nearcompletion": nearcompletion,
     "evictionbackoff": evictionbackoff,
 }

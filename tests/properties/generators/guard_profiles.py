@@ -23,6 +23,11 @@ ARGUMENTS: Final = {
     },
     "nearcompletion": {"window": (None, "0s", "5m", "30m", "2h")},
     "waitlimit": {"maxWait": (None, "1h")},
+    "victimcooldown": {
+        "cooldown": (None, "0s", "5m", "30m"),
+        "maxCooldown": (None, "20m"),
+        "progress": (None, "0s", "10m"),
+    },
 }
 """Argument values of each guard, in the order of the draws. None omits the argument."""
 

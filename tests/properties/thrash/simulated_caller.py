@@ -227,8 +227,8 @@ class SimulatedCaller:
                 del self.eviction_history[patch.pod_group, patch.delete_eviction_record]
             case "clear_stale_since":
                 message.ClearField("stale_since")
-            case "eviction_count":
-                message.eviction_count = patch.eviction_count
+            case "eviction_count" | "evictions_without_progress" as count:
+                setattr(message, count, getattr(patch, count))
             case field:
                 getattr(message, field).CopyFrom(getattr(patch, field))
 

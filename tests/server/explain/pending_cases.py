@@ -76,6 +76,16 @@ def near_completion() -> Cluster:
     )
 
 
+def cooling_down() -> Cluster:
+    return (
+        single_queue(1)
+        .running("old", queue="q", gpus=1, node="n1", started_ago="5m", evictions_without_progress=1)
+        .pending("job", queue="q", gpus=1, priority=60)
+        .build()
+    )
+
+
+VICTIM_COOLDOWN = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("victimcooldown")))
 NEAR_COMPLETION = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("nearcompletion")))
 WITHIN_QUEUE = replace(DEFAULT, actions=("allocate", "preempt"))
 NO_SEARCH = replace(DEFAULT, options=replace(DEFAULT.options, max_simulations_per_pod_group=0))
@@ -163,6 +173,9 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "NEAR_COMPLETION": PendingCase(
         near_completion, "close to their expected end", ("WAIT", "ADD_NODES"), NEAR_COMPLETION
+    ),
+    "VICTIM_COOLDOWN": PendingCase(
+        cooling_down, "just started again after evictions", ("WAIT", "ADD_NODES"), VICTIM_COOLDOWN
     ),
     "EVICTION_COOLDOWN": PendingCase(
         lambda: with_recent_eviction("job", "old"),

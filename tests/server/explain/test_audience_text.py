@@ -22,7 +22,7 @@ from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 
 DEFAULT = default_profile()
-GUARDS = ("evictionlimit", "nearcompletion", "waitlimit")
+GUARDS = ("evictionlimit", "nearcompletion", "waitlimit", "victimcooldown")
 PROFILE = replace(DEFAULT, plugins=(*DEFAULT.plugins, *map(PluginConfig, GUARDS)))
 MARK = re.compile(r"<[^<>]*>")
 

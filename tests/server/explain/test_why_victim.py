@@ -25,7 +25,7 @@ from tests.server.explain.pending_cases import (
 )
 
 DEFAULT = default_profile()
-GUARDS = ("evictionlimit", "nearcompletion", "waitlimit")
+GUARDS = ("evictionlimit", "nearcompletion", "waitlimit", "victimcooldown")
 GUARDED = replace(DEFAULT, plugins=(*DEFAULT.plugins, *map(PluginConfig, GUARDS)))
 SEMI = Preemptibility.SEMI_PREEMPTIBLE
 ENDS = "2025-06-15 15:11:40 UTC"
@@ -181,6 +181,12 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
         lambda: evicted_for_job(total_eviction_wait="25h"),
         "preempt",
         "it reached its limit of time waited after evictions (set by default of waitlimit)",
+        GUARDED,
+    ),
+    "VICTIM_COOLDOWN": (
+        lambda: evicted_for_job(started_ago="5m", evictions_without_progress=1),
+        "preempt",
+        f"it has just started again after evictions (until {ENDS}, set by default of victimcooldown)",
         GUARDED,
     ),
     "EVICTION_COOLDOWN": (

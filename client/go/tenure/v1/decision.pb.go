@@ -275,6 +275,8 @@ const (
 	// The nodes that it may use have too little free capacity, and no permitted evictions
 	// would free enough; or pods that are being evicted for others release enough for it.
 	ReasonCode_REASON_CODE_NO_CAPACITY ReasonCode = 47
+	// Protected: it was evicted shortly after its earlier starts, and has just started.
+	ReasonCode_REASON_CODE_VICTIM_COOLDOWN ReasonCode = 48
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -326,6 +328,7 @@ var (
 		45: "REASON_CODE_TOPOLOGY",
 		46: "REASON_CODE_FRAGMENTED",
 		47: "REASON_CODE_NO_CAPACITY",
+		48: "REASON_CODE_VICTIM_COOLDOWN",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
@@ -370,6 +373,7 @@ var (
 		"REASON_CODE_TOPOLOGY":                   45,
 		"REASON_CODE_FRAGMENTED":                 46,
 		"REASON_CODE_NO_CAPACITY":                47,
+		"REASON_CODE_VICTIM_COOLDOWN":            48,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
@@ -1506,6 +1510,7 @@ type Patch struct {
 	//	*Patch_TotalEvictionWait
 	//	*Patch_SetEvictionRecord
 	//	*Patch_DeleteEvictionRecord
+	//	*Patch_EvictionsWithoutProgress
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1636,6 +1641,15 @@ func (x *Patch) GetDeleteEvictionRecord() string {
 	return ""
 }
 
+func (x *Patch) GetEvictionsWithoutProgress() int32 {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_EvictionsWithoutProgress); ok {
+			return x.EvictionsWithoutProgress
+		}
+	}
+	return 0
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -1690,6 +1704,12 @@ type Patch_DeleteEvictionRecord struct {
 	DeleteEvictionRecord string `protobuf:"bytes,10,opt,name=delete_eviction_record,json=deleteEvictionRecord,proto3,oneof"`
 }
 
+type Patch_EvictionsWithoutProgress struct {
+	// Consecutive evictions between which the pod group did not run for long: store as
+	// PodGroup.evictions_without_progress.
+	EvictionsWithoutProgress int32 `protobuf:"varint,11,opt,name=evictions_without_progress,json=evictionsWithoutProgress,proto3,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -1707,6 +1727,8 @@ func (*Patch_TotalEvictionWait) isPatch_Change() {}
 func (*Patch_SetEvictionRecord) isPatch_Change() {}
 
 func (*Patch_DeleteEvictionRecord) isPatch_Change() {}
+
+func (*Patch_EvictionsWithoutProgress) isPatch_Change() {}
 
 // Why something was decided or not decided.
 type Reason struct {
@@ -2325,7 +2347,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xf4\x04\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xb4\x05\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2338,7 +2360,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x13total_eviction_wait\x18\b \x01(\v2\x19.google.protobuf.DurationH\x00R\x11totalEvictionWait\x12K\n" +
 	"\x13set_eviction_record\x18\t \x01(\v2\x19.tenure.v1.EvictionRecordH\x00R\x11setEvictionRecord\x126\n" +
 	"\x16delete_eviction_record\x18\n" +
-	" \x01(\tH\x00R\x14deleteEvictionRecordB\b\n" +
+	" \x01(\tH\x00R\x14deleteEvictionRecord\x12>\n" +
+	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgressB\b\n" +
 	"\x06change\"\xaf\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
@@ -2398,7 +2421,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xfd\t\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\x9e\n" +
+	"\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -2438,7 +2462,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x17REASON_CODE_QUEUE_ORDER\x10,\x12\x18\n" +
 	"\x14REASON_CODE_TOPOLOGY\x10-\x12\x1a\n" +
 	"\x16REASON_CODE_FRAGMENTED\x10.\x12\x1b\n" +
-	"\x17REASON_CODE_NO_CAPACITY\x10/\x12\x1b\n" +
+	"\x17REASON_CODE_NO_CAPACITY\x10/\x12\x1f\n" +
+	"\x1bREASON_CODE_VICTIM_COOLDOWN\x100\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +
@@ -2596,6 +2621,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_TotalEvictionWait)(nil),
 		(*Patch_SetEvictionRecord)(nil),
 		(*Patch_DeleteEvictionRecord)(nil),
+		(*Patch_EvictionsWithoutProgress)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

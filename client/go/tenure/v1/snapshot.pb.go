@@ -1676,9 +1676,12 @@ type PodGroup struct {
 	MinRuntime *durationpb.Duration `protobuf:"bytes,24,opt,name=min_runtime,json=minRuntime,proto3" json:"min_runtime,omitempty"`
 	// Whether no pods are evicted for it, by any action (Kubernetes preemptionPolicy
 	// Never). It keeps its place in the order of its queue and starts on free capacity.
-	NeverEvicts   bool `protobuf:"varint,25,opt,name=never_evicts,json=neverEvicts,proto3" json:"never_evicts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NeverEvicts bool `protobuf:"varint,25,opt,name=never_evicts,json=neverEvicts,proto3" json:"never_evicts,omitempty"`
+	// Consecutive evictions between which it did not run for long, which the guard
+	// victimcooldown protects it by. Set by patches, if the profile has that guard.
+	EvictionsWithoutProgress int32 `protobuf:"varint,26,opt,name=evictions_without_progress,json=evictionsWithoutProgress,proto3" json:"evictions_without_progress,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
@@ -1884,6 +1887,13 @@ func (x *PodGroup) GetNeverEvicts() bool {
 		return x.NeverEvicts
 	}
 	return false
+}
+
+func (x *PodGroup) GetEvictionsWithoutProgress() int32 {
+	if x != nil {
+		return x.EvictionsWithoutProgress
+	}
+	return 0
 }
 
 // A node of the pod group's tree. A leaf contains pods; the others contain subgroups.
@@ -3285,7 +3295,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xa9\v\n" +
+	"\x12_over_quota_weight\"\xe7\v\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -3316,7 +3326,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x13total_eviction_wait\x18\x17 \x01(\v2\x19.google.protobuf.DurationR\x11totalEvictionWait\x12:\n" +
 	"\vmin_runtime\x18\x18 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"minRuntime\x12!\n" +
-	"\fnever_evicts\x18\x19 \x01(\bR\vneverEvicts\x1a>\n" +
+	"\fnever_evicts\x18\x19 \x01(\bR\vneverEvicts\x12<\n" +
+	"\x1aevictions_without_progress\x18\x1a \x01(\x05R\x18evictionsWithoutProgress\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +

@@ -9,8 +9,20 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload import PodGroup
 from tenure.terms.durations import parse_duration
 
+START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
+"""Patches for tasks that start."""
+EVICTION_PATCH_KINDS: Final = (
+    PatchKind.LAST_EVICTION_TIME,
+    PatchKind.EVICTION_COUNT,
+    PatchKind.EVICTIONS_WITHOUT_PROGRESS,
+    PatchKind.REQUEUE_NOT_BEFORE,
+    PatchKind.SET_EVICTION_RECORD,
+)
+"""Patches for evicted tasks; an eviction record counts while its result is pending."""
 MAX_EVICTION_WAIT: Final = parse_duration("5200w")
 """Maximum of durations: a hundred years, the longest that a snapshot may contain."""
+MAX_EVICTIONS: Final = 2**30
+"""The largest count that a snapshot may contain."""
 
 
 def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
@@ -67,10 +79,14 @@ def patch_evictions(session: Session) -> None:
         if move.after.status is TaskStatus.RELEASING and placements[move.task] != move.before:
             evicted.add(tasks[move.task].pod_group)
     evicted.discard(commit.beneficiary)
+    counter = next(iter(session.chains.eviction_counters), None)
     for victim in sorted(evicted):
         session.add_patch(Patch(victim, PatchKind.LAST_EVICTION_TIME, now))
         count = session.cluster.pod_groups[victim].facts.eviction_count + 1
         session.add_patch(Patch(victim, PatchKind.EVICTION_COUNT, count))
+        if counter is not None:
+            without_progress = min(max(counter.evictions_without_progress(victim), 0), MAX_EVICTIONS)
+            session.add_patch(Patch(victim, PatchKind.EVICTIONS_WITHOUT_PROGRESS, without_progress))
         _patch_eviction_record(session, _update_eviction_record(session, victim, commit.beneficiary))
 
 

@@ -44,6 +44,7 @@ POINTS: Final[Mapping[str, str]] = {
     "scenario_validators": "allows_scenario",
     "move_listeners": "on_move",
     "protection_reporters": "protections",
+    "eviction_counters": "evictions_without_progress",
     "requeue_nominators": "nominate",
     "queue_reporters": "queue_status",
 }
@@ -82,6 +83,7 @@ class Chains:
         self.scenario_validators: tuple[points.ScenarioValidator, ...] = ()
         self.move_listeners: tuple[points.MoveListener, ...] = ()
         self.protection_reporters: tuple[points.ProtectionReporter, ...] = ()
+        self.eviction_counters: tuple[points.EvictionCounter, ...] = ()
         self.requeue_nominators: tuple[points.RequeueNominator, ...] = ()
         self.queue_reporters: tuple[points.QueueReporter, ...] = ()
         self.unranked_scores: tuple[ScoreConcerns, ...] | None = None
@@ -251,10 +253,7 @@ class Chains:
 
     def protections(self, pod_groups: Sequence[int]) -> list[Protection]:
         """Protections of running pod groups, from all reporters."""
-        found: list[Protection] = []
-        for reporter in self.protection_reporters:
-            found.extend(reporter.protections(pod_groups))
-        return found
+        return [each for reporter in self.protection_reporters for each in reporter.protections(pod_groups)]
 
     def nominations(self, action: Action) -> list[Nomination]:
         """One nomination per pod group, with all nominators that agree (semantics R12.6, R12.64, R12.65)."""

@@ -82,6 +82,7 @@ class PatchKind(IntEnum):
     TOTAL_EVICTION_WAIT = 8
     SET_EVICTION_RECORD = 9
     DELETE_EVICTION_RECORD = 10
+    EVICTIONS_WITHOUT_PROGRESS = 11
 
 
 @fast_dataclass(slots=True, init=False)

@@ -53,6 +53,7 @@ class PodGroupFacts:
     never_evicts: Final[bool]
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
+    evictions_without_progress: Final[int]
     name: Final[str]
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
@@ -82,6 +83,7 @@ class PodGroupFacts:
         never_evicts: bool = False,
         eviction_count: int = 0,
         total_eviction_wait: int = 0,
+        evictions_without_progress: int = 0,
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
@@ -105,6 +107,7 @@ class PodGroupFacts:
         self.never_evicts = never_evicts
         self.eviction_count = eviction_count
         self.total_eviction_wait = total_eviction_wait
+        self.evictions_without_progress = evictions_without_progress
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility

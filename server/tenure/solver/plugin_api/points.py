@@ -183,6 +183,17 @@ class Guard(Protocol):
         """
 
 
+class EvictionCounter(Protocol):
+    """Evictions of a pod group that count against its next one. Only the first plugin is called; without one,
+    nothing is counted.
+    """
+
+    def evictions_without_progress(self, pod_group: int) -> int:
+        """The number to store for a pod group that a commit evicts, this eviction included: 0 to 2**30. Must
+        depend on facts of the snapshot only.
+        """
+
+
 class RequeueNominator(Protocol):
     """Running pod groups to requeue for pod groups of higher priority. Union over plugins."""
 

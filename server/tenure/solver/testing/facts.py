@@ -162,6 +162,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         opt_out_actions=frozenset(options.get("opt_out_actions", ())),
         eviction_count=options.get("eviction_count", 0),
         total_eviction_wait=_nanoseconds(options.get("total_eviction_wait")) or 0,
+        evictions_without_progress=options.get("evictions_without_progress", 0),
     )
 
 

@@ -145,6 +145,7 @@ class GroupOptions(TypedDict, total=False):
     eviction_count: int
     total_eviction_wait: str
     """Total time it waited after evictions."""
+    evictions_without_progress: int
 
 
 class PodOptions(TypedDict, total=False):

@@ -36,6 +36,10 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
         names.TOTAL_EVICTION_WAIT,
         lambda patch: write_duration(patch.total_eviction_wait),
     ),
+    "evictions_without_progress": (
+        names.EVICTIONS_WITHOUT_PROGRESS,
+        lambda patch: str(patch.evictions_without_progress),
+    ),
 }
 """Annotation name and text by change. An empty text clears the field."""
 ANNOTATIONS: Final = frozenset(name for name, _ in _TEXTS.values())

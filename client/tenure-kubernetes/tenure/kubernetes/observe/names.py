@@ -15,6 +15,7 @@ LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
+EVICTIONS_WITHOUT_PROGRESS: Final = "tenure.scheduler/evictions-without-progress"
 STORED: Final = (
     LAST_START,
     LAST_EVICTION,
@@ -22,6 +23,7 @@ STORED: Final = (
     REQUEUE_NOT_BEFORE,
     EVICTION_COUNT,
     TOTAL_EVICTION_WAIT,
+    EVICTIONS_WITHOUT_PROGRESS,
 )
 """Annotations of pod groups that store patches of the server."""
 SIGNATURE: Final = "tenure.scheduler/signature"

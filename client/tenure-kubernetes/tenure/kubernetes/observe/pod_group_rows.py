@@ -187,7 +187,8 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
         moment = _time(key, annotations, warnings)
         if moment is not None:
             getattr(row, field).CopyFrom(moment)
-    row.eviction_count = _count(annotations, warnings)
+    row.eviction_count = _count(names.EVICTION_COUNT, annotations, warnings)
+    row.evictions_without_progress = _count(names.EVICTIONS_WITHOUT_PROGRESS, annotations, warnings)
     waited = annotations.get(names.TOTAL_EVICTION_WAIT)
     if waited:
         span = read_duration(waited)
@@ -225,9 +226,9 @@ def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Time
     return moment
 
 
-def _count(annotations: Mapping[str, str], warnings: list[str]) -> int:
-    text = annotations.get(names.EVICTION_COUNT) or "0"
+def _count(key: str, annotations: Mapping[str, str], warnings: list[str]) -> int:
+    text = annotations.get(key) or "0"
     if text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_EVICTIONS)):
         return min(int(text), _MOST_EVICTIONS)
-    warnings.append(f"annotation {names.EVICTION_COUNT}: {text[:32]!r} is not a number")
+    warnings.append(f"annotation {key}: {text[:32]!r} is not a number")
     return 0

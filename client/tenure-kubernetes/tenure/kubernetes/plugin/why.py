@@ -19,6 +19,7 @@ _LABELS: Final = {
     "requeue_not_before": "not requeued before",
     "eviction_count": "evictions",
     "total_eviction_wait": "wait after evictions",
+    "evictions_without_progress": "evictions without progress",
     "expected_runtime": "expected runtime",
     "min_runtime": "minimum runtime",
 }

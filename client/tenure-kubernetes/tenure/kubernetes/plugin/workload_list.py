@@ -29,6 +29,7 @@ _ANNOTATIONS: Final = {
     "requeue_not_before": names.REQUEUE_NOT_BEFORE,
     "eviction_count": names.EVICTION_COUNT,
     "total_eviction_wait": names.TOTAL_EVICTION_WAIT,
+    "evictions_without_progress": names.EVICTIONS_WITHOUT_PROGRESS,
     "expected_runtime": names.EXPECTED_RUNTIME,
     "min_runtime": names.MIN_RUNTIME,
 }
