@@ -3,6 +3,7 @@
 import pytest
 from tenure.codec.engine import Engine
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decision_pb2 import Decision
 
 from tests.checker import verify
 from tests.conformance.cases import Case, load_cases
@@ -61,3 +62,25 @@ def test_responses_to_a_plain_case_pass_the_checker(case: Case) -> None:
         return response
 
     assert [scene.label for scene in run_sessions(case.data, checked)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_evictions_without_progress_change_no_byte_without_their_guard_r14_31(case: Case) -> None:
+    engine = Engine(to_profile(case.data))
+
+    def same(request: DecideRequest) -> DecideResponse:
+        counted = DecideRequest()
+        counted.CopyFrom(request)
+        for group in counted.snapshot.pod_groups:
+            group.evictions_without_progress = 5
+        answer = engine.decide(request)
+        assert engine.decide(counted).content == answer.content
+        response = answer.parse()
+        assert [d for g in response.groups for d in g.decisions if _counts(d)] == []
+        return response
+
+    assert list(run_sessions(case.data, same))
+
+
+def _counts(decision: Decision) -> bool:
+    return decision.patch.WhichOneof("change") == "evictions_without_progress"
