@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("docs/**/*.md", "*.md", "client/**/*.md", "server/**/*.py", "client/**/*.py")
-INSTALLED = tuple(f"pip install 'tenure[{extra}]'" for extra in ("report", "sweep", "telemetry"))
+INSTALLED = tuple(f"pip install 'tenure[{extra}]'" for extra in ("parquet", "report", "sweep", "telemetry"))
 """In messages of an installed Tenure, pip only adds the packages of the extra."""
 LINES = sorted(
     {
