@@ -152,7 +152,7 @@ class EvictionAction:
 def evict_for_pending(context: CycleContext, action: Action) -> None:
     """Search for victims for every pending pod group, unless the options switch the action off."""
     context.session.searches.append(action)
-    if action.max_victims(context.session.options):
+    if action.max_victims(context.session.options) and context.pod_groups.has_pending():
         EvictionAction(context, action).run()
 
 

@@ -33,6 +33,10 @@ class PodGroupLists(ABC):
     def pending(self, queue: int) -> Iterator[KeyedPodGroup]:
         """Pod groups with pending tasks, best first."""
 
+    def has_pending(self) -> bool:
+        """Whether any pod group has pending tasks."""
+        return any(next(self.pending(queue), None) is not None for queue in self.leaf_queues())
+
     def kind(self, pod_group: int) -> int:
         """Equal for pod groups of a queue that any search treats alike; ALONE: like no other one."""
         return ALONE
