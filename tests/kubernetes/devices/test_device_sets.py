@@ -127,6 +127,15 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"device": {"bindingConditions": ["ready"]}},
         "no device of class 'gpu.io' fits; devices that are not supported: 1 with bindingConditions",
     ),
+    "amounts of its node in 1.36": (
+        {"device": {"nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "2"}}}},
+        "no device of class 'gpu.io' fits; devices that are not supported: 1 with "
+        "nodeAllocatableResourceMappings",
+    ),
+    "amounts of its node": (
+        {"device": {"nodeAllocatableResources": [{"name": "cpu"}]}},
+        "no device of class 'gpu.io' fits; devices that are not supported: 1 with nodeAllocatableResources",
+    ),
     "of all nodes": (
         {"nodeName": "", "allNodes": True},
         "no device of class 'gpu.io' fits; devices that are not supported: 1 with no spec.nodeName",
@@ -178,6 +187,10 @@ def test_rule_taints_the_devices_that_it_selects(selector: dict[str, str], is_ta
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "adminAccess": ({"adminAccess": True}, "adminAccess is not supported"),
     "capacity": ({"capacity": {"requests": {"memory": "1Gi"}}}, "capacity is not supported"),
+    "derived attributes": (
+        {"derivedAttributes": [{"name": "a"}]},
+        "derivedAttributes is not supported",
+    ),
     "all": ({"allocationMode": "All"}, "allocationMode All is not supported"),
     "another mode": ({"allocationMode": "Some"}, "allocationMode Some is not supported"),
     "macro": (

@@ -143,6 +143,10 @@ def _refused_field(one: ResourceSlice, device: Device) -> str:
         return "allowMultipleAllocations"
     if device.binding_conditions:
         return "bindingConditions"
+    if device.node_allocatable_resource_mappings:
+        return "nodeAllocatableResourceMappings"
+    if device.node_allocatable_resources:
+        return "nodeAllocatableResources"
     return "bindsToNode" if device.binds_to_node else ""
 
 

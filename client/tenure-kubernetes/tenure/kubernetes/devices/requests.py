@@ -145,6 +145,8 @@ def _alternative(path: str, name: str, exact: ExactRequest) -> Alternative:
         raise UnsupportedClaim(f"{path}.adminAccess is not supported")
     if exact.capacity is not None:
         raise UnsupportedClaim(f"{path}.capacity is not supported")
+    if exact.derived_attributes:
+        raise UnsupportedClaim(f"{path}.derivedAttributes is not supported")
     if (exact.allocation_mode or _EXACT) != _EXACT:
         raise UnsupportedClaim(f"{path}.allocationMode {exact.allocation_mode} is not supported")
     if not exact.device_class_name:

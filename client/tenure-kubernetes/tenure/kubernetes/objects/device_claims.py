@@ -39,6 +39,8 @@ class ExactRequest(msgspec.Struct, rename="camel", omit_defaults=True):
     admin_access: bool = False
     tolerations: list[DeviceToleration] = []
     capacity: Any = None
+    derived_attributes: Any = None
+    """Attributes for its selectors and constraints, since Kubernetes 1.37."""
 
 
 class SubRequest(ExactRequest, rename="camel", omit_defaults=True):

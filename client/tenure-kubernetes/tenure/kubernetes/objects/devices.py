@@ -41,6 +41,10 @@ class Device(msgspec.Struct, rename="camel", omit_defaults=True):
     allow_multiple_allocations: bool = False
     binding_conditions: list[str] = []
     binds_to_node: bool = False
+    node_allocatable_resource_mappings: dict[str, Any] = {}
+    """What it takes of the allocatable amounts of its node, in Kubernetes 1.36."""
+    node_allocatable_resources: Any = None
+    """The same since 1.37."""
 
 
 class DevicePool(msgspec.Struct, rename="camel", omit_defaults=True):
