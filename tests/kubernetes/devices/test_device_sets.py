@@ -136,6 +136,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"device": {"nodeAllocatableResources": [{"name": "cpu"}]}},
         "no device of class 'gpu.io' fits; devices that are not supported: 1 with nodeAllocatableResources",
     ),
+    "without operations on nodes": (
+        {"skipNodeOperations": ["*"]},
+        "no device of class 'gpu.io' fits; devices that are not supported: 1 with spec.skipNodeOperations",
+    ),
     "of all nodes": (
         {"nodeName": "", "allNodes": True},
         "no device of class 'gpu.io' fits; devices that are not supported: 1 with no spec.nodeName",

@@ -137,6 +137,8 @@ def _refused_field(one: ResourceSlice, device: Device) -> str:
     """A field of a device that is not supported; "": there is none."""
     if not one.spec.node_name:
         return "no spec.nodeName"
+    if one.spec.skip_node_operations:
+        return "spec.skipNodeOperations"
     if device.consumes_counters:
         return "consumesCounters"
     if device.allow_multiple_allocations:

@@ -64,6 +64,8 @@ class SliceSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     """Node of all of its devices; "": they are for other sets of nodes."""
     devices: list[Device] = []
     shared_counters: list[Any] = []
+    skip_node_operations: list[Any] = []
+    """What kubelets do not ask the driver for, since Kubernetes 1.37; an allocation repeats it."""
 
 
 class ResourceSlice(msgspec.Struct, rename="camel", omit_defaults=True):
