@@ -4,17 +4,17 @@ The guard `evictionbackoff` knows pairs of a victim and a preemptor. This one pr
 everybody, also from ever new preemptors.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugin_api.action import Action, action_names
+from tenure.solver.plugin_api.action import action_names
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import EvictionCounter, Guard, ProtectionReporter
+from tenure.solver.plugin_api.points import EvictionCounter
 from tenure.solver.plugin_api.profile import Parsers
-from tenure.solver.plugin_api.traits import Expiry, GuardExpiry, SameFor, Traits
+from tenure.solver.plugin_api.traits import Expiry, SameFor, Traits
+from tenure.solver.plugins.guards.timed_guard import TimedGuard
 from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -23,7 +23,7 @@ _DURATIONS: Final[Mapping[str, str]] = {"cooldown": "10m", "maxCooldown": "4h", 
 """Arguments and their defaults."""
 
 
-class VictimCooldown(Guard, GuardExpiry, ProtectionReporter, EvictionCounter):
+class VictimCooldown(TimedGuard, EvictionCounter):
     """Protects a pod group after its start, for longer with each eviction before which it did not run long.
 
     It counts these evictions. Times in the future prolong the protection.
@@ -34,30 +34,12 @@ class VictimCooldown(Guard, GuardExpiry, ProtectionReporter, EvictionCounter):
     TRAITS: ClassVar = Traits(verdicts=SameFor.ANY, expiry=Expiry.CHECK, protections_only_end=True)
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
-        self._now = context.now
-        self._groups = context.cluster.pod_groups
-        self._actions = context.guarded_actions.parse(arguments.get("actions"))
-        self._action_names = tuple([action.name for action in self._actions])
+        super().__init__(context, arguments, NAME)
         values = {name: parse_duration(arguments.get(name, text)) for name, text in _DURATIONS.items()}
         self._cooldown, self._max_cooldown = values["cooldown"], values["maxCooldown"]
         self._progress = values["progress"]
         self._source = "argument cooldown" if "cooldown" in arguments else f"default of {NAME}"
         self._no_protection = GuardVerdict(ProtectionScope.NOTHING, self._source)
-
-    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """Protects the whole pod group until its cooldown ends, from every preemptor."""
-        return self._verdict(self._groups[victim]) if action in self._actions else None
-
-    def may_expire(self, victims: Sequence[int]) -> bool:
-        """Whether the cooldown of any of them has not ended."""
-        return any(self._verdict(self._groups[victim]).scope for victim in victims)
-
-    def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
-        """Protections until the cooldowns end."""
-        for pod_group in pod_groups:
-            group = self._groups[pod_group]
-            if group.is_evictable and (verdict := self._verdict(group)).scope:
-                yield Protection(pod_group, NAME, self._action_names, verdict.until, verdict.source)
 
     def evictions_without_progress(self, pod_group: int) -> int:
         """1 if it ran for `progress` since its last start, else one more than before (semantics R14.31)."""
@@ -66,7 +48,8 @@ class VictimCooldown(Guard, GuardExpiry, ProtectionReporter, EvictionCounter):
             return 1
         return facts.evictions_without_progress + 1
 
-    def _verdict(self, group: PodGroup) -> GuardVerdict:
+    def verdict(self, group: PodGroup) -> GuardVerdict:
+        """Protects it from its start until its cooldown ends."""
         count, start = group.facts.evictions_without_progress, group.facts.last_start
         if count < 1 or start is None:
             return self._no_protection
