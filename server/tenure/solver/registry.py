@@ -17,10 +17,9 @@ from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
 from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
 from tenure.solver.plugins.guards.min_runtime import MinRuntime
-from tenure.solver.plugins.guards.near_completion import NearCompletion
 from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
 from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLimit
-from tenure.solver.plugins.guards.victim_cooldown import VictimCooldown
+from tenure.solver.plugins.guards.timed_guards import NearCompletion, VictimCooldown
 from tenure.solver.plugins.nodes import node_scores
 from tenure.solver.plugins.nodes.numa import Numa
 from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
