@@ -27,6 +27,7 @@ EXPLAINED: Final[Mapping[tuple[Behavior, ...], tuple[str, ...]]] = {
     (Behavior.LEFT_BEHIND, Behavior.TERMINATING_REMAINS): _ids("", "587"),
     (Behavior.PLACED_DEMAND,): _ids("348", "601"),
     (Behavior.FIRST_ADDED,): _ids("", "164"),
+    (Behavior.SEARCHED_IN_VAIN,): _ids("", "679"),
     (Behavior.CORE_ALONE, Behavior.TERMINATING_REMAINS): _ids("288", "168"),
 }
 """Cases that agree once these behaviors of the reference are imitated."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 from unittest.mock import patch
 
+from tenure.solver.actions.consolidation import Relocation
 from tenure.solver.actions.victim_rules import VictimSelector
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.node_info import SharedResource
@@ -58,6 +59,10 @@ class Behavior(StrEnum):
     FIRST_ADDED = "first-added"
     """A queue stands among its siblings by the pod group that was added to it first, until it is at the top;
     which one that is varies. Here it is the worst one (R3.5, R3.7).
+    """
+    SEARCHED_IN_VAIN = "searched-in-vain"
+    """It searches for relocations that the limit of the queue forbids, and then skips similar pod groups of
+    other queues (R6.31, R5.80).
     """
 
 
@@ -175,6 +180,10 @@ def _returned() -> Iterator[Patch]:
     yield Patch(Statement, "_can_return", can_return)
 
 
+def _searched_in_vain() -> Iterator[Patch]:
+    yield Patch(Relocation, "_over_capacity", lambda self, preemptor, tasks: None)
+
+
 _PATCHES: Final[dict[Behavior, Callable[[], Iterator[Patch]]]] = {
     Behavior.SECOND_SLOT: _second_slot,
     Behavior.COUNTED_TWICE: _counted_twice,
@@ -185,4 +194,5 @@ _PATCHES: Final[dict[Behavior, Callable[[], Iterator[Patch]]]] = {
     Behavior.PLACED_DEMAND: placed_demand,
     Behavior.CORE_ALONE: core_alone,
     Behavior.FIRST_ADDED: first_added,
+    Behavior.SEARCHED_IN_VAIN: _searched_in_vain,
 }
