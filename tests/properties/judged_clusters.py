@@ -4,13 +4,11 @@ What judges them (`tests.properties.checks`) shares nothing with guards, ledger 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from multiprocessing import Pool
 from typing import Annotated, Final
 
 import typer
-from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
@@ -30,12 +28,12 @@ from tests.properties.checks.guard_checks import (
     guarded_losses,
 )
 from tests.properties.checks.guard_facts import GuardFacts
+from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
 from tests.properties.generators.random_clusters import random_cluster
 
-PROCESSES: Final = 2
 BATCH: Final = 50
 _OF_DECISIONS: Final[Sequence[Callable[[Cluster, CycleResult], Iterator[object]]]] = (
     find_overcommitments,
@@ -74,22 +72,9 @@ def judge(seed: int) -> Counter[str]:
     return found
 
 
-def judge_all(seeds: Iterable[int], count: int) -> Counter[str]:
-    """Sum of the results of these seeds, with a progress bar."""
-    total: Counter[str] = Counter()
-    with Pool(PROCESSES) as pool:
-        for found in track(pool.imap_unordered(judge, seeds, BATCH), "deciding", total=count):
-            total.update(found)
-    return total
-
-
 def main(
     count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 100_000,
     first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
 ) -> Counts:
     """Judge decisions: no protected loss, no node over capacity, no partial gang, no broken constraint."""
-    total = judge_all(range(first, first + count), count)
-    for name in sorted(total):
-        if total[name]:
-            print(f"{total[name]:>9,} {name}")
-    return Counts(count - total["wrong"], total["wrong"])
+    return report(count_all(judge, range(first, first + count), count, BATCH, "deciding"), count)

@@ -27,7 +27,7 @@ def _mappings(process: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _arenas(process: int) -> int:
-    """Arenas beyond the first: aligned heaps, of which the part not in use yet is reserved."""
+    """Count the arenas beyond the first. Each is an aligned heap whose unused end is reserved."""
     mappings = list(_mappings(process))
     return sum(
         first % HEAP_BYTES == 0 and last == begin and end == first + HEAP_BYTES and rights == "---p"

@@ -73,7 +73,7 @@ class GroupEvictions:
 
 
 class Lane:
-    """Evictions that take turns. For several threads, each of which ends one before it takes the next."""
+    """Lets evictions take turns. Threads may share it: each ends one eviction before it takes the next."""
 
     def __init__(self) -> None:
         self.waiting: deque[Eviction] = deque()

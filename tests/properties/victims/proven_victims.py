@@ -5,14 +5,12 @@ slots.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from multiprocessing import Pool
 from typing import Annotated, Final
 
 import typer
-from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup
@@ -25,10 +23,10 @@ from tenure.solver.testing import placements
 
 from tests.checks import Counts
 from tests.properties.checks.gang_minimum import has_minimum
+from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import contested_cluster
 from tests.properties.generators.draw import SeededDraw
 
-PROCESSES: Final = 2
 BATCH: Final = 20
 SEARCHED: Final = ("consolidation", "reclaim", "preempt")
 Free = list[list[int]]
@@ -151,22 +149,9 @@ def judge(seed: int) -> Counter[str]:
     return found
 
 
-def judge_all(seeds: Iterable[int], count: int) -> Counter[str]:
-    """Sum of the results of these seeds, with a progress bar."""
-    total: Counter[str] = Counter()
-    with Pool(PROCESSES) as pool:
-        for found in track(pool.imap_unordered(judge, seeds, BATCH), "deciding", total=count):
-            total.update(found)
-    return total
-
-
 def main(
     count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 10_000,
     first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
 ) -> Counts:
     """Judge victims: none of a proven set can stay, and giving victims back disrupts no other pod."""
-    total = judge_all(range(first, first + count), count)
-    for name in sorted(total):
-        if total[name]:
-            print(f"{total[name]:>9,} {name}")
-    return Counts(count - total["wrong"], total["wrong"])
+    return report(count_all(judge, range(first, first + count), count, BATCH, "deciding"), count)

@@ -199,7 +199,7 @@ def build_runs(
 
 
 def _with_own_names(runs: "list[RunInput]") -> "list[RunInput]":
-    """Runs of equal names are told apart, since runs of one name are one policy."""
+    """Give each run a name of its own: runs with one name would count as one policy."""
     found: dict[str, RunInput] = {}
     for run in runs:
         name, number = run.name, 2

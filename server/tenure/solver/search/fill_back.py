@@ -120,10 +120,9 @@ class FillBack:
 
         Refused all at once, they go home one by one.
         """
-        redo(statement, run.best.moves)
-        places = [self._session.ledger.placements[task] for task in search.tasks]
-        statement.rollback(0)
         first = run.best
+        after = {move.task: move.after for move in first.moves}
+        places = [after[task] for task in search.tasks]
         home = self._fitting(statement, search, first.batches, places, run.needs)
         smaller = self._rebuild(statement, search, first, home, places) if home else None
         if smaller is None and len(home) > 1:
