@@ -153,6 +153,7 @@ ANSWERS: Final[dict[str, Answer]] = {
 CALLS: Final = [("decide",), ("simulate", "--cycles", "2"), ("explain", "why-pending", "waits")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", CALLS, ids=lambda command: command[0])
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_hostile_server_gets_no_further_than_an_error(

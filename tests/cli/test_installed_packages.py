@@ -18,6 +18,10 @@ FAILURES = {
     "it = 3\n": "TypeError: it is not a class or a function",
 }
 
+_ORDINARY = "it = 3\n"
+CODE = [pytest.param(code, marks=() if code == _ORDINARY else pytest.mark.long) for code in FAILURES]
+"""One of them is among the ordinary tests, since each starts processes."""
+
 
 def install(site: Path, group: str, code: str, name: str = "broken") -> None:
     """Install a package with one module and one entry point of a group."""
@@ -45,7 +49,7 @@ def tenure(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize("code", CODE)
 def test_broken_plugin_is_an_error_of_the_configuration_that_names_it(code: str, tmp_path: Path) -> None:
     install(tmp_path, "tenure.plugins", code)
     file = tmp_path / "tenure.yaml"
@@ -59,7 +63,7 @@ def test_broken_plugin_is_an_error_of_the_configuration_that_names_it(code: str,
     assert tenure(tmp_path, "decide", str(SAMPLE)).returncode == 0
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize("code", CODE)
 def test_broken_command_fails_alone(code: str, tmp_path: Path) -> None:
     install(tmp_path, "tenure.commands", code)
     ended = tenure(tmp_path, "broken", "--option", "argument")
@@ -87,7 +91,7 @@ def test_server_names_a_broken_plugin_and_serves(tmp_path: Path) -> None:
     assert "not available: broken of tenure-broken 1.0 cannot be loaded: tenure_broken:it: " in line
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize("code", CODE)
 def test_broken_importer_is_an_error_that_names_it(code: str, tmp_path: Path) -> None:
     install(tmp_path, "tenure.importers", code, name="kai")
     ended = tenure(tmp_path, "import", "kai", "snapshot.zip")

@@ -130,6 +130,7 @@ def test_errors_name_the_field(tenure, tmp_path, change, problem):
     assert problem in re.sub(r"[\s│]+", " ", result.err)
 
 
+@pytest.mark.long
 def test_a_sweep_goes_on_after_it_was_killed(tmp_path):
     study = write_study(tmp_path, SIXTY_RUNS)
     folder = tmp_path / "runs"

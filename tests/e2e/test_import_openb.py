@@ -17,7 +17,9 @@ def files(tmp_path: Path) -> list[str]:
     return ["--nodes", str(nodes), "--pods", str(pods)]
 
 
-@pytest.mark.parametrize("ending", ["json", "yaml", "txtpb", "binpb"])
+@pytest.mark.parametrize(
+    "ending", ["yaml", *(pytest.param(name, marks=pytest.mark.long) for name in ("json", "txtpb", "binpb"))]
+)
 def test_the_snapshot_is_written_in_the_format_of_its_name(
     files: list[str], ending: str, tmp_path: Path
 ) -> None:

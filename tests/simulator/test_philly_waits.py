@@ -32,6 +32,7 @@ def played(jobs, gpus: int, policy: Baseline):
     return play(run_input(jobs, (1, gpus), policy, AT_ONCE)).results.jobs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [Baseline.FIFO, Baseline.FIRST_FIT])
 def test_waits_of_the_first_jobs_equal_an_independent_program(policy):
     _, trace = read_trace(TRACE)

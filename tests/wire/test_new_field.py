@@ -93,7 +93,9 @@ print(json.dumps([row.facts.tie_breaker for row in rows]))
 """Script that reads a snapshot with generated modules in place of those of the checkout."""
 
 
-@pytest.mark.parametrize("message", ["PodGroup", "Pod", "Node"])
+@pytest.mark.parametrize(
+    "message", ["PodGroup", *(pytest.param(name, marks=pytest.mark.long) for name in ("Pod", "Node"))]
+)
 @pytest.mark.parametrize("line", LINES)
 def test_new_scalar_reaches_the_facts(message: str, line: str, tmp_path: Path) -> None:
     declared, kind, value = LINES[line]

@@ -220,6 +220,7 @@ def test_flood_of_calls_removes_no_line_of_earlier_calls(tmp_path: Path) -> None
     assert all(each.stat().st_mode & 0o777 == 0o600 for each in full)
 
 
+@pytest.mark.long
 def test_removed_and_exchanged_full_files_are_found(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     full = write_full_files(file, 9)

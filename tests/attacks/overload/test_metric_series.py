@@ -98,6 +98,7 @@ def test_all_queues_of_all_shards_have_series(page: Page) -> None:
     assert len(page.collect()) == MAX_SHARDS * MAX_QUEUES
 
 
+@pytest.mark.long
 def test_clusters_without_end_are_not_exported_without_end(page: Page) -> None:
     """Only callers whose rules permit all clusters can do this."""
     page.decide("honest", ["research"])

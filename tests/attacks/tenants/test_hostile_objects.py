@@ -388,6 +388,7 @@ def test_limits_of_a_server_are_those_that_it_reports(client: Client) -> None:
     assert SenderLimits.of(client.get_capabilities().limits) == SenderLimits()
 
 
+@pytest.mark.long
 def test_random_hostile_objects_never_stop_the_honest_pod(client: Client) -> None:
     """More of them: python -m tests hostile-objects."""
     summary = run(client, seed=1, count=1_000)

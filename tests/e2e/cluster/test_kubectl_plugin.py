@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tenure.kubernetes.api.transport import MERGE_PATCH
 
 from tests.cluster.whole_cluster import WholeCluster
 from tests.e2e.cluster.kubectl import Kubectl, KubectlResult
@@ -126,6 +127,13 @@ def test_tenant_sees_its_workloads_and_why_they_wait(busy: Story, tenant: Person
     assert tenant.run("why", "nothing").code == INVALID
 
 
+def test_queue_on_an_owner_is_that_of_its_pods(busy: Story, tenant: Person) -> None:
+    labels = {"metadata": {"labels": {"kai.scheduler/queue": busy.full("q")}}}
+    busy.transport.patch(f"/apis/apps/v1/namespaces/{busy.namespace}/deployments/web", labels, MERGE_PATCH)
+    (web,) = (row for row in tenant.json("workloads")["workloads"] if row["kind"] == "ReplicaSet")
+    assert web["queue"] == busy.full("q")
+
+
 def test_shell_completes_names_of_workloads(busy: Story, tenant: Person) -> None:
     assert tenant.candidates("why", "l") == ["large"]
     assert tenant.candidates("set", "min-runtime", "podgroup/r") == ["podgroup/runs"]
@@ -179,6 +187,8 @@ def test_tenant_sets_and_removes_settings(busy: Story, tenant: Person) -> None:
     assert key not in annotations()
     assert tenant.run("set", "preemptibility", "deployment/web", "non-preemptible").code == DONE
     assert annotations()["kai.scheduler/preemptibility"] == "Non-Preemptible"
+    (web,) = (row for row in tenant.json("workloads")["workloads"] if row["kind"] == "ReplicaSet")
+    assert web["preemptibility"] == "Non-Preemptible"
     for bad in (("min-runtime", "soon"), ("min-runtime", "0s"), ("preemptibility", "maybe")):
         result = tenant.run("set", bad[0], "deployment/web", bad[1])
         assert (result.code, "VALUE" in result.errors) == (INVALID, True)

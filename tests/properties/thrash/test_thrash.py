@@ -43,7 +43,12 @@ class Counts:
         return self._found[habits]
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+def family(name: str) -> object:
+    """One family is among the ordinary tests."""
+    return pytest.param(name, marks=() if name == "outrun" else pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=map(family, FAMILIES))
 def counts(request: pytest.FixtureRequest) -> Counts:
     """The tests of a family follow each other, so that it is simulated once."""
     return Counts(request.param)
@@ -54,12 +59,12 @@ def test_no_retaliatory_eviction_within_the_cooldown(counts: Counts, habits: Cal
     assert counts[habits].retaliatory == 0
 
 
-@pytest.mark.parametrize("counts", RETALIATION, indirect=True)
+@pytest.mark.parametrize("counts", [family(name) for name in RETALIATION], indirect=True)
 def test_retaliatory_evictions_occur_without_eviction_history(counts: Counts) -> None:
     assert counts[NEITHER].retaliatory >= 3
 
 
-@pytest.mark.parametrize("counts", INEFFECTIVE, indirect=True)
+@pytest.mark.parametrize("counts", [family(name) for name in INEFFECTIVE], indirect=True)
 def test_ineffective_evictions_are_repeated_far_less_with_eviction_history(counts: Counts) -> None:
     assert counts[NEITHER].ineffective >= 10
     assert counts[MEMORY].ineffective <= counts[NEITHER].ineffective / 2

@@ -71,6 +71,7 @@ def test_killed_server_leaves_its_written_records_and_replay_is_equal(tmp_path: 
         assert [bool(record.epoch) for record in kept.records()] == [True] * 8 + [False]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [0.0, 0.01])
 def test_file_is_readable_and_writable_after_a_kill_at_any_time(after: float, tmp_path: Path) -> None:
     path, seen, file = tmp_path / "r", draw_snapshots(2, 6), tmp_path / "c.yaml"
@@ -143,6 +144,7 @@ def test_server_without_records_reports_recording_disabled(tmp_path: Path) -> No
         assert client.decide(draw_snapshots(7, 1)[0]).outcomes
 
 
+@pytest.mark.long
 def test_full_disk_loses_records_and_no_decision(tmp_path: Path) -> None:
     """F23: a limit on the size of files of the process acts like a full disk."""
     path, seen, answered = tmp_path / "r", draw_snapshots(8, 3, nodes=60, pods=600), 0

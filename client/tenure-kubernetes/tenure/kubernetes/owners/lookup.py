@@ -34,7 +34,7 @@ _SELDOM: Final = 180.0
 _LONGEST_NAME: Final = 317
 """No name of an object or version is longer. A longer path would be refused, like its whole kind."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_VERSION: Final = re.compile(rf"{_NAME.pattern}(/v[a-z0-9]+)?")
+VERSION: Final = re.compile(rf"{_NAME.pattern}(/v[a-z0-9]+)?")
 """A name, and a group with its version. Users write these, and they become parts of an API path.
 
 A name with a slash would be a subresource: no role permits it, and the kind would count as forbidden.
@@ -193,7 +193,7 @@ class ApiOwnerLookup:
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
         is_long = max(len(version), len(reference.name)) > _LONGEST_NAME
-        if is_long or not (_VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
+        if is_long or not (VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
             raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resource(namespace, base, reference.kind)

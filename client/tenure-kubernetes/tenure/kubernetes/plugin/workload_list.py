@@ -5,15 +5,20 @@ A workload is a pod group, or pods that Tenure groups by their owner.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 from tenure.kubernetes.apply.conditions import NATIVE_CONDITIONS, SCHEDULED, UNSCHEDULABLE
 from tenure.kubernetes.objects import native
+from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.wishes import Place, annotations_of, queue_of
 from tenure.kubernetes.plugin.access import Asker, connect
+from tenure.kubernetes.plugin.owners import Owners
 from tenure.render.table_section import TableColumn, empty_table
 
 SCHEDULER: Final = "kai-scheduler"
@@ -73,7 +78,10 @@ def read_workloads(asker: Asker, namespace: str | None, scheduler: str) -> list[
             pods = members.pop(("PodGroup", meta["namespace"], meta["name"]), [])
             if pods or version not in native.VERSIONS:
                 found.append(_workload(("PodGroup", meta["namespace"], meta["name"]), group, pods))
-    found += [_workload(key, None, pods) for key, pods in members.items()]
+    owners = Owners(asker)
+    for key, pods in members.items():
+        meta = msgspec.convert(pods[0]["metadata"], ObjectMeta)
+        found.append(_workload(key, None, pods, owners.places(meta.namespace, meta)))
     return sorted(found, key=lambda one: (one.namespace, one.name, one.kind))
 
 
@@ -95,22 +103,29 @@ def _native_name(pod: Item) -> str:
     return str((pod["spec"].get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
-def _workload(key: tuple[str, str, str], group: Item | None, pods: Sequence[Item]) -> Workload:
+def _workload(
+    key: tuple[str, str, str], group: Item | None, pods: Sequence[Item], owners: Sequence[Place] = ()
+) -> Workload:
+    """The workload of a pod group, or of pods; `owners` are theirs."""
     kind, namespace, name = key
     live = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
     running = [pod for pod in live if pod["spec"].get("nodeName")]
     pending = len(live) - len(running)
     spec = group.get("spec", {}) if group else {}
-    places = pods[:1] if group is None or "schedulingPolicy" in spec else []
-    words = {text: value for one in (*places, *([group] if group else [])) for text, value in _texts(one)}
+    said = pods[:1] if group is None or "schedulingPolicy" in spec else []
+    words = {text: value for one in (*said, *([group] if group else [])) for text, value in _texts(one)}
+    places = [*owners, *(Place(msgspec.convert(pod["metadata"], ObjectMeta)) for pod in said)]
+    words |= annotations_of(places)
     code, message = _reason(group, live) if pending else ("", "")
     uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
     return Workload(
         kind=kind,
         namespace=namespace,
         name=name,
-        queue=spec.get("queue") or words.get(names.QUEUE) or words.get(names.VOLCANO_QUEUE) or "",
-        preemptibility=spec.get("preemptibility") or words.get(names.PREEMPTIBILITY) or "",
+        queue=spec.get("queue") or queue_of(places) or _first(words, names.QUEUE, names.VOLCANO_QUEUE),
+        preemptibility=spec.get("preemptibility")
+        or _preemptibility(owners)
+        or _first(words, names.PREEMPTIBILITY),
         running=len(running),
         pending=pending,
         state=_state(len(running), pending),
@@ -120,6 +135,16 @@ def _workload(key: tuple[str, str, str], group: Item | None, pods: Sequence[Item
         pods=tuple(sorted(pod["metadata"]["name"] for pod in live)),
         uids=frozenset(uids),
     )
+
+
+def _first(words: Mapping[str, str], *keys: str) -> str:
+    return next((words[key] for key in keys if words.get(key)), "")
+
+
+def _preemptibility(places: Iterable[Place]) -> str:
+    """Preemptibility on owners as it is written; "": none is set."""
+    found = ((place.preemptibility, *place.texts(names.PREEMPTIBILITY)) for place in places)
+    return next(filter(None, chain.from_iterable(found)), "")
 
 
 def _texts(item: Item) -> Iterator[tuple[str, str]]:
