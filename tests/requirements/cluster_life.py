@@ -38,7 +38,7 @@ def _store(cluster: ClusterText, patch: decision_pb2.Patch) -> None:
         getattr(cluster.group(patch.pod_group), field).CopyFrom(getattr(patch, field))
     elif field == "clear_stale_since":
         cluster.group(patch.pod_group).ClearField("stale_since")
-    elif field in ("eviction_count", "evictions_without_progress"):
+    elif field in ("eviction_count", "evictions_without_progress", "held_by"):
         setattr(cluster.group(patch.pod_group), field, getattr(patch, field))
     elif field == "set_eviction_record":
         _forget(cluster.snapshot, patch.pod_group, patch.set_eviction_record.preemptor)

@@ -4,7 +4,8 @@ from tenure.kubernetes.apply.conditions import build_condition
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.outcomes import outcome_kind
-from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonClass, ReasonCode
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
 from tests.contract.errors_page import ROOT

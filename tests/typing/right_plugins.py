@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-from tenure.solver.model.decision import Protection, QueueStatus
+from tenure.solver.model.decision import Protection
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share

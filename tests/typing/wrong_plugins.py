@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.placement import Placement, Zones
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope

@@ -4,9 +4,11 @@ Numbers and names are those of `tenure.v1.ReasonCode`. A new reason is one row; 
 """
 
 from collections.abc import Mapping
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from tenure.terms.reason_class import ReasonClass
 
 
 class ReasonCode(IntEnum):
@@ -50,33 +52,11 @@ class ReasonCode(IntEnum):
     FRAGMENTED = 46
     NO_CAPACITY = 47
     VICTIM_COOLDOWN = 48
+    HELD = 49
     IN_PROGRESS = 50
     COMPLETED = 51
     EXPIRED = 52
     GONE = 53
-
-
-class ReasonClass(StrEnum):
-    """What kind of reason it is; the outcome kind of a pending pod group follows from it."""
-
-    APPLIED = "applied"
-    """Of a decision or of a scheduled pod group."""
-    INVALID = "invalid"
-    """The pod group must be changed first."""
-    QUOTA = "quota"
-    """A limit, quota or fair share is reached."""
-    DELAY = "delay"
-    """The pod group has to wait for a time."""
-    PROTECTION = "protection"
-    """A guard protects the candidates; with an end, the pod group is delayed until then."""
-    IMPOSSIBLE = "impossible"
-    """The pod group cannot run on the cluster as it is."""
-    CAPACITY = "capacity"
-    """Others have the capacity that the pod group could use."""
-    EFFORT = "effort"
-    """The search stopped before it was complete."""
-    IN_FLIGHT = "in_flight"
-    """State of an in-flight group."""
 
 
 NONE: Final = ""
@@ -210,6 +190,10 @@ _ROWS: Final = (
     Reason(ReasonCode.BLOCKED, ReasonClass.IMPOSSIBLE, 20, condition="Unschedulable", stands=True,
            clause="a resource required by one of its pods is missing", victim_clause=NONE, eviction=NONE,
            remedy="create the missing resource", public="A resource required by one of its pods is missing."),
+    Reason(ReasonCode.HELD, ReasonClass.HELD, 15, condition="Held", stands=True,
+           clause="it is held", victim_clause=NONE, eviction=NONE,
+           remedy="release it, if what it is held for is settled",
+           public="It is held until it is released."),
     Reason(ReasonCode.OPTED_OUT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed", stands=False,
            clause=NONE, victim_clause="it opts out of {action}", eviction=NONE,
            remedy="wait until the candidates end", public="It is protected: it opts out."),
@@ -281,6 +265,7 @@ OUTCOMES: Final[Mapping[int, str]] = MappingProxyType({
     1: "is scheduled", 2: "is waiting for terminating pods", 3: "is waiting for evicted pods to terminate",
     4: "is waiting for quota", 5: "is delayed", 6: "cannot be scheduled now",
     7: "was not evaluated within the search budget", 8: "has an invalid definition", 9: "has no capacity",
+    10: "is held",
 })
 """Predicates of pod groups by number of their `OutcomeKind`."""
 # fmt: on

@@ -27,6 +27,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_UNKNOWN_NODE: _ClassVar[WarningCode]
     WARNING_CODE_INVALID_MIN_RUNTIME: _ClassVar[WarningCode]
     WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: _ClassVar[WarningCode]
+    WARNING_CODE_CANNOT_BE_SUSPENDED: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -39,6 +40,7 @@ WARNING_CODE_CLOCK_SKEW: WarningCode
 WARNING_CODE_UNKNOWN_NODE: WarningCode
 WARNING_CODE_INVALID_MIN_RUNTIME: WarningCode
 WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: WarningCode
+WARNING_CODE_CANNOT_BE_SUSPENDED: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")

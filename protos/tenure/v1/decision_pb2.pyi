@@ -73,6 +73,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_FRAGMENTED: _ClassVar[ReasonCode]
     REASON_CODE_NO_CAPACITY: _ClassVar[ReasonCode]
     REASON_CODE_VICTIM_COOLDOWN: _ClassVar[ReasonCode]
+    REASON_CODE_HELD: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -90,6 +91,7 @@ class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTCOME_KIND_BUDGET_EXHAUSTED: _ClassVar[OutcomeKind]
     OUTCOME_KIND_INVALID_POD_GROUP: _ClassVar[OutcomeKind]
     OUTCOME_KIND_WAITING_FOR_CAPACITY: _ClassVar[OutcomeKind]
+    OUTCOME_KIND_HELD: _ClassVar[OutcomeKind]
 
 class NominationResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -172,6 +174,7 @@ REASON_CODE_TOPOLOGY: ReasonCode
 REASON_CODE_FRAGMENTED: ReasonCode
 REASON_CODE_NO_CAPACITY: ReasonCode
 REASON_CODE_VICTIM_COOLDOWN: ReasonCode
+REASON_CODE_HELD: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
@@ -186,6 +189,7 @@ OUTCOME_KIND_INFEASIBLE: OutcomeKind
 OUTCOME_KIND_BUDGET_EXHAUSTED: OutcomeKind
 OUTCOME_KIND_INVALID_POD_GROUP: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_CAPACITY: OutcomeKind
+OUTCOME_KIND_HELD: OutcomeKind
 NOMINATION_RESULT_UNSPECIFIED: NominationResult
 NOMINATION_RESULT_NOT_DUE: NominationResult
 NOMINATION_RESULT_SKIPPED: NominationResult
@@ -280,20 +284,22 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
     RELOCATING_FIELD_NUMBER: _ClassVar[int]
     GUARDS_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    FATE_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     preemptor: str
     relocating: bool
     guards: _containers.RepeatedCompositeFieldContainer[GuardVerdict]
     pod_group: str
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
+    fate: _snapshot_pb2.Fate
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ...) -> None: ...
 
 class GuardVerdict(_message.Message):
     __slots__ = ("guard", "scope", "until", "source")
@@ -334,7 +340,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -346,6 +352,7 @@ class Patch(_message.Message):
     SET_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
     DELETE_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_WITHOUT_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    HELD_BY_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -357,7 +364,8 @@ class Patch(_message.Message):
     set_eviction_record: _snapshot_pb2.EvictionRecord
     delete_eviction_record: str
     evictions_without_progress: int
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ...) -> None: ...
+    held_by: _snapshot_pb2.HoldReason
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until", "detail")

@@ -32,6 +32,24 @@ class TaintEffect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TAINT_EFFECT_PREFER_NO_SCHEDULE: _ClassVar[TaintEffect]
     TAINT_EFFECT_NO_EXECUTE: _ClassVar[TaintEffect]
 
+class Fate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FATE_UNSPECIFIED: _ClassVar[Fate]
+    FATE_REQUEUE: _ClassVar[Fate]
+    FATE_HOLD: _ClassVar[Fate]
+    FATE_DELETE: _ClassVar[Fate]
+    FATE_SUSPEND: _ClassVar[Fate]
+
+class HoldReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HOLD_REASON_UNSPECIFIED: _ClassVar[HoldReason]
+    HOLD_REASON_USER: _ClassVar[HoldReason]
+    HOLD_REASON_ADMIN: _ClassVar[HoldReason]
+    HOLD_REASON_DEPENDENCY: _ClassVar[HoldReason]
+    HOLD_REASON_EVICTION_LIMIT: _ClassVar[HoldReason]
+    HOLD_REASON_EVICTED: _ClassVar[HoldReason]
+    HOLD_REASON_TIME_LIMIT: _ClassVar[HoldReason]
+
 class Preemptibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PREEMPTIBILITY_UNSPECIFIED: _ClassVar[Preemptibility]
@@ -74,6 +92,18 @@ TAINT_EFFECT_UNSPECIFIED: TaintEffect
 TAINT_EFFECT_NO_SCHEDULE: TaintEffect
 TAINT_EFFECT_PREFER_NO_SCHEDULE: TaintEffect
 TAINT_EFFECT_NO_EXECUTE: TaintEffect
+FATE_UNSPECIFIED: Fate
+FATE_REQUEUE: Fate
+FATE_HOLD: Fate
+FATE_DELETE: Fate
+FATE_SUSPEND: Fate
+HOLD_REASON_UNSPECIFIED: HoldReason
+HOLD_REASON_USER: HoldReason
+HOLD_REASON_ADMIN: HoldReason
+HOLD_REASON_DEPENDENCY: HoldReason
+HOLD_REASON_EVICTION_LIMIT: HoldReason
+HOLD_REASON_EVICTED: HoldReason
+HOLD_REASON_TIME_LIMIT: HoldReason
 PREEMPTIBILITY_UNSPECIFIED: Preemptibility
 PREEMPTIBILITY_PREEMPTIBLE: Preemptibility
 PREEMPTIBILITY_NON_PREEMPTIBLE: Preemptibility
@@ -288,7 +318,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime")
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime", "on_evict")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -301,6 +331,7 @@ class Queue(_message.Message):
     EXPECTED_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_DELAY_FIELD_NUMBER: _ClassVar[int]
     MAX_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    ON_EVICT_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     priority: int
@@ -313,7 +344,8 @@ class Queue(_message.Message):
     expected_runtime: _duration_pb2.Duration
     requeue_delay: _duration_pb2.Duration
     max_min_runtime: _duration_pb2.Duration
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    on_evict: Fate
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., on_evict: _Optional[_Union[Fate, str]] = ...) -> None: ...
 
 class QueueResource(_message.Message):
     __slots__ = ("quota", "limit", "over_quota_weight")
@@ -326,7 +358,7 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -360,6 +392,10 @@ class PodGroup(_message.Message):
     MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     NEVER_EVICTS_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_WITHOUT_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    ON_EVICT_FIELD_NUMBER: _ClassVar[int]
+    SUSPENDABLE_FIELD_NUMBER: _ClassVar[int]
+    HELD_BY_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_TIME_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -386,7 +422,11 @@ class PodGroup(_message.Message):
     min_runtime: _duration_pb2.Duration
     never_evicts: bool
     evictions_without_progress: int
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ...) -> None: ...
+    on_evict: Fate
+    suspendable: bool
+    held_by: HoldReason
+    release_time: _timestamp_pb2.Timestamp
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., suspendable: bool = ..., held_by: _Optional[_Union[HoldReason, str]] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class SubGroup(_message.Message):
     __slots__ = ("name", "parent", "min_member", "min_sub_group", "topology_constraint")

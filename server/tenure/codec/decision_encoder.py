@@ -47,8 +47,7 @@ def _placement(cluster: Cluster, cache: EncodingCache, step: Reserve | Bind) -> 
 _PATCHED: Final = tag(pb.Patch, "pod_group")
 _PATCH_FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
 """Each kind has the name of its field."""
-_COUNT: Final = PatchKind.EVICTION_COUNT
-_WITHOUT_PROGRESS: Final = PatchKind.EVICTIONS_WITHOUT_PROGRESS
+_NUMBERS: Final = (PatchKind.EVICTION_COUNT, PatchKind.EVICTIONS_WITHOUT_PROGRESS, PatchKind.HELD_BY)
 _SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
 _DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
 _CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
@@ -71,7 +70,7 @@ def encode_patch(cache: EncodingCache, patch: Patch) -> bytes:
 def _change(cache: EncodingCache, patch: Patch) -> bytes:
     """New value: a time, except for a few kinds."""
     kind = patch.kind
-    if kind is _COUNT or kind is _WITHOUT_PROGRESS:
+    if kind in _NUMBERS:
         return number(patch.value)
     if kind is _SET_EVICTION_RECORD:
         assert patch.record is not None
@@ -118,6 +117,7 @@ _EVICT_PREEMPTOR: Final = tag(pb.Evict, "preemptor")
 _RELOCATING: Final = tag(pb.Evict, "relocating")
 _GUARDS: Final = tag(pb.Evict, "guards")
 _EVICTED_OF: Final = tag(pb.Evict, "pod_group")
+_FATE: Final = tag(pb.Evict, "fate")
 
 _REQUEUED: Final = tag(pb.Requeue, "pod_group")
 _NOT_BEFORE: Final = tag(pb.Requeue, "not_before")
@@ -195,7 +195,8 @@ class DecisionEncoder:
         for verdict in step.guards:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
-        sentence = self._messages.eviction(group.reason, step.task, group.beneficiary, step.relocating)
+        fields.append(scalar(_FATE, number(step.fate)))
+        sentence = self._messages.eviction(group.reason, step, group.beneficiary)
         return message(
             [
                 _ID,

@@ -18,8 +18,8 @@ from tenure.solver.model.decision import (
     InFlightGroupStatus,
     PodGroupOutcome,
     Protection,
-    QueueStatus,
 )
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
 from tenure.terms.cancellation import STRIDE, no_check

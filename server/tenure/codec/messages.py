@@ -10,6 +10,7 @@ from typing import Final
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
+    Evict,
     InFlightGroupState,
     InFlightGroupStatus,
     Patch,
@@ -17,6 +18,7 @@ from tenure.solver.model.decision import (
     PodGroupOutcome,
     Requeue,
 )
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimSet
 from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
@@ -33,9 +35,17 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.REQUEUE_NOT_BEFORE: " must not be requeued before the given time",
     PatchKind.EVICTION_COUNT: ": eviction count increased",
     PatchKind.EVICTIONS_WITHOUT_PROGRESS: ": consecutive evictions without progress counted",
+    PatchKind.HELD_BY: " is held until it is released",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
     PatchKind.DELETE_EVICTION_RECORD: ": eviction record for {preemptor} deleted",
+}
+_FATES: Final[Mapping[Fate, str]] = {
+    Fate.UNSPECIFIED: "",
+    Fate.REQUEUE: "; it waits again",
+    Fate.HOLD: "; it is held until released",
+    Fate.DELETE: "; it is deleted",
+    Fate.SUSPEND: "; it is suspended",
 }
 _CHANGE_NAMES: Final = {kind: change.partition("{preemptor}") for kind, change in _PATCHES.items()}
 _IN_FLIGHT: Final[Mapping[InFlightGroupState, str]] = {
@@ -54,11 +64,12 @@ class ReasonMessages:
         self._cluster = cluster
         self._recurring = cache
 
-    def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
-        """Why a pod is evicted; `moves`: it is relocated to another node."""
+    def eviction(self, code: ReasonCode, step: Evict, beneficiary: int) -> str:
+        """Why a pod is evicted, and what becomes of it."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
-        return f"{self._pod(task)} {before}{whom}{after}{'; it restarts on another node' if moves else ''}."
+        then = "; it restarts on another node" if step.relocating else _FATES[step.fate]
+        return f"{self._pod(step.task)} {before}{whom}{after}{then}."
 
     def reserve(self, task: int, node: int, after_evictions: bool) -> str:
         """Why a pod waits for its reserved capacity."""

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenure.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_terms
-from tenure.codec.checks import MISSING, check_enum
-from tenure.codec.queues import Levels, decode_constraint, tree_problems
+from tenure.codec.checks import MISSING, check_enum, time
+from tenure.codec.queues import Levels, decode_constraint, read_fate, tree_problems
 from tenure.codec.read_facts import read_pod_group_facts
 from tenure.solver.model.facts import PodGroupFacts
+from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_SUB_GROUPS
 from tenure.wire.rows import PodGroupRow
+from tenure.wire.timestamps import nanoseconds
 from tenure.wire.violations import ViolationCollector, quote_name
 
 
@@ -80,6 +82,7 @@ def _decode_sub_group(
 _MODES: Final = dict(enumerate(Preemptibility))
 """Modes by number on the wire; faster than calling the enum."""
 _KNOWN: Final = frozenset(_MODES)
+_HOLDS: Final = frozenset(HoldReason)
 _NO_ACTIONS: Final[frozenset[str]] = frozenset()
 
 
@@ -107,7 +110,7 @@ class _Parts:
 
 
 class _Agreements:
-    """Requeue settings and opt-outs, which few pod groups have."""
+    """Requeue settings, opt-outs, fates and holds, which few pod groups have."""
 
     def __init__(
         self, i: int, message: pb.PodGroup, guarded_actions: Sequence[str], findings: ViolationCollector
@@ -119,6 +122,8 @@ class _Agreements:
             if opt_out_actions
             else _NO_ACTIONS
         )
+        self.on_evict = read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED
+        self.held_by = _held_by(i, message, findings)
 
 
 def decode_pod_groups(
@@ -157,6 +162,8 @@ def _decode_pod_group(
         topology=parts.topology,
         requeue=agreed.requeue,
         opt_out_actions=agreed.opt_out_actions,
+        on_evict=agreed.on_evict,
+        held_by=agreed.held_by,
     )
 
 
@@ -187,6 +194,20 @@ def _opt_out_actions(
             problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
             findings.add(i, f"opt_out_actions[{at}]", problem)
     return frozenset(actions)
+
+
+def _held_by(i: int, message: pb.PodGroup, findings: ViolationCollector) -> HoldReason:
+    """What holds a pod group. A release ends a hold by an eviction that is not later (semantics R19.26)."""
+    released: int | None = None
+    if message.HasField("release_time"):
+        released = time(message.release_time, findings, i, "release_time")
+    if not message.held_by or not check_enum(message.held_by, _HOLDS, findings, i, "held_by"):
+        return HoldReason.UNSPECIFIED
+    reason, evicted = HoldReason(message.held_by), message.last_eviction_time
+    if released is None or reason not in HOLDS_OF_EVICTIONS:
+        return reason
+    is_earlier = released < nanoseconds(evicted.seconds) + evicted.nanos
+    return reason if is_earlier and message.HasField("last_eviction_time") else HoldReason.UNSPECIFIED
 
 
 _UNDIVIDED: Final = _Parts(0, pb.PodGroup(), None, {}, ViolationCollector("pod_groups"))

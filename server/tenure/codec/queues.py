@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from tenure.codec.checks import MISSING, duration, quota, time, weight
+from tenure.codec.checks import MISSING, check_enum, duration, quota, time, weight
 from tenure.solver.model.cluster import Topology
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload_parts import TopologyConstraint
@@ -13,6 +14,7 @@ from tenure.wire.limits import MAX_DEPTH, MAX_LEVELS
 from tenure.wire.violations import ViolationCollector, quote_name
 
 _NAMES_OF_A_CYCLE: Final = 4
+_FATES: Final = frozenset(Fate)
 
 
 def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -145,7 +147,14 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         expected_runtime=_inherited(i, message, "expected_runtime", findings),
         requeue_delay=_inherited(i, message, "requeue_delay", findings),
         max_min_runtime=_inherited(i, message, "max_min_runtime", findings),
+        on_evict=read_fate(message.on_evict, findings, i),
     )
+
+
+def read_fate(number: int, findings: ViolationCollector, index: int) -> Fate:
+    """The `on_evict` of the queue or pod group at `index`."""
+    known = check_enum(number, _FATES, findings, index, "on_evict")
+    return Fate(number) if known else Fate.UNSPECIFIED
 
 
 def _decode_resource(

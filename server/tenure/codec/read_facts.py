@@ -9,6 +9,7 @@ from typing import Final
 from tenure.codec.checks import MISSING, amount, check_wire_time, duration, time
 from tenure.solver.model.constraints import Labels
 from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
+from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.requeue import RequeueSettings
 from tenure.solver.model.workload_parts import (
@@ -70,6 +71,7 @@ class _MorePodGroup:
         self.evictions_without_progress: int = amount(
             message.evictions_without_progress, findings, i, "evictions_without_progress", MAX_COUNT
         )
+        self.suspendable: bool = message.suspendable
 
 
 _NO_MORE_POD_GROUP: Final = _MorePodGroup(0, pb.PodGroup(), ViolationCollector("pod_groups"))
@@ -90,6 +92,8 @@ def read_pod_group_facts(
     topology: TopologyConstraint | None,
     requeue: RequeueSettings,
     opt_out_actions: frozenset[str],
+    on_evict: Fate,
+    held_by: HoldReason,
 ) -> PodGroupFacts:
     """Row `i` of its list as facts. Facts by hand are passed as keywords."""
     creation: int = 0
@@ -118,6 +122,7 @@ def read_pod_group_facts(
         eviction_count=more.eviction_count,
         total_eviction_wait=more.total_eviction_wait,
         evictions_without_progress=more.evictions_without_progress,
+        suspendable=more.suspendable,
         name=name,
         preemptibility=preemptibility,
         unknown_preemptibility=unknown_preemptibility,
@@ -127,6 +132,8 @@ def read_pod_group_facts(
         topology=topology,
         requeue=requeue,
         opt_out_actions=opt_out_actions,
+        on_evict=on_evict,
+        held_by=held_by,
     )
 
 

@@ -206,6 +206,8 @@ class Simulation:
             row.eviction_count = patch.eviction_count
         elif change == "evictions_without_progress":
             row.evictions_without_progress = patch.evictions_without_progress
+        elif change == "held_by":
+            row.held_by = patch.held_by
         else:
             getattr(row, change).CopyFrom(getattr(patch, change))
         self._rows.changed("pod_groups", patch.pod_group)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from tenure.solver.actions.commit_patches import EVICTION_PATCH_KINDS, START_PATCH_KINDS
+from tenure.solver.fates import Fates
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Commit
 from tenure.solver.model.decision import (
@@ -34,7 +35,7 @@ def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
     for number, patch in session.patches:
         if causes.has(patch):
             patches_of[number].append(patch)
-    groups = map(partial(_group, session), session.commits, tasks_of, patches_of)
+    groups = map(partial(_group, session, Fates(session)), session.commits, tasks_of, patches_of)
     return (*(group for group in groups if group is not None), *_standalone_patches(session))
 
 
@@ -83,7 +84,7 @@ def _standalone_patches(session: Session) -> tuple[DecisionGroup, ...]:
 
 
 def _group(
-    session: Session, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
+    session: Session, fates: Fates, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
 ) -> DecisionGroup | None:
     """The decision group of a commit; None if nothing is left of it."""
     evictions: list[Evict] = []
@@ -97,7 +98,7 @@ def _group(
         if before.is_allocated:
             moves = after.status is TaskStatus.PIPELINED
             verdicts = commit.guards.get(session.cluster.tasks[task].pod_group, ())
-            evictions.append(Evict(task, before.node, moves, verdicts))
+            evictions.append(Evict(task, before.node, moves, verdicts, fates.fate(task, moves)))
         if after.status is TaskStatus.PIPELINED and task not in session.reserved_tasks:
             holds.append(Reserve(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:
@@ -114,7 +115,7 @@ def _group(
         tuple(evictions),
         tuple(holds),
         tuple(bindings),
-        tuple(patches),
+        tuple(fates.patches(evictions, patches)),
         _requeues(session, commit, evictions),
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,

@@ -7,6 +7,7 @@ cluster again instead.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tenure.solver.fates import FatesOfVictims
 from tenure.solver.framework.in_flight import with_in_flight
 from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
@@ -18,6 +19,7 @@ from tenure.solver.model.decision import (
     PatchKind,
     Reserve,
 )
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.requeue import ParsedValue
@@ -35,7 +37,8 @@ def apply_decisions(
     """
     asked = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
     after = placements(with_in_flight(cluster, asked)[0], decision.groups)
-    tasks = PersistentVector([_later(task, after[task.index]) for task in cluster.tasks])
+    ends = FatesOfVictims.of(cluster, decision.groups)
+    tasks = PersistentVector([ends.after(task, _later(task, after[task.index])) for task in cluster.tasks])
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:
         for patch in group.patches:
@@ -121,6 +124,8 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, eviction_count=patch.value)
             case PatchKind.EVICTIONS_WITHOUT_PROGRESS:
                 facts = replace(facts, evictions_without_progress=patch.value)
+            case PatchKind.HELD_BY:
+                facts = replace(facts, held_by=HoldReason(patch.value))
             case PatchKind.TOTAL_EVICTION_WAIT:
                 facts = replace(facts, total_eviction_wait=patch.value)
     return group if facts is group.facts else replace(group, facts=facts)

@@ -6,13 +6,15 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.oracle import OUT_OF_TIME
-from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import REASONS, ReasonCode
 
 _KINDS: Final = {
     ReasonClass.INVALID: OutcomeKind.INVALID_POD_GROUP,
@@ -21,9 +23,20 @@ _KINDS: Final = {
     ReasonClass.EFFORT: OutcomeKind.BUDGET_EXHAUSTED,
     ReasonClass.IMPOSSIBLE: OutcomeKind.INFEASIBLE,
     ReasonClass.CAPACITY: OutcomeKind.WAITING_FOR_CAPACITY,
+    ReasonClass.HELD: OutcomeKind.HELD,
 }
 """Outcome kinds of rejected pod groups by the class of the reason. The others depend on the end."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
+HOLDS: Final = {
+    HoldReason.UNSPECIFIED: "",
+    HoldReason.USER: "its owner holds it",
+    HoldReason.ADMIN: "an operator holds it",
+    HoldReason.DEPENDENCY: "it waits for another workload",
+    HoldReason.EVICTION_LIMIT: "it was evicted as often as it may be",
+    HoldReason.EVICTED: "it was evicted, and is to be held then",
+    HoldReason.TIME_LIMIT: "it reached its time limit",
+}
+"""Clauses by what holds a pod group."""
 INSUFFICIENT_RESOURCES: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "no eligible node has enough free resources"
 )
@@ -39,8 +52,9 @@ def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
 
 
 def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOutcome, ...]:
-    """One outcome per pod group, by uid."""
-    groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.facts.uid)
+    """One outcome per pod group, by uid: of those that wait, and of those that are held."""
+    all_groups, held = session.cluster.pod_groups, session.phases.held
+    groups = sorted([all_groups[i] for i in {*waiting, *held}], key=lambda group: group.facts.uid)
     victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
@@ -48,6 +62,8 @@ def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOu
 
 
 def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOutcome:
+    if group.index in session.phases.held:
+        return held_outcome(session, group)
     bound, held, pending = _count(session, group)
     if bound and not held:
         return PodGroupOutcome(group.index, OutcomeKind.BOUND, START_REASONS, bound, held, pending)
@@ -57,6 +73,14 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
         return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)
     reason = _rejection(session, group)
     return PodGroupOutcome(group.index, outcome_kind(reason), reason, bound, held, pending)
+
+
+def held_outcome(session: Session, group: PodGroup) -> PodGroupOutcome:
+    """Outcome of a pod group that is held (semantics R19.25)."""
+    tasks = session.cluster.tasks
+    waiting = sum(tasks[task].placement.status is TaskStatus.GATED for task in group.tasks)
+    reason = Rejection(ReasonCode.HELD, HOLDS[group.facts.held_by])
+    return PodGroupOutcome(group.index, OutcomeKind.HELD, reason, 0, 0, waiting)
 
 
 def outcome_kind(rejection: Rejection) -> OutcomeKind:

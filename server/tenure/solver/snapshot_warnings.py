@@ -10,6 +10,7 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup
@@ -143,7 +144,12 @@ def _is_legacy(group: PodGroup) -> bool:
 
 def _may_be_bad(group: PodGroup) -> bool:
     """Whether it has any value that might be invalid; most pod groups have none."""
-    return group.facts.requeue is not NO_TERMS or bool(group.facts.unknown_preemptibility)
+    facts = group.facts
+    return facts.requeue is not NO_TERMS or bool(facts.unknown_preemptibility) or _cannot_suspend(group)
+
+
+def _cannot_suspend(group: PodGroup) -> bool:
+    return group.facts.on_evict is Fate.SUSPEND and not group.facts.suspendable
 
 
 def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
@@ -164,3 +170,6 @@ def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
     for code, problem, reading in found:
         if problem:
             yield SnapshotWarning(code, (group.index,), f"{problem}; {reading}", is_about_one=True)
+    if _cannot_suspend(group):
+        detail = "it is not suspendable; when it is evicted, it waits again"
+        yield SnapshotWarning(WarningCode.CANNOT_BE_SUSPENDED, (group.index,), detail, is_about_one=True)

@@ -96,6 +96,14 @@ PATCHES: Table = {
         _add(sound_response.without_progress("old", 2)),
         "patch: evictions_without_progress of pod group old is 2, not 1",
     ),
+    "a hold is not written down": (
+        lambda s, r: set_fields(find_decision(r, "evict-old-0").evict, fate=snapshot_pb2.FATE_HOLD),
+        "patch: held_by of pod group old should be written, but is not",
+    ),
+    "the eviction of a deleted pod group is counted": (
+        lambda s, r: set_fields(find_decision(r, "evict-old-0").evict, fate=snapshot_pb2.FATE_DELETE),
+        "patch: eviction_count of pod group old is written without cause",
+    ),
     "a cooldown without a requeue": (
         _add(sound_response.patch("old", "requeue_not_before")),
         "patch: requeue_not_before of pod group old is written without cause",

@@ -16,7 +16,8 @@ Wanted = Mapping[str, object]
 def patch_violations(world: SnapshotIndex) -> Iterator[str]:
     """Report missing and needless patches, wrong values and contradictory patches."""
     now = world.snapshot.now
-    starts, evicted = _starts(world), {loss.victim.uid for loss in guarded_losses(world)}
+    starts, deleted = _starts(world), _with_fate(world, snapshot_pb2.FATE_DELETE)
+    evicted = {loss.victim.uid for loss in guarded_losses(world)} - deleted
     requeued = {step.pod_group: step.not_before for step in world.requeues}
     yield from _compare(world, "last_start_time", dict.fromkeys(starts, now))
     yield from _compare(world, "last_eviction_time", dict.fromkeys(evicted, now))
@@ -24,9 +25,17 @@ def patch_violations(world: SnapshotIndex) -> Iterator[str]:
     counts = {uid: world.pod_groups[uid].eviction_count + 1 for uid in evicted}
     yield from _compare(world, "eviction_count", counts)
     yield from _progress_problems(world, evicted)
+    held = _with_fate(world, snapshot_pb2.FATE_HOLD)
+    yield from _compare(world, "held_by", dict.fromkeys(held, snapshot_pb2.HOLD_REASON_EVICTED))
     waits = {uid: waited for uid in starts if (waited := _total_wait(world, world.pod_groups[uid]))}
     yield from _compare(world, "total_eviction_wait", waits)
     yield from _eviction_record_problems(world)
+
+
+def _with_fate(world: SnapshotIndex, fate: snapshot_pb2.Fate) -> set[str]:
+    """Return pod groups of evicted pods with this fate."""
+    evictions = (each.evict for group in world.response.groups for each in group.decisions)
+    return {world.pods[evict.pod].pod_group for evict in evictions if evict.pod and evict.fate == fate}
 
 
 def _starts(world: SnapshotIndex) -> set[str]:
@@ -99,7 +108,9 @@ def _patched_values(world: SnapshotIndex, change: str) -> Mapping[str, list[obje
 def _eviction_record_problems(world: SnapshotIndex) -> Iterator[str]:
     """Each eviction sets a pending record with the current time; other patches change existing records."""
     now = world.snapshot.now
-    evicted = {(loss.victim.uid, loss.group.beneficiary) for loss in guarded_losses(world)}
+    deleted = _with_fate(world, snapshot_pb2.FATE_DELETE)
+    losses = [loss for loss in guarded_losses(world) if loss.victim.uid not in deleted]
+    evicted = {(loss.victim.uid, loss.group.beneficiary) for loss in losses}
     known = {(memory.victim, memory.preemptor) for memory in world.snapshot.eviction_history}
     fresh, settled = set(), set()
     for patch in _patches(world):

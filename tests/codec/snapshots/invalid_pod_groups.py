@@ -82,5 +82,8 @@ INVALID_POD_GROUPS: dict[str, tuple[str, ...]] = {
     "s.pod_groups[0].evictions_without_progress = 2**30 + 1": (
         f"pod_groups[0].evictions_without_progress: {2**30 + 1} is more than the largest amount, {2**30}",
     ),
+    "s.pod_groups[0].on_evict = 9": (f"pod_groups[0].on_evict: 9 {_NEW}",),
+    "s.pod_groups[0].held_by = 9": (f"pod_groups[0].held_by: 9 {_NEW}",),
+    "s.pod_groups[0].release_time.nanos = -5": (f"pod_groups[0].release_time: -5 {_NANOS}",),
     "s.pod_groups[0].total_eviction_wait.nanos = -5": ("pod_groups[0].total_eviction_wait: is negative",),
 }

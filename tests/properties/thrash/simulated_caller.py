@@ -227,7 +227,7 @@ class SimulatedCaller:
                 del self.eviction_history[patch.pod_group, patch.delete_eviction_record]
             case "clear_stale_since":
                 message.ClearField("stale_since")
-            case "eviction_count" | "evictions_without_progress" as count:
+            case "eviction_count" | "evictions_without_progress" | "held_by" as count:
                 setattr(message, count, getattr(patch, count))
             case field:
                 getattr(message, field).CopyFrom(getattr(patch, field))

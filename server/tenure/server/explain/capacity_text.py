@@ -15,7 +15,8 @@ from tenure.server.explain.audience_text import (
 from tenure.solver.explain.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
-from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import REASONS, ReasonCode
 
 MAX_NAMED: Final = 3
 _USES: Final = {

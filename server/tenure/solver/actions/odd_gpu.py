@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.decision import QueueStatus
-from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue import Queue, QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU
 

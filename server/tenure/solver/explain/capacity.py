@@ -11,7 +11,8 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.plugin_api.action import Relation
 from tenure.solver.search.node_order import bits
-from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import REASONS, ReasonCode
 
 
 class GpuUse(IntEnum):

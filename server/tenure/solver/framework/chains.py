@@ -8,8 +8,9 @@ rejection receives the name of its plugin here.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, final
 
-from tenure.solver.model.decision import Protection, QueueStatus
+from tenure.solver.model.decision import Protection
 from tenure.solver.model.node import Node
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share

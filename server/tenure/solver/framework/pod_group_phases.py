@@ -1,4 +1,4 @@
-"""Phases of pod groups when a cycle begins: pending, running, and below their minimum."""
+"""Phases of pod groups when a cycle begins: pending, held, running, and below their minimum."""
 
 from typing import Final
 
@@ -15,6 +15,8 @@ class PodGroupPhases:
     def __init__(self) -> None:
         self.pending: set[int] = set()
         """Pod groups with pending tasks."""
+        self.held: set[int] = set()
+        """Pod groups that are held, with tasks that are neither allocated nor ended."""
         self.running: set[int] = set()
         """Pod groups with allocated tasks."""
         self.stale: set[int] = set()
@@ -35,13 +37,14 @@ class PodGroupPhases:
         """Independent copy."""
         other = PodGroupPhases()
         other.pending, other.running = self.pending.copy(), self.running.copy()
+        other.held = self.held.copy()
         other.stale, other.blocked = self.stale.copy(), self.blocked.copy()
         return other
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
         """Become the phases of a cluster that differs by this change."""
         for index in change.pod_groups:
-            for standing in (self.pending, self.running, self.stale):
+            for standing in (self.pending, self.held, self.running, self.stale):
                 standing.discard(index)
             self._classify(cluster, cluster.pod_groups[index])
         for index in change.tasks:
@@ -69,6 +72,8 @@ class PodGroupPhases:
                     self.running.add(group.index)
             elif placement.status is TaskStatus.PENDING:
                 self.pending.add(group.index)
+            elif placement.status is TaskStatus.GATED and group.facts.held_by:
+                self.held.add(group.index)
         return count
 
 

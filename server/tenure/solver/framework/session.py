@@ -15,8 +15,9 @@ from tenure.solver.framework.statement import Commit, Statement
 from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import InFlightGroupStatus, Patch, QueueStatus, Requeue, SearchCounters
+from tenure.solver.model.decision import InFlightGroupStatus, Patch, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import NO_SHARE, Share
@@ -192,8 +193,7 @@ class Session:
         self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        for move in moves:
-            self.changed_pod_groups.add(tasks[move.task].pod_group)
+        self.changed_pod_groups.update([tasks[move.task].pod_group for move in moves])
 
     def add_patch(self, patch: Patch) -> None:
         """Add a patch of a pod group to the latest commit."""

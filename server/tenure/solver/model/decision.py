@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.fast_dataclass import fast_dataclass
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import Zones
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
-from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, ProtectionScope, VictimSet
 from tenure.terms.reasons import ReasonCode
@@ -56,6 +57,7 @@ class Evict:
     relocating: Final[bool]
     guards: Final[tuple[GuardVerdict, ...]]
     """Results of the guards that allowed it."""
+    fate: Final[Fate]
 
     def __init__(
         self,
@@ -63,11 +65,13 @@ class Evict:
         node: int,
         relocating: bool,
         guards: tuple[GuardVerdict, ...] = (),
+        fate: Fate = Fate.UNSPECIFIED,
     ) -> None:
         self.task = task
         self.node = node
         self.relocating = relocating
         self.guards = guards
+        self.fate = fate
 
 
 class PatchKind(IntEnum):
@@ -83,6 +87,7 @@ class PatchKind(IntEnum):
     SET_EVICTION_RECORD = 9
     DELETE_EVICTION_RECORD = 10
     EVICTIONS_WITHOUT_PROGRESS = 11
+    HELD_BY = 12
 
 
 @fast_dataclass(slots=True, init=False)
@@ -212,6 +217,7 @@ class OutcomeKind(IntEnum):
     BUDGET_EXHAUSTED = 7
     INVALID_POD_GROUP = 8
     WAITING_FOR_CAPACITY = 9
+    HELD = 10
 
 
 @fast_dataclass(slots=True, init=False)
@@ -253,16 +259,6 @@ class Protection(NamedTuple):
     against: str = ""
     scope: ProtectionScope = ProtectionScope.ALL
     against_pod_group: int | None = None
-
-
-class QueueStatus(NamedTuple):
-    """Shares and allocations of a queue in the cycle."""
-
-    queue: int
-    fair_share: Share
-    allocated_before: Share
-    allocated_after: Share
-    requested: Share
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import Final
 
 from tenure.solver.model.constraints import Labels
 from tenure.solver.model.fast_dataclass import fast_dataclass
+from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.placement import NOWHERE, Placement
 from tenure.solver.model.requeue import NO_TERMS, RequeueSettings
 from tenure.solver.model.workload_parts import (
@@ -54,6 +55,7 @@ class PodGroupFacts:
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
     evictions_without_progress: Final[int]
+    suspendable: Final[bool]
     name: Final[str]
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
@@ -66,6 +68,9 @@ class PodGroupFacts:
     requeue: Final[RequeueSettings]
     opt_out_actions: Final[frozenset[str]]
     """Actions that may not evict its tasks."""
+    on_evict: Final[Fate]
+    """Its own fate, without that of its queue."""
+    held_by: Final[HoldReason]
 
     def __init__(
         self,
@@ -84,6 +89,7 @@ class PodGroupFacts:
         eviction_count: int = 0,
         total_eviction_wait: int = 0,
         evictions_without_progress: int = 0,
+        suspendable: bool = False,
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
@@ -93,6 +99,8 @@ class PodGroupFacts:
         topology: TopologyConstraint | None = None,
         requeue: RequeueSettings = NO_TERMS,
         opt_out_actions: frozenset[str] = frozenset(),
+        on_evict: Fate = Fate.UNSPECIFIED,
+        held_by: HoldReason = HoldReason.UNSPECIFIED,
     ) -> None:
         self.uid = uid
         self.namespace = namespace
@@ -108,6 +116,7 @@ class PodGroupFacts:
         self.eviction_count = eviction_count
         self.total_eviction_wait = total_eviction_wait
         self.evictions_without_progress = evictions_without_progress
+        self.suspendable = suspendable
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility
@@ -117,6 +126,8 @@ class PodGroupFacts:
         self.topology = topology
         self.requeue = requeue
         self.opt_out_actions = opt_out_actions
+        self.on_evict = on_evict
+        self.held_by = held_by
 
 
 @fast_dataclass(slots=True, init=False)

@@ -1,7 +1,8 @@
-"""Resolve requeue settings: the pod group's value, else that of the nearest queue with one (R12.72)."""
+"""Resolve settings: the pod group's value, else that of the nearest queue with one (R12.72, R14.34)."""
 
 from collections.abc import Callable, Sequence
 
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup
@@ -26,6 +27,14 @@ def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int
         return own
     value, _ = _inherited(group, queues, lambda queue: queue.requeue_delay)
     return default if value is None else value
+
+
+def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
+    """What becomes of the pod group when its core is evicted; UNSPECIFIED: none is set."""
+    if group.facts.on_evict:
+        return group.facts.on_evict
+    value, _ = _inherited(group, queues, lambda queue: queue.on_evict or None)
+    return Fate(value or 0)
 
 
 def _inherited(

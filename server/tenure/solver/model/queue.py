@@ -1,7 +1,9 @@
-"""Queues: a tree of shares of the cluster."""
+"""Queues: a tree of shares of the cluster, and their status in a cycle."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.resources import UNLIMITED, Share
 
 
@@ -30,6 +32,8 @@ class Queue:
     requeue_delay: int | None = None
     max_min_runtime: int | None = None
     """Longest minimum runtime that pod groups may set for themselves; None inherits."""
+    on_evict: Fate = Fate.UNSPECIFIED
+    """Fate of its pod groups without their own; UNSPECIFIED inherits."""
 
     @property
     def is_leaf(self) -> bool:
@@ -53,3 +57,14 @@ class QueueFacts:
     expected_runtime: int | None = None
     requeue_delay: int | None = None
     max_min_runtime: int | None = None
+    on_evict: Fate = Fate.UNSPECIFIED
+
+
+class QueueStatus(NamedTuple):
+    """Shares and allocations of a queue in the cycle."""
+
+    queue: int
+    fair_share: Share
+    allocated_before: Share
+    allocated_after: Share
+    requested: Share

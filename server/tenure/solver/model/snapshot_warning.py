@@ -18,6 +18,7 @@ class WarningCode(IntEnum):
     UNKNOWN_NODE = 9
     INVALID_MIN_RUNTIME = 10
     MIN_RUNTIME_NOT_PERMITTED = 11
+    CANNOT_BE_SUSPENDED = 12
 
 
 class SnapshotWarning(NamedTuple):

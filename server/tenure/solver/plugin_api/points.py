@@ -15,9 +15,10 @@ placement (`resolution.slot_map`). A plugin that iterates over all of them must 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from tenure.solver.model.decision import Protection, QueueStatus
+from tenure.solver.model.decision import Protection
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.queue import Queue, QueueFacts
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
@@ -68,6 +69,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             expected_runtime=spec.expected_runtime,
             requeue_delay=spec.requeue_delay,
             max_min_runtime=spec.max_min_runtime,
+            on_evict=spec.on_evict,
         )
         for i, spec in enumerate(ordered)
     )
@@ -83,7 +85,7 @@ def resolve_workloads(
     """
     ordered = sorted(groups, key=_BY_UID)
     numbers = _number_pod_sets(ordered)
-    linked, members, doubts = _resolve_tasks(tasks, [group.uid for group in ordered], numbers)
+    linked, members, doubts = _resolve_tasks(tasks, ordered, numbers)
     leaves = leaves_by_name(queues)
     rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
@@ -130,17 +132,17 @@ def pod_set_names(group: PodGroupFacts) -> list[str]:
 
 
 def _resolve_tasks(
-    specs: Iterable[TaskFacts], pod_groups: list[str], numbers: list[dict[str, int]]
+    specs: Iterable[TaskFacts], pod_groups: Sequence[PodGroupFacts], numbers: list[dict[str, int]]
 ) -> tuple[PersistentVector[Task], list[list[int]], tuple[SnapshotWarning, ...]]:
     """Tasks, the tasks of each pod set, and warnings about unknown subgroups."""
-    group_index = {uid: i for i, uid in enumerate(pod_groups)}
+    group_index = {group.uid: i for i, group in enumerate(pod_groups)}
     members: list[list[int]] = [[] for names in numbers for _ in names]
     strays: Counter[tuple[int, str]] = Counter()
     tasks = []
     for i, spec in enumerate(sorted(specs, key=_BY_UID)):
         group = group_index[spec.pod_group]
         pod_set = pod_set_of(spec, numbers[group])
-        tasks.append(resolve_task(i, spec, group, pod_set))
+        tasks.append(resolve_task(i, spec, group, pod_set, bool(pod_groups[group].held_by)))
         if pod_set is None:
             strays[group, spec.sub_group] += 1
         else:
@@ -158,14 +160,17 @@ def pod_set_of(task: TaskFacts, names: dict[str, int]) -> int | None:
     return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
 
 
-def resolve_task(index: int, facts: TaskFacts, pod_group: int, pod_set: int | None) -> Task:
-    """Task with its indices."""
+def resolve_task(
+    index: int, facts: TaskFacts, pod_group: int, pod_set: int | None, is_held: bool = False
+) -> Task:
+    """Task with its indices. A pending task of a pod group that is held counts as gated (R19.25)."""
+    is_gated = is_held and facts.placement.status is TaskStatus.PENDING
     return Task(
         index=index,
         pod_group=pod_group,
         pod_set=pod_set,
         shape=facts.shape,
-        placement=facts.placement,
+        placement=Placement(TaskStatus.GATED) if is_gated else facts.placement,
         facts=facts,
     )
 

@@ -107,6 +107,7 @@ def resolve_members(
     group: int,
     numbers: dict[str, int],
     tasks: PersistentVector[Task],
+    is_held: bool,
 ) -> tuple[dict[int, list[int]], dict[str, int]]:
     """Resolve the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
 
@@ -116,7 +117,7 @@ def resolve_members(
     strays: dict[str, int] = {}
     for slot, spec in zip(slots, specs, strict=True):
         pod_set = pod_set_of(spec, numbers)
-        tasks.put(slot, resolve_task(slot, spec, group, pod_set))
+        tasks.put(slot, resolve_task(slot, spec, group, pod_set, is_held))
         if pod_set is None:
             strays[spec.sub_group] = strays.get(spec.sub_group, 0) + 1
         else:

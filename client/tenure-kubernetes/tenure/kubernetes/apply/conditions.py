@@ -17,7 +17,8 @@ from tenure.client.public_messages import format_public_message
 from tenure.kubernetes.limits.set_aside import SetAsideReason
 from tenure.kubernetes.limits.volume_waits import VolumeWait
 from tenure.kubernetes.objects.pod import Pod
-from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.snapshot_pb2 import Pod as PodRow
 

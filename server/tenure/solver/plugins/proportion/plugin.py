@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from typing import Any, ClassVar, Final
 
-from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue import Queue, QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
