@@ -23,6 +23,7 @@ def declarations(proto: Path) -> list[tuple[str, bool]]:
 def test_protos_are_found() -> None:
     assert [proto.name for proto in PROTOS] == [
         "capabilities.proto",
+        "cycles.proto",
         "decide.proto",
         "decision.proto",
         "decision_service.proto",

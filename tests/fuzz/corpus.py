@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf import text_format
 from google.protobuf.message import Message
-from tenure.v1 import capabilities_pb2, explain_pb2, simulate_pb2, state_pb2
+from tenure.v1 import capabilities_pb2, cycles_pb2, explain_pb2, simulate_pb2, state_pb2
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -131,6 +131,8 @@ def seeds() -> tuple[SeedRequest, ...]:
         SeedRequest("GetCapabilities", (capabilities_pb2.GetCapabilitiesRequest(),)),
         SeedRequest("ApplyDelta", (state_pb2.ApplyDeltaRequest(delta=delta),)),
         SeedRequest("GetState", (state_pb2.GetStateRequest(cluster_id="test"),)),
+        SeedRequest("ListStates", (cycles_pb2.ListStatesRequest(),)),
+        SeedRequest("ListCycles", (cycles_pb2.ListCyclesRequest(cluster_id="test", after=1),)),
         SeedRequest("ReportResults", (results_report(),)),
         SeedRequest("SyncState", (state_pb2.SyncStateRequest(nonce="n", delta=delta),)),
     )

@@ -15,6 +15,7 @@ from tenure.client.connection_options import OPTIONS, ConnectionOptions, File
 from tenure.client.delta_stream import DeltaStream, OnSetAside
 from tenure.client.errors import error_of
 from tenure.client.readiness import wait_until_ready
+from tenure.v1 import cycles_pb2 as cycles_pb
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
@@ -185,6 +186,20 @@ class Client:
                 reference.MergeFrom(response.state)
                 snapshot.MergeFrom(to_pods(response.chunk))
         return reference, snapshot
+
+    def list_states(self, timeout: float | None = None) -> list[StateReference]:
+        """Newest versions of the states that the caller may read.
+
+        Raises an error of `tenure.client.errors`.
+        """
+        return list(self._call(self._service.ListStates, cycles_pb.ListStatesRequest(), timeout).states)
+
+    def list_cycles(
+        self, request: cycles_pb.ListCyclesRequest, timeout: float | None = None
+    ) -> cycles_pb.ListCyclesResponse:
+        """List recent cycles of a cluster. Raises an error of `tenure.client.errors`."""
+        answer: cycles_pb.ListCyclesResponse = self._call(self._service.ListCycles, request, timeout)
+        return answer
 
     def report_results(
         self, request: ReportResultsRequest, timeout: float | None = None

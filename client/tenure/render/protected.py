@@ -1,6 +1,7 @@
 """Section of the report: protected pod groups, the preemptors they are protected from, and until when."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from tenure.render.response_view import ResponseView
@@ -67,6 +68,40 @@ def preemptor_text(view: ResponseView, protection: pb.Protection) -> str:
 def soonest_end_first(protection: pb.Protection) -> tuple[bool, int]:
     """Sort key: end; protections without one come last."""
     return not protection.HasField("until"), protection.until.ToNanoseconds()
+
+
+def relevant_protections(protections: Iterable[pb.Protection]) -> list[pb.Protection]:
+    """Protections with a scope that no other one covers, by end."""
+    found: list[pb.Protection] = []
+    for each in sorted(protections, key=_extent, reverse=True):
+        if each.scope and not any(_covers(other, each) for other in found):
+            found.append(each)
+    return sorted(found, key=soonest_end_first)
+
+
+def _covers(wide: pb.Protection, narrow: pb.Protection) -> bool:
+    """Whether a protection includes another one in preemptors, actions, scope and time.
+
+    Of one guard, the narrower protection applies even if it is shorter: it is never covered.
+    """
+    if wide.guard == narrow.guard and _against(wide) != _against(narrow):
+        return False
+    return (
+        _against(wide) in (("", ""), _against(narrow))
+        and set(wide.actions) >= set(narrow.actions)
+        and wide.scope >= narrow.scope
+        and soonest_end_first(wide) >= soonest_end_first(narrow)
+    )
+
+
+def _against(protection: pb.Protection) -> tuple[str, str]:
+    return protection.against, protection.against_pod_group
+
+
+def _extent(protection: pb.Protection) -> tuple[tuple[bool, int], int, int, bool]:
+    """Sort key: a protection never sorts below one that it covers."""
+    end = soonest_end_first(protection)
+    return end, protection.scope, len(protection.actions), not any(_against(protection))
 
 
 def _all_of(others: list[str]) -> str:

@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
+from tenure.v1 import cycles_pb2 as tenure_dot_v1_dot_cycles__pb2
 from tenure.v1 import decide_pb2 as tenure_dot_v1_dot_decide__pb2
 from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
 from tenure.v1 import report_pb2 as tenure_dot_v1_dot_report__pb2
@@ -30,7 +31,7 @@ from tenure.v1 import simulate_pb2 as tenure_dot_v1_dot_simulate__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1ctenure/v1/capabilities.proto\x1a\x16tenure/v1/decide.proto\x1a\x17tenure/v1/explain.proto\x1a\x16tenure/v1/report.proto\x1a\x18tenure/v1/simulate.proto\x1a\x15tenure/v1/state.proto2\xb3\x05\n\x0f\x44\x65\x63isionService\x12=\n\x06\x44\x65\x63ide\x12\x18.tenure.v1.DecideRequest\x1a\x19.tenure.v1.DecideResponse\x12N\n\x0bPutSnapshot\x12\x1d.tenure.v1.PutSnapshotRequest\x1a\x1e.tenure.v1.PutSnapshotResponse(\x01\x12I\n\nApplyDelta\x12\x1c.tenure.v1.ApplyDeltaRequest\x1a\x1d.tenure.v1.ApplyDeltaResponse\x12J\n\tSyncState\x12\x1b.tenure.v1.SyncStateRequest\x1a\x1c.tenure.v1.SyncStateResponse(\x01\x30\x01\x12\x45\n\x08GetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12R\n\rReportResults\x12\x1f.tenure.v1.ReportResultsRequest\x1a .tenure.v1.ReportResultsResponse\x12\x43\n\x08Simulate\x12\x1a.tenure.v1.SimulateRequest\x1a\x1b.tenure.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.tenure.v1.ExplainRequest\x1a\x1a.tenure.v1.ExplainResponse\x12X\n\x0fGetCapabilities\x12!.tenure.v1.GetCapabilitiesRequest\x1a\".tenure.v1.GetCapabilitiesResponseB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1ctenure/v1/capabilities.proto\x1a\x16tenure/v1/cycles.proto\x1a\x16tenure/v1/decide.proto\x1a\x17tenure/v1/explain.proto\x1a\x16tenure/v1/report.proto\x1a\x18tenure/v1/simulate.proto\x1a\x15tenure/v1/state.proto2\xc9\x06\n\x0f\x44\x65\x63isionService\x12=\n\x06\x44\x65\x63ide\x12\x18.tenure.v1.DecideRequest\x1a\x19.tenure.v1.DecideResponse\x12N\n\x0bPutSnapshot\x12\x1d.tenure.v1.PutSnapshotRequest\x1a\x1e.tenure.v1.PutSnapshotResponse(\x01\x12I\n\nApplyDelta\x12\x1c.tenure.v1.ApplyDeltaRequest\x1a\x1d.tenure.v1.ApplyDeltaResponse\x12J\n\tSyncState\x12\x1b.tenure.v1.SyncStateRequest\x1a\x1c.tenure.v1.SyncStateResponse(\x01\x30\x01\x12\x45\n\x08GetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12I\n\nListStates\x12\x1c.tenure.v1.ListStatesRequest\x1a\x1d.tenure.v1.ListStatesResponse\x12I\n\nListCycles\x12\x1c.tenure.v1.ListCyclesRequest\x1a\x1d.tenure.v1.ListCyclesResponse\x12R\n\rReportResults\x12\x1f.tenure.v1.ReportResultsRequest\x1a .tenure.v1.ReportResultsResponse\x12\x43\n\x08Simulate\x12\x1a.tenure.v1.SimulateRequest\x1a\x1b.tenure.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.tenure.v1.ExplainRequest\x1a\x1a.tenure.v1.ExplainResponse\x12X\n\x0fGetCapabilities\x12!.tenure.v1.GetCapabilitiesRequest\x1a\".tenure.v1.GetCapabilitiesResponseB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +39,6 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.decision_service_
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
-  _globals['_DECISIONSERVICE']._serialized_start=200
-  _globals['_DECISIONSERVICE']._serialized_end=891
+  _globals['_DECISIONSERVICE']._serialized_start=224
+  _globals['_DECISIONSERVICE']._serialized_end=1065
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
+from tenure.v1 import cycles_pb2 as tenure_dot_v1_dot_cycles__pb2
 from tenure.v1 import decide_pb2 as tenure_dot_v1_dot_decide__pb2
 from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
 from tenure.v1 import report_pb2 as tenure_dot_v1_dot_report__pb2
@@ -90,6 +91,16 @@ class DecisionServiceStub(object):
                 '/tenure.v1.DecisionService/GetState',
                 request_serializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.FromString,
+                _registered_method=True)
+        self.ListStates = channel.unary_unary(
+                '/tenure.v1.DecisionService/ListStates',
+                request_serializer=tenure_dot_v1_dot_cycles__pb2.ListStatesRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_cycles__pb2.ListStatesResponse.FromString,
+                _registered_method=True)
+        self.ListCycles = channel.unary_unary(
+                '/tenure.v1.DecisionService/ListCycles',
+                request_serializer=tenure_dot_v1_dot_cycles__pb2.ListCyclesRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_cycles__pb2.ListCyclesResponse.FromString,
                 _registered_method=True)
         self.ReportResults = channel.unary_unary(
                 '/tenure.v1.DecisionService/ReportResults',
@@ -203,6 +214,25 @@ class DecisionServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListStates(self, request, context):
+        """Lists the states that the caller may read. It may list none.
+
+        INVALID_ARGUMENT  The message cannot be parsed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCycles(self, request, context):
+        """Lists recent cycles of a cluster, as Decide returned them. For programs that show
+        what happens; a scheduler does not need it. Reading does not count as use.
+
+        INVALID_ARGUMENT  The message cannot be parsed, or a name in it is too long.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ReportResults(self, request, context):
         """Reports the results of decisions and returns the state of their groups. The
         response depends on the request alone, except for CONFLICT. Reports can be
@@ -271,6 +301,16 @@ def add_DecisionServiceServicer_to_server(servicer, server):
                     servicer.GetState,
                     request_deserializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.SerializeToString,
+            ),
+            'ListStates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListStates,
+                    request_deserializer=tenure_dot_v1_dot_cycles__pb2.ListStatesRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_cycles__pb2.ListStatesResponse.SerializeToString,
+            ),
+            'ListCycles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCycles,
+                    request_deserializer=tenure_dot_v1_dot_cycles__pb2.ListCyclesRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_cycles__pb2.ListCyclesResponse.SerializeToString,
             ),
             'ReportResults': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportResults,
@@ -455,6 +495,60 @@ class DecisionService(object):
             '/tenure.v1.DecisionService/GetState',
             tenure_dot_v1_dot_state__pb2.GetStateRequest.SerializeToString,
             tenure_dot_v1_dot_state__pb2.GetStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListStates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/ListStates',
+            tenure_dot_v1_dot_cycles__pb2.ListStatesRequest.SerializeToString,
+            tenure_dot_v1_dot_cycles__pb2.ListStatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCycles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/ListCycles',
+            tenure_dot_v1_dot_cycles__pb2.ListCyclesRequest.SerializeToString,
+            tenure_dot_v1_dot_cycles__pb2.ListCyclesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from tenure.render.protected import soonest_end_first
+from tenure.render.protected import relevant_protections
 from tenure.render.response_view import ResponseView
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inherited_settings import expected_runtime
@@ -92,7 +92,7 @@ def _workload(
         pending=sum(statuses[status] for status in _WAITING),
         minimum=_minimum(group.root),
         runs_for=cluster.now - group.facts.last_start if running and group.facts.last_start else None,
-        protections=tuple(_relevant(protections)) if running else (),
+        protections=tuple(relevant_protections(protections)) if running else (),
         expected=expected,
         expected_source=source,
         nomination=nomination,
@@ -111,40 +111,6 @@ def _minimum(part: SubGroupSet | PodSet) -> int:
     if isinstance(part, PodSet):
         return part.min_available
     return sum(sorted(map(_minimum, part.members))[: part.required])
-
-
-def _relevant(protections: list[pb.Protection]) -> list[pb.Protection]:
-    """Protections with a scope that no other one covers, by end."""
-    found: list[pb.Protection] = []
-    for each in sorted(protections, key=_extent, reverse=True):
-        if each.scope and not any(_covers(other, each) for other in found):
-            found.append(each)
-    return sorted(found, key=soonest_end_first)
-
-
-def _covers(wide: pb.Protection, narrow: pb.Protection) -> bool:
-    """Whether a protection includes another one in preemptors, actions, scope and time.
-
-    Of one guard, the narrower protection applies even if it is shorter: it is never covered.
-    """
-    if wide.guard == narrow.guard and _against(wide) != _against(narrow):
-        return False
-    return (
-        _against(wide) in (("", ""), _against(narrow))
-        and set(wide.actions) >= set(narrow.actions)
-        and wide.scope >= narrow.scope
-        and soonest_end_first(wide) >= soonest_end_first(narrow)
-    )
-
-
-def _against(protection: pb.Protection) -> tuple[str, str]:
-    return protection.against, protection.against_pod_group
-
-
-def _extent(protection: pb.Protection) -> tuple[tuple[bool, int], int, int, bool]:
-    """Sort key: a protection never sorts below one that it covers."""
-    end = soonest_end_first(protection)
-    return end, protection.scope, len(protection.actions), not any(_against(protection))
 
 
 def _by_queue(workload: Workload) -> tuple[str, int, str, str]:

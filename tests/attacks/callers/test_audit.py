@@ -22,6 +22,7 @@ from tests.attacks.callers.test_revocation import wait_until
 from tests.attacks.callers.two_clusters import (
     REQUESTS,
     RPCS,
+    SERVER_METHODS,
     TOKENS,
     A,
     B,
@@ -67,12 +68,12 @@ def test_every_call_has_a_line_that_names_caller_cluster_and_result(tmp_path: Pa
     requests = next(iter(REQUESTS[method].values()))
     with audited(tmp_path) as (address, file):
         call(address, method, requests(A, A), TOKENS["a"])
-        if method != "GetCapabilities":
+        if method not in SERVER_METHODS:
             call(address, method, requests(B, A), TOKENS["a"])
-        wait_until(lambda: len(lines(file)) == (3 if method == "GetCapabilities" else 4))
+        wait_until(lambda: len(lines(file)) == (3 if method in SERVER_METHODS else 4))
         own, *denied = lines(file)[2:]
     named = ("caller", "authentication", "method", "cluster", "result")
-    cluster = "" if method == "GetCapabilities" else A
+    cluster = "" if method in SERVER_METHODS else A
     assert [own[name] for name in named] == ["token:a", "token", method, cluster, "OK"]
     assert own["peer"].startswith("ipv4:127.0.0.1:")
     versions = {"Decide": 7, "PutSnapshot": 7, "ApplyDelta": 8, "SyncState": 8, "GetState": 7, "Simulate": 7}

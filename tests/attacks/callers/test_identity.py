@@ -26,6 +26,7 @@ from tests.attacks.callers.two_clusters import (
     PLACES,
     REQUESTS,
     RPCS,
+    SERVER_METHODS,
     TOKENS,
     VERBS,
     A,
@@ -44,7 +45,7 @@ from tests.server.security.certificate_authority import CertificateAuthority
 from tests.server.servers import run_server
 
 DENIED = "PERMISSION_DENIED"
-ABOUT_CLUSTERS = [(method, place) for method, place in PLACES if method != "GetCapabilities"]
+ABOUT_CLUSTERS = [(method, place) for method, place in PLACES if method not in SERVER_METHODS]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_every_method_has_a_verb() -> None:
 @pytest.mark.parametrize("method", sorted(RPCS))
 def test_every_request_names_its_clusters_where_they_are_judged(method: str) -> None:
     paths = cluster_paths(RPCS[method].input_type)
-    assert bool(paths.clusters) == (method != "GetCapabilities")
+    assert bool(paths.clusters) == (method not in SERVER_METHODS)
 
 
 def test_request_with_any_number_of_clusters_is_a_defect() -> None:
@@ -116,7 +117,7 @@ def test_caller_that_no_rule_names_is_denied(address: str, method: str) -> None:
         assert ended.details.endswith(": see rules of the server's policy file")
 
 
-@pytest.mark.parametrize("method", sorted(RPCS.keys() - {"GetCapabilities"}))
+@pytest.mark.parametrize("method", sorted(RPCS.keys() - SERVER_METHODS))
 def test_every_other_verb_is_not_enough(tmp_path: Path, method: str) -> None:
     needed = METHODS[method].verb.value
     others = [verb for verb in VERBS if verb != needed]

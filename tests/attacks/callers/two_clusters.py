@@ -16,6 +16,7 @@ from tenure.server.settings import Security
 from tenure.v1 import decision_service_pb2 as service_pb
 from tenure.v1 import state_pb2 as pb
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest
+from tenure.v1.cycles_pb2 import ListCyclesRequest, ListStatesRequest
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.explain_pb2 import ExplainRequest, WhyPending
 from tenure.v1.report_pb2 import ReportResultsRequest
@@ -184,9 +185,13 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
             ExplainRequest(state=reference(of), why_pending=WhyPending(pod_group="waits"))
         ],
     },
+    "ListCycles": {"cluster": lambda of, own: [ListCyclesRequest(cluster_id=of)]},
+    "ListStates": {"": lambda of, own: [ListStatesRequest()]},
     "GetCapabilities": {"": lambda of, own: [GetCapabilitiesRequest()]},
 }
 """Requests of every method, by the place that names a cluster, given that cluster and the own one."""
+SERVER_METHODS: Final = frozenset({"GetCapabilities", "ListStates"})
+"""Methods whose requests name no cluster."""
 PLACES: Final = [(method, place) for method, places in REQUESTS.items() for place in places]
 
 

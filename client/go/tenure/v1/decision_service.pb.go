@@ -24,14 +24,18 @@ var File_tenure_v1_decision_service_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decision_service_proto_rawDesc = "" +
 	"\n" +
-	" tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1ctenure/v1/capabilities.proto\x1a\x16tenure/v1/decide.proto\x1a\x17tenure/v1/explain.proto\x1a\x16tenure/v1/report.proto\x1a\x18tenure/v1/simulate.proto\x1a\x15tenure/v1/state.proto2\xb3\x05\n" +
+	" tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1ctenure/v1/capabilities.proto\x1a\x16tenure/v1/cycles.proto\x1a\x16tenure/v1/decide.proto\x1a\x17tenure/v1/explain.proto\x1a\x16tenure/v1/report.proto\x1a\x18tenure/v1/simulate.proto\x1a\x15tenure/v1/state.proto2\xc9\x06\n" +
 	"\x0fDecisionService\x12=\n" +
 	"\x06Decide\x12\x18.tenure.v1.DecideRequest\x1a\x19.tenure.v1.DecideResponse\x12N\n" +
 	"\vPutSnapshot\x12\x1d.tenure.v1.PutSnapshotRequest\x1a\x1e.tenure.v1.PutSnapshotResponse(\x01\x12I\n" +
 	"\n" +
 	"ApplyDelta\x12\x1c.tenure.v1.ApplyDeltaRequest\x1a\x1d.tenure.v1.ApplyDeltaResponse\x12J\n" +
 	"\tSyncState\x12\x1b.tenure.v1.SyncStateRequest\x1a\x1c.tenure.v1.SyncStateResponse(\x010\x01\x12E\n" +
-	"\bGetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12R\n" +
+	"\bGetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12I\n" +
+	"\n" +
+	"ListStates\x12\x1c.tenure.v1.ListStatesRequest\x1a\x1d.tenure.v1.ListStatesResponse\x12I\n" +
+	"\n" +
+	"ListCycles\x12\x1c.tenure.v1.ListCyclesRequest\x1a\x1d.tenure.v1.ListCyclesResponse\x12R\n" +
 	"\rReportResults\x12\x1f.tenure.v1.ReportResultsRequest\x1a .tenure.v1.ReportResultsResponse\x12C\n" +
 	"\bSimulate\x12\x1a.tenure.v1.SimulateRequest\x1a\x1b.tenure.v1.SimulateResponse\x12@\n" +
 	"\aExplain\x12\x19.tenure.v1.ExplainRequest\x1a\x1a.tenure.v1.ExplainResponse\x12X\n" +
@@ -43,19 +47,23 @@ var file_tenure_v1_decision_service_proto_goTypes = []any{
 	(*ApplyDeltaRequest)(nil),       // 2: tenure.v1.ApplyDeltaRequest
 	(*SyncStateRequest)(nil),        // 3: tenure.v1.SyncStateRequest
 	(*GetStateRequest)(nil),         // 4: tenure.v1.GetStateRequest
-	(*ReportResultsRequest)(nil),    // 5: tenure.v1.ReportResultsRequest
-	(*SimulateRequest)(nil),         // 6: tenure.v1.SimulateRequest
-	(*ExplainRequest)(nil),          // 7: tenure.v1.ExplainRequest
-	(*GetCapabilitiesRequest)(nil),  // 8: tenure.v1.GetCapabilitiesRequest
-	(*DecideResponse)(nil),          // 9: tenure.v1.DecideResponse
-	(*PutSnapshotResponse)(nil),     // 10: tenure.v1.PutSnapshotResponse
-	(*ApplyDeltaResponse)(nil),      // 11: tenure.v1.ApplyDeltaResponse
-	(*SyncStateResponse)(nil),       // 12: tenure.v1.SyncStateResponse
-	(*GetStateResponse)(nil),        // 13: tenure.v1.GetStateResponse
-	(*ReportResultsResponse)(nil),   // 14: tenure.v1.ReportResultsResponse
-	(*SimulateResponse)(nil),        // 15: tenure.v1.SimulateResponse
-	(*ExplainResponse)(nil),         // 16: tenure.v1.ExplainResponse
-	(*GetCapabilitiesResponse)(nil), // 17: tenure.v1.GetCapabilitiesResponse
+	(*ListStatesRequest)(nil),       // 5: tenure.v1.ListStatesRequest
+	(*ListCyclesRequest)(nil),       // 6: tenure.v1.ListCyclesRequest
+	(*ReportResultsRequest)(nil),    // 7: tenure.v1.ReportResultsRequest
+	(*SimulateRequest)(nil),         // 8: tenure.v1.SimulateRequest
+	(*ExplainRequest)(nil),          // 9: tenure.v1.ExplainRequest
+	(*GetCapabilitiesRequest)(nil),  // 10: tenure.v1.GetCapabilitiesRequest
+	(*DecideResponse)(nil),          // 11: tenure.v1.DecideResponse
+	(*PutSnapshotResponse)(nil),     // 12: tenure.v1.PutSnapshotResponse
+	(*ApplyDeltaResponse)(nil),      // 13: tenure.v1.ApplyDeltaResponse
+	(*SyncStateResponse)(nil),       // 14: tenure.v1.SyncStateResponse
+	(*GetStateResponse)(nil),        // 15: tenure.v1.GetStateResponse
+	(*ListStatesResponse)(nil),      // 16: tenure.v1.ListStatesResponse
+	(*ListCyclesResponse)(nil),      // 17: tenure.v1.ListCyclesResponse
+	(*ReportResultsResponse)(nil),   // 18: tenure.v1.ReportResultsResponse
+	(*SimulateResponse)(nil),        // 19: tenure.v1.SimulateResponse
+	(*ExplainResponse)(nil),         // 20: tenure.v1.ExplainResponse
+	(*GetCapabilitiesResponse)(nil), // 21: tenure.v1.GetCapabilitiesResponse
 }
 var file_tenure_v1_decision_service_proto_depIdxs = []int32{
 	0,  // 0: tenure.v1.DecisionService.Decide:input_type -> tenure.v1.DecideRequest
@@ -63,21 +71,25 @@ var file_tenure_v1_decision_service_proto_depIdxs = []int32{
 	2,  // 2: tenure.v1.DecisionService.ApplyDelta:input_type -> tenure.v1.ApplyDeltaRequest
 	3,  // 3: tenure.v1.DecisionService.SyncState:input_type -> tenure.v1.SyncStateRequest
 	4,  // 4: tenure.v1.DecisionService.GetState:input_type -> tenure.v1.GetStateRequest
-	5,  // 5: tenure.v1.DecisionService.ReportResults:input_type -> tenure.v1.ReportResultsRequest
-	6,  // 6: tenure.v1.DecisionService.Simulate:input_type -> tenure.v1.SimulateRequest
-	7,  // 7: tenure.v1.DecisionService.Explain:input_type -> tenure.v1.ExplainRequest
-	8,  // 8: tenure.v1.DecisionService.GetCapabilities:input_type -> tenure.v1.GetCapabilitiesRequest
-	9,  // 9: tenure.v1.DecisionService.Decide:output_type -> tenure.v1.DecideResponse
-	10, // 10: tenure.v1.DecisionService.PutSnapshot:output_type -> tenure.v1.PutSnapshotResponse
-	11, // 11: tenure.v1.DecisionService.ApplyDelta:output_type -> tenure.v1.ApplyDeltaResponse
-	12, // 12: tenure.v1.DecisionService.SyncState:output_type -> tenure.v1.SyncStateResponse
-	13, // 13: tenure.v1.DecisionService.GetState:output_type -> tenure.v1.GetStateResponse
-	14, // 14: tenure.v1.DecisionService.ReportResults:output_type -> tenure.v1.ReportResultsResponse
-	15, // 15: tenure.v1.DecisionService.Simulate:output_type -> tenure.v1.SimulateResponse
-	16, // 16: tenure.v1.DecisionService.Explain:output_type -> tenure.v1.ExplainResponse
-	17, // 17: tenure.v1.DecisionService.GetCapabilities:output_type -> tenure.v1.GetCapabilitiesResponse
-	9,  // [9:18] is the sub-list for method output_type
-	0,  // [0:9] is the sub-list for method input_type
+	5,  // 5: tenure.v1.DecisionService.ListStates:input_type -> tenure.v1.ListStatesRequest
+	6,  // 6: tenure.v1.DecisionService.ListCycles:input_type -> tenure.v1.ListCyclesRequest
+	7,  // 7: tenure.v1.DecisionService.ReportResults:input_type -> tenure.v1.ReportResultsRequest
+	8,  // 8: tenure.v1.DecisionService.Simulate:input_type -> tenure.v1.SimulateRequest
+	9,  // 9: tenure.v1.DecisionService.Explain:input_type -> tenure.v1.ExplainRequest
+	10, // 10: tenure.v1.DecisionService.GetCapabilities:input_type -> tenure.v1.GetCapabilitiesRequest
+	11, // 11: tenure.v1.DecisionService.Decide:output_type -> tenure.v1.DecideResponse
+	12, // 12: tenure.v1.DecisionService.PutSnapshot:output_type -> tenure.v1.PutSnapshotResponse
+	13, // 13: tenure.v1.DecisionService.ApplyDelta:output_type -> tenure.v1.ApplyDeltaResponse
+	14, // 14: tenure.v1.DecisionService.SyncState:output_type -> tenure.v1.SyncStateResponse
+	15, // 15: tenure.v1.DecisionService.GetState:output_type -> tenure.v1.GetStateResponse
+	16, // 16: tenure.v1.DecisionService.ListStates:output_type -> tenure.v1.ListStatesResponse
+	17, // 17: tenure.v1.DecisionService.ListCycles:output_type -> tenure.v1.ListCyclesResponse
+	18, // 18: tenure.v1.DecisionService.ReportResults:output_type -> tenure.v1.ReportResultsResponse
+	19, // 19: tenure.v1.DecisionService.Simulate:output_type -> tenure.v1.SimulateResponse
+	20, // 20: tenure.v1.DecisionService.Explain:output_type -> tenure.v1.ExplainResponse
+	21, // 21: tenure.v1.DecisionService.GetCapabilities:output_type -> tenure.v1.GetCapabilitiesResponse
+	11, // [11:22] is the sub-list for method output_type
+	0,  // [0:11] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -89,6 +101,7 @@ func file_tenure_v1_decision_service_proto_init() {
 		return
 	}
 	file_tenure_v1_capabilities_proto_init()
+	file_tenure_v1_cycles_proto_init()
 	file_tenure_v1_decide_proto_init()
 	file_tenure_v1_explain_proto_init()
 	file_tenure_v1_report_proto_init()

@@ -24,6 +24,8 @@ const (
 	DecisionService_ApplyDelta_FullMethodName      = "/tenure.v1.DecisionService/ApplyDelta"
 	DecisionService_SyncState_FullMethodName       = "/tenure.v1.DecisionService/SyncState"
 	DecisionService_GetState_FullMethodName        = "/tenure.v1.DecisionService/GetState"
+	DecisionService_ListStates_FullMethodName      = "/tenure.v1.DecisionService/ListStates"
+	DecisionService_ListCycles_FullMethodName      = "/tenure.v1.DecisionService/ListCycles"
 	DecisionService_ReportResults_FullMethodName   = "/tenure.v1.DecisionService/ReportResults"
 	DecisionService_Simulate_FullMethodName        = "/tenure.v1.DecisionService/Simulate"
 	DecisionService_Explain_FullMethodName         = "/tenure.v1.DecisionService/Explain"
@@ -97,6 +99,15 @@ type DecisionServiceClient interface {
 	//	INVALID_ARGUMENT     The message cannot be parsed, or a name in it is too long.
 	//	FAILED_PRECONDITION  UNKNOWN_STATE: there is no state of this cluster and node pool.
 	GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetStateResponse], error)
+	// Lists the states that the caller may read. It may list none.
+	//
+	//	INVALID_ARGUMENT  The message cannot be parsed.
+	ListStates(ctx context.Context, in *ListStatesRequest, opts ...grpc.CallOption) (*ListStatesResponse, error)
+	// Lists recent cycles of a cluster, as Decide returned them. For programs that show
+	// what happens; a scheduler does not need it. Reading does not count as use.
+	//
+	//	INVALID_ARGUMENT  The message cannot be parsed, or a name in it is too long.
+	ListCycles(ctx context.Context, in *ListCyclesRequest, opts ...grpc.CallOption) (*ListCyclesResponse, error)
 	// Reports the results of decisions and returns the state of their groups. The
 	// response depends on the request alone, except for CONFLICT. Reports can be
 	// repeated; each result of a decision is counted once.
@@ -192,6 +203,26 @@ func (c *decisionServiceClient) GetState(ctx context.Context, in *GetStateReques
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type DecisionService_GetStateClient = grpc.ServerStreamingClient[GetStateResponse]
+
+func (c *decisionServiceClient) ListStates(ctx context.Context, in *ListStatesRequest, opts ...grpc.CallOption) (*ListStatesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListStatesResponse)
+	err := c.cc.Invoke(ctx, DecisionService_ListStates_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *decisionServiceClient) ListCycles(ctx context.Context, in *ListCyclesRequest, opts ...grpc.CallOption) (*ListCyclesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCyclesResponse)
+	err := c.cc.Invoke(ctx, DecisionService_ListCycles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *decisionServiceClient) ReportResults(ctx context.Context, in *ReportResultsRequest, opts ...grpc.CallOption) (*ReportResultsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -300,6 +331,15 @@ type DecisionServiceServer interface {
 	//	INVALID_ARGUMENT     The message cannot be parsed, or a name in it is too long.
 	//	FAILED_PRECONDITION  UNKNOWN_STATE: there is no state of this cluster and node pool.
 	GetState(*GetStateRequest, grpc.ServerStreamingServer[GetStateResponse]) error
+	// Lists the states that the caller may read. It may list none.
+	//
+	//	INVALID_ARGUMENT  The message cannot be parsed.
+	ListStates(context.Context, *ListStatesRequest) (*ListStatesResponse, error)
+	// Lists recent cycles of a cluster, as Decide returned them. For programs that show
+	// what happens; a scheduler does not need it. Reading does not count as use.
+	//
+	//	INVALID_ARGUMENT  The message cannot be parsed, or a name in it is too long.
+	ListCycles(context.Context, *ListCyclesRequest) (*ListCyclesResponse, error)
 	// Reports the results of decisions and returns the state of their groups. The
 	// response depends on the request alone, except for CONFLICT. Reports can be
 	// repeated; each result of a decision is counted once.
@@ -345,6 +385,12 @@ func (UnimplementedDecisionServiceServer) SyncState(grpc.BidiStreamingServer[Syn
 }
 func (UnimplementedDecisionServiceServer) GetState(*GetStateRequest, grpc.ServerStreamingServer[GetStateResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetState not implemented")
+}
+func (UnimplementedDecisionServiceServer) ListStates(context.Context, *ListStatesRequest) (*ListStatesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListStates not implemented")
+}
+func (UnimplementedDecisionServiceServer) ListCycles(context.Context, *ListCyclesRequest) (*ListCyclesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListCycles not implemented")
 }
 func (UnimplementedDecisionServiceServer) ReportResults(context.Context, *ReportResultsRequest) (*ReportResultsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportResults not implemented")
@@ -440,6 +486,42 @@ func _DecisionService_GetState_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type DecisionService_GetStateServer = grpc.ServerStreamingServer[GetStateResponse]
 
+func _DecisionService_ListStates_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListStatesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DecisionServiceServer).ListStates(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DecisionService_ListStates_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DecisionServiceServer).ListStates(ctx, req.(*ListStatesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DecisionService_ListCycles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListCyclesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DecisionServiceServer).ListCycles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DecisionService_ListCycles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DecisionServiceServer).ListCycles(ctx, req.(*ListCyclesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DecisionService_ReportResults_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReportResultsRequest)
 	if err := dec(in); err != nil {
@@ -526,6 +608,14 @@ var DecisionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ApplyDelta",
 			Handler:    _DecisionService_ApplyDelta_Handler,
+		},
+		{
+			MethodName: "ListStates",
+			Handler:    _DecisionService_ListStates_Handler,
+		},
+		{
+			MethodName: "ListCycles",
+			Handler:    _DecisionService_ListCycles_Handler,
 		},
 		{
 			MethodName: "ReportResults",

@@ -9,12 +9,14 @@ Decisions never wait for the disk: entries that do not fit into the queue are dr
 from tenure.server.records.entries import CycleEntry, ResultEntry
 from tenure.server.records.file import RecordsError, default_path
 from tenure.server.records.reader import Record, RecordsFile
+from tenure.server.records.recent_cycles import RecentCycles
 from tenure.server.records.recorder import NO_RECORDS, FileRecorder, Recorder
 
 __all__ = [
     "NO_RECORDS",
     "CycleEntry",
     "FileRecorder",
+    "RecentCycles",
     "Record",
     "Recorder",
     "RecordsError",

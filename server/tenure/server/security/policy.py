@@ -45,7 +45,7 @@ class Verb(StrEnum):
     READ = "read"
     """Read the state of a cluster."""
     DESCRIBE = "describe"
-    """Read version, profile and limits of the server. Every rule permits it."""
+    """Read version, profile and limits of the server, and list states to READ. Every rule permits it."""
 
 
 _KINDS: Final = ("token:", "certificate:", "jwt:")

@@ -32,6 +32,8 @@ def record(
 ) -> None:
     """Record a response; `state` is the pushed state of the request, None if it contains its snapshot."""
     actions = tuple(request.actions)
+    trace_id, caller = _trace_id(), CURRENT.get().identity.name
+    shared.recent_cycles.add(response, trace_id, caller)
     shared.recorder.record_cycle(
         CycleEntry(
             recorded_at=time.time_ns(),
@@ -41,8 +43,8 @@ def record(
             snapshot=request.snapshot if state is None else None,
             epoch="" if state is None else state.epoch,
             lineage=None if state is None else state.lineage,
-            trace_id=_trace_id(),
-            caller=CURRENT.get().identity.name,
+            trace_id=trace_id,
+            caller=caller,
         ),
         None if state is None else state.lazy_snapshot.read,
     )

@@ -24,7 +24,14 @@ from tenure.server.service.methods import (
 from tenure.server.service.queries import explain, simulate
 from tenure.server.service.report_results import report_results
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.service.states import apply_delta, get_state, put_snapshot, sync_state
+from tenure.server.service.states import (
+    apply_delta,
+    get_state,
+    list_cycles,
+    list_states,
+    put_snapshot,
+    sync_state,
+)
 from tenure.server.settings import ServerLimits
 from tenure.server.state import StateStore, StoreLimits, UploadMemory
 from tenure.server.sweeper import Sweeper
@@ -32,6 +39,7 @@ from tenure.server.telemetry.cycle_metrics import Cycles
 from tenure.server.telemetry.gauges import Load
 from tenure.terms.durations import SECOND
 from tenure.v1 import capabilities_pb2 as capabilities_pb
+from tenure.v1 import cycles_pb2 as cycles_pb
 from tenure.v1 import decide_pb2 as pb
 from tenure.v1 import decision_service_pb2 as service_pb
 from tenure.v1 import explain_pb2 as explain_pb
@@ -52,6 +60,8 @@ METHODS: Final[dict[str, Method]] = {
     "ApplyDelta": UnaryMethod(state_pb.ApplyDeltaRequest, Verb.PUSH, apply_delta),
     "SyncState": BidiStreamingMethod(state_pb.SyncStateRequest, Verb.PUSH, sync_state),
     "GetState": ServerStreamingMethod(state_pb.GetStateRequest, Verb.READ, get_state),
+    "ListStates": UnaryMethod(cycles_pb.ListStatesRequest, Verb.DESCRIBE, list_states),
+    "ListCycles": UnaryMethod(cycles_pb.ListCyclesRequest, Verb.READ, list_cycles),
     "ReportResults": UnaryMethod(outcome_pb.ReportResultsRequest, Verb.REPORT, report_results),
     "Simulate": UnaryMethod(simulate_pb.SimulateRequest, Verb.SIMULATE, simulate),
     "Explain": UnaryMethod(explain_pb.ExplainRequest, Verb.EXPLAIN, explain),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from tenure.codec.engine import Engine
 from tenure.server.audit import NO_AUDIT, AuditLog
 from tenure.server.memory import RequestMemory
-from tenure.server.records import NO_RECORDS, Recorder
+from tenure.server.records import NO_RECORDS, RecentCycles, Recorder
 from tenure.server.reports import ReportHistory
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.service.cycle_queue import CycleQueue
@@ -30,4 +30,5 @@ class ServiceContext:
     recorder: Recorder = NO_RECORDS
     access: AccessControl = OPEN
     audit: AuditLog = NO_AUDIT
+    recent_cycles: RecentCycles = field(default_factory=RecentCycles)
     report_history: ReportHistory = field(default_factory=ReportHistory)

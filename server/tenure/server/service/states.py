@@ -1,14 +1,22 @@
-"""PutSnapshot, ApplyDelta, SyncState and GetState: push, change and read states."""
+"""PutSnapshot, ApplyDelta, SyncState, GetState, ListStates and ListCycles: push, change and read states."""
 
 from collections.abc import Callable, Iterator
 
 import grpc
 from google.protobuf.message import DecodeError
 from tenure.server.garbage_collection import freeze_gc
-from tenure.server.security.callers import caller_key
+from tenure.server.security.callers import CURRENT, PermissionDenied, caller_key
+from tenure.server.security.policy import Verb
 from tenure.server.service.methods import UndecodedRequest
 from tenure.server.service.service_context import ServiceContext
+from tenure.server.shard import Shard
 from tenure.server.state import State, StateError, errors
+from tenure.v1.cycles_pb2 import (
+    ListCyclesRequest,
+    ListCyclesResponse,
+    ListStatesRequest,
+    ListStatesResponse,
+)
 from tenure.v1.state_pb2 import (
     FAULTS_SET_ASIDE,
     ApplyDeltaRequest,
@@ -137,3 +145,27 @@ def get_state(
         response = GetStateResponse(chunk=part)
     response.last_chunk = True
     yield response
+
+
+def list_cycles(shared: ServiceContext, request: ListCyclesRequest, context: grpc.ServicerContext) -> bytes:
+    """Recent cycles after a number, and the newest version of the state: a serialized ListCyclesResponse."""
+    shard = Shard(request.cluster_id, request.node_pool)
+    newest = shared.states.newest_reference(StateReference(**shard._asdict()))
+    cycles = shared.recent_cycles.after(shard, request.after)
+    return cycles + ListCyclesResponse(state=newest).SerializeToString()
+
+
+def list_states(
+    shared: ServiceContext, request: ListStatesRequest, context: grpc.ServicerContext
+) -> ListStatesResponse:
+    """States that the caller may read."""
+    found = shared.states.references()
+    return ListStatesResponse(states=[state for state in found if _may_read(shared, state)])
+
+
+def _may_read(shared: ServiceContext, state: StateReference) -> bool:
+    try:
+        shared.access.judge(CURRENT.get(), Verb.READ, Shard(state.cluster_id, state.node_pool))
+    except PermissionDenied:
+        return False
+    return True

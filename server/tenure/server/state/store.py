@@ -129,6 +129,15 @@ class StateStore:
                 return None
             return StateReference(**shard._asdict(), epoch=stored.epoch, version=stored.version)
 
+    def references(self) -> list[StateReference]:
+        """References to the newest versions of all states, by cluster ID and node pool."""
+        with self._changing:
+            self._drop_idle()
+            return [
+                StateReference(**shard._asdict(), epoch=stored.epoch, version=stored.version)
+                for shard, stored in sorted(self._stored.items(), key=lambda item: item[0])
+            ]
+
     def drop_idle(self) -> float:
         """Put unused states to rest and drop idle ones; return seconds until the next look."""
         unused: list[tuple[StoredState, State]] = []
