@@ -3,6 +3,7 @@
 import pytest
 from tenure.codec.decode import decode_snapshot
 from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
@@ -73,3 +74,19 @@ def test_largest_counts_can_be_incremented() -> None:
     snapshot.pod_groups[0].eviction_count = MAX_COUNT
     patches = [step.patch for group in decide(snapshot).groups for step in group.decisions]
     assert MAX_COUNT + 1 in [patch.eviction_count for patch in patches]
+
+
+def test_disruption_budgets_are_in_the_order_of_names_and_pods_name_them() -> None:
+    snapshot = small_snapshot()
+    budget = snapshot.disruption_budgets.add(name="b", allowed=2, counted_pods=["runs-0"])
+    budget.next_allowed_time.nanos = 7
+    snapshot.disruption_budgets.add(name="a")
+    snapshot.pods[0].disruption_budgets.extend(["b", "gone"])
+    found = decode_snapshot(snapshot)
+    assert found.disruption_budgets == (
+        DisruptionBudget("a", 0),
+        DisruptionBudget("b", 2, frozenset(["runs-0"]), 7),
+    )
+    names = {task.facts.uid: task.facts.disruption_budgets for task in found.tasks}
+    assert names.pop(snapshot.pods[0].uid) == ("b", "gone")
+    assert set(names.values()) == {()}

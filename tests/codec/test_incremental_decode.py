@@ -121,3 +121,21 @@ def test_an_invalid_eviction_record_causes_a_full_decode():
     snapshot, delta = small_snapshot(), StateDelta()
     delta.upserts.eviction_history.add(victim="waits", preemptor="runs")
     assert decode_delta(decode(snapshot), snapshot, delta) is None
+
+
+def test_a_change_of_disruption_budgets_decodes_no_rows_again() -> None:
+    snapshot = small_snapshot()
+    for name in ("a", "b", "c"):
+        snapshot.disruption_budgets.add(name=name, allowed=1)
+    delta = StateDelta(now=snapshot.now)
+    delta.upserts.disruption_budgets.add(name="b", allowed=5)
+    delta.removals.disruption_budgets.append("c")
+    part = decode_delta(decode(snapshot), snapshot, delta)
+    assert part is not None
+    assert [(each.name, each.allowed) for each in part.cluster.disruption_budgets] == [("a", 1), ("b", 5)]
+
+
+def test_an_invalid_disruption_budget_causes_a_full_decode() -> None:
+    snapshot, delta = small_snapshot(), StateDelta()
+    delta.upserts.disruption_budgets.add(name="b", allowed=-1)
+    assert decode_delta(decode(snapshot), snapshot, delta) is None

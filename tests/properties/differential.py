@@ -13,8 +13,11 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
+from tenure.terms.reasons import ReasonCode
 
 from tests.checks import Counts
+from tests.properties.generators.contested_clusters import contested_cluster
+from tests.properties.generators.disruption_budgets import with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 
@@ -26,10 +29,14 @@ def compare(seed: int) -> Counter[str]:
     """Compare the decisions on the cluster of a seed: all speedups, none, and all but one.
 
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
-    cluster has constraints on other pods.
+    cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
-    cluster = random_cluster(SeededDraw(seed), beside)
+    cluster = (
+        contested_cluster(SeededDraw(seed)) if seed % 5 == 1 else random_cluster(SeededDraw(seed), beside)
+    )
+    if seed % 5 < 2:
+        cluster = with_disruption_budgets(SeededDraw(~seed), cluster)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
     fast, plain = decide_with(cluster, SPEEDUPS), decide_with(cluster, ())
     partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off))
@@ -37,6 +44,11 @@ def compare(seed: int) -> Counter[str]:
         {
             "clusters": 1,
             "with constraints on other pods": beside is not None,
+            "with disruption budgets": bool(cluster.disruption_budgets),
+            "scenarios trimmed": plain.counters.trimmed,
+            "waiting for a disruption budget": sum(
+                1 for each in plain.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
+            ),
             "with evictions": any(group.evictions for group in plain.groups),
             "searched": plain.counters.simulated > 0,
             "simulations saved": plain.counters.simulated - fast.counters.simulated,

@@ -12,8 +12,10 @@ import typer
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
+from tenure.terms.reasons import ReasonCode
 
 from tests.checks import Counts
+from tests.properties.checks.budget_checks import find_exceeded_budgets
 from tests.properties.checks.constraint_checks import find_broken_constraints
 from tests.properties.checks.decision_checks import (
     find_needless_evictions,
@@ -30,6 +32,7 @@ from tests.properties.checks.guard_checks import (
 from tests.properties.checks.guard_facts import GuardFacts
 from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
+from tests.properties.generators.disruption_budgets import with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
 from tests.properties.generators.random_clusters import random_cluster
@@ -41,6 +44,7 @@ _OF_DECISIONS: Final[Sequence[Callable[[Cluster, CycleResult], Iterator[object]]
     find_partial_gangs,
     find_needless_evictions,
     find_broken_constraints,
+    find_exceeded_budgets,
 )
 _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]]] = (
     find_protected_evictions,
@@ -50,13 +54,18 @@ _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]
 
 
 def judge(seed: int) -> Counter[str]:
-    """Decide on the cluster of a seed. Violations are counted by their text."""
+    """Decide on the cluster of a seed. Violations are counted by their text.
+
+    The pods of two of five clusters have disruption budgets.
+    """
     draw = SeededDraw(seed)
     if seed % 3:
         cluster = contested_cluster(draw)
     else:
         cluster = random_cluster(draw, SeededDraw(-seed) if seed % 2 else None)
         cluster = replace(cluster, now=cluster.now + draw.choice(CLOCKS))
+    if seed % 5 < 2:
+        cluster = with_disruption_budgets(SeededDraw(~seed), cluster)
     profile = random_profile(draw)
     decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
@@ -65,6 +74,10 @@ def judge(seed: int) -> Counter[str]:
     bound = (cluster.tasks[step.task] for group in decision.groups for step in group.bindings)
     found["bindings with constraints on other pods"] = sum(
         1 for task in bound if task.shape.constraints.depends_on_pods
+    )
+    found["scenarios trimmed to disruption budgets"] = decision.counters.trimmed
+    found["pod groups that wait for a disruption budget"] = sum(
+        1 for each in decision.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
     )
     found["losses of pod groups"] = sum(1 for _ in guarded_losses(cluster, decision))
     found["protections"] = len(decision.protections)
@@ -76,5 +89,5 @@ def main(
     count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 100_000,
     first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
 ) -> Counts:
-    """Judge decisions: no protected loss, no node over capacity, no partial gang, no broken constraint."""
+    """Judge decisions: protected losses, nodes over capacity, partial gangs, broken constraints, budgets."""
     return report(count_all(judge, range(first, first + count), count, BATCH, "deciding"), count)

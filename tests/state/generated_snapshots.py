@@ -220,8 +220,20 @@ def _change_in_flight(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
         add_in_flight(draw, snapshot, f"promise-new-{snapshot.version}")
 
 
+def _change_budgets(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    budgets = snapshot.disruption_budgets
+    if budgets and draw.chance(50):
+        del budgets[draw.integer(0, len(budgets) - 1)]
+    else:
+        name = f"budget-{snapshot.version}"
+        budgets.add(name=name, allowed=draw.integer(0, 2))
+        for i in _some(draw, len(snapshot.pods)):
+            snapshot.pods[i].disruption_budgets.append(name)
+
+
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
+    _change_budgets,
 )
 _CHANGES_OF_WORKLOADS: Final = (_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight)

@@ -27,6 +27,7 @@ ATTRIBUTES: Final = {
     "_Index": ("queues", "pending", "victims", "evictable_victims", "is_pending", "is_victim"),
     "_WarningCandidates": ("legacy", "odd", "bad"),
     "_Protected": ("now", "pod_groups"),
+    "BudgetedTasks": ("names", "counts"),
 }
 
 

@@ -57,6 +57,7 @@ class ReasonCode(IntEnum):
     COMPLETED = 51
     EXPIRED = 52
     GONE = 53
+    DISRUPTION_BUDGET = 56
 
 
 NONE: Final = ""
@@ -227,6 +228,11 @@ _ROWS: Final = (
     Reason(ReasonCode.PROTECTED, ReasonClass.PROTECTION, 115, condition="Delayed", stands=False,
            clause="a guard protects the candidates", victim_clause="a guard protects it", eviction=NONE,
            remedy="wait until the protection ends", public="It is protected."),
+    Reason(ReasonCode.DISRUPTION_BUDGET, ReasonClass.DELAY, 118, condition="Delayed", stands=False,
+           clause="disruption budgets of the candidates allow no more disruptions",
+           victim_clause="a disruption budget allows no more disruptions", eviction=NONE,
+           remedy="wait until more pods of the disruption budget are available, or change the budget",
+           public="It is protected: a disruption budget allows no more disruptions."),
     Reason(ReasonCode.RESERVED, ReasonClass.CAPACITY, 122, condition="Unschedulable", stands=False,
            clause="capacity is reserved for other pod groups", victim_clause=NONE, eviction=NONE,
            remedy="wait until the reservation is used or ends, or add a node",

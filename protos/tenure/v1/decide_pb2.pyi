@@ -28,6 +28,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_INVALID_MIN_RUNTIME: _ClassVar[WarningCode]
     WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: _ClassVar[WarningCode]
     WARNING_CODE_CANNOT_BE_SUSPENDED: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -41,6 +42,7 @@ WARNING_CODE_UNKNOWN_NODE: WarningCode
 WARNING_CODE_INVALID_MIN_RUNTIME: WarningCode
 WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: WarningCode
 WARNING_CODE_CANNOT_BE_SUSPENDED: WarningCode
+WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")
@@ -59,7 +61,7 @@ class DecideRequest(_message.Message):
     def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside")
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +74,7 @@ class DecideResponse(_message.Message):
     STOPPED_EARLY_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
+    DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     header: ResponseHeader
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -84,7 +87,22 @@ class DecideResponse(_message.Message):
     stopped_early: bool
     in_flight_group_statuses: _containers.RepeatedCompositeFieldContainer[_decision_pb2.InFlightGroupStatus]
     set_aside: _state_pb2.SetAsideRows
-    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ...) -> None: ...
+    disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudgetStatus]
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ...) -> None: ...
+
+class DisruptionBudgetStatus(_message.Message):
+    __slots__ = ("name", "allowed", "in_flight", "spent", "left")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    SPENT_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    allowed: int
+    in_flight: int
+    spent: int
+    left: int
+    def __init__(self, name: _Optional[str] = ..., allowed: _Optional[int] = ..., in_flight: _Optional[int] = ..., spent: _Optional[int] = ..., left: _Optional[int] = ...) -> None: ...
 
 class SnapshotWarning(_message.Message):
     __slots__ = ("code", "message", "pod_groups", "count", "detail")
@@ -139,17 +157,19 @@ class ResourceShare(_message.Message):
     def __init__(self, cpu_milli: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
 
 class SearchCounters(_message.Message):
-    __slots__ = ("generated", "simulated", "duplicate", "pruned", "victims_considered", "placement_attempts")
+    __slots__ = ("generated", "simulated", "duplicate", "pruned", "victims_considered", "placement_attempts", "trimmed")
     GENERATED_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
     PRUNED_FIELD_NUMBER: _ClassVar[int]
     VICTIMS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_FIELD_NUMBER: _ClassVar[int]
     generated: int
     simulated: int
     duplicate: int
     pruned: int
     victims_considered: int
     placement_attempts: int
-    def __init__(self, generated: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_considered: _Optional[int] = ..., placement_attempts: _Optional[int] = ...) -> None: ...
+    trimmed: int
+    def __init__(self, generated: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_considered: _Optional[int] = ..., placement_attempts: _Optional[int] = ..., trimmed: _Optional[int] = ...) -> None: ...

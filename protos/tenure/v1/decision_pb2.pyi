@@ -78,6 +78,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
     REASON_CODE_GONE: _ClassVar[ReasonCode]
+    REASON_CODE_DISRUPTION_BUDGET: _ClassVar[ReasonCode]
 
 class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -179,6 +180,7 @@ REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
 REASON_CODE_GONE: ReasonCode
+REASON_CODE_DISRUPTION_BUDGET: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
 OUTCOME_KIND_BOUND: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_RELEASE: OutcomeKind
@@ -284,7 +286,7 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
@@ -292,6 +294,7 @@ class Evict(_message.Message):
     GUARDS_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
+    DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     preemptor: str
@@ -299,7 +302,8 @@ class Evict(_message.Message):
     guards: _containers.RepeatedCompositeFieldContainer[GuardVerdict]
     pod_group: str
     fate: _snapshot_pb2.Fate
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ...) -> None: ...
+    disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GuardVerdict(_message.Message):
     __slots__ = ("guard", "scope", "until", "source")

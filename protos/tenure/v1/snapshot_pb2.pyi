@@ -129,7 +129,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +144,7 @@ class ClusterSnapshot(_message.Message):
     EVICTION_HISTORY_FIELD_NUMBER: _ClassVar[int]
     POD_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -158,7 +159,20 @@ class ClusterSnapshot(_message.Message):
     eviction_history: _containers.RepeatedCompositeFieldContainer[EvictionRecord]
     pod_columns: PodColumns
     in_flight_groups: _containers.RepeatedCompositeFieldContainer[InFlightGroup]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ...) -> None: ...
+    disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudget]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ...) -> None: ...
+
+class DisruptionBudget(_message.Message):
+    __slots__ = ("name", "allowed", "counted_pods", "next_allowed_time")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_PODS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_ALLOWED_TIME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    allowed: int
+    counted_pods: _containers.RepeatedScalarFieldContainer[str]
+    next_allowed_time: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., allowed: _Optional[int] = ..., counted_pods: _Optional[_Iterable[str]] = ..., next_allowed_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class InFlightGroup(_message.Message):
     __slots__ = ("id", "action", "beneficiary", "expire_time", "evictions", "reservations", "bindings")
@@ -461,7 +475,7 @@ class Topology(_message.Message):
     def __init__(self, name: _Optional[str] = ..., levels: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Pod(_message.Message):
-    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node", "blocked_reason", "resource_claims", "labels", "numa_placement")
+    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node", "blocked_reason", "resource_claims", "labels", "numa_placement", "disruption_budgets")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -485,6 +499,7 @@ class Pod(_message.Message):
     RESOURCE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     pod_group: str
@@ -501,7 +516,8 @@ class Pod(_message.Message):
     resource_claims: _containers.RepeatedScalarFieldContainer[str]
     labels: _containers.ScalarMap[str, str]
     numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_reason: _Optional[str] = ..., resource_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
+    disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_reason: _Optional[str] = ..., resource_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PodShape(_message.Message):
     __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity", "host_ports", "topology_spread", "preferred_node_affinity", "preferred_pod_affinity", "preferred_pod_anti_affinity", "preferred_topology_spread")

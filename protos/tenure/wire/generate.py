@@ -106,6 +106,7 @@ CLASSES: Final = (
             Attribute("nominated_node", "int", "NOWHERE"),
             Attribute("claims", "tuple[int, ...]", "()", "All its resource claims."),
             Attribute("labels", "Labels", "()"),
+            Attribute("disruption_budgets", "tuple[str, ...]", "()"),
         ),
         row="PodRow",
         list_name="pods",

@@ -35,6 +35,7 @@ class ListLimits:
     resource_claims: int = 200_000
     eviction_history: int = 200_000
     in_flight_groups: int = 10_000
+    disruption_budgets: int = 20_000
     elements: int = 1_000_000
 
 

@@ -22,6 +22,7 @@ class NameKind(Enum):
     ANNOTATION = auto()
     """Values that the owner of a workload writes; they may contain names by accident."""
     BLOCKER = auto()
+    BUDGET = auto()
     CLAIM = auto()
     CLUSTER = auto()
     CONDITION = auto()
@@ -184,7 +185,7 @@ ROWS: Final = (
             name("node_pool", _K.POOL),
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
-            *messages("eviction_history", "pod_columns", "in_flight_groups"),
+            *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
         ),
     ),
     Row(
@@ -304,6 +305,7 @@ ROWS: Final = (
             name("resource_claims", _K.CLAIM),
             mapping("labels", _K.LABEL, _K.VALUE),
             *messages("numa_placement"),
+            name("disruption_budgets", _K.BUDGET),
         ),
         key=("uid",),
     ),
@@ -408,6 +410,15 @@ ROWS: Final = (
             *messages("evictions", "reservations", "bindings"),
         ),
         key=("id",),
+    ),
+    Row(
+        pb.DisruptionBudget,
+        (
+            name("name", _K.BUDGET),
+            *values("allowed", "next_allowed_time"),
+            name("counted_pods", _K.POD),
+        ),
+        key=("name",),
     ),
     Row(
         pb.InFlightDecision,

@@ -1,4 +1,5 @@
-"""Decode the state that callers carry between cycles: in-flight groups and the eviction history.
+"""Decode the state that callers carry between cycles: in-flight groups and the eviction history; and what is
+left of disruption budgets.
 
 A reference to an object that is not in the snapshot is not a violation, since clusters change while callers
 work. It is marked (index NOWHERE, no zones), and the cycle determines the state of the group.
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from tenure.codec.checks import MISSING, amount, time
 from tenure.codec.nodes import decode_placement
 from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE, Zones
 from tenure.solver.model.workload import PodGroup, Task
@@ -58,6 +60,22 @@ def _decode(
     if victim is None or preemptor is None:
         return None
     return EvictionRecord(victim, preemptor, last_eviction, failures, last_failure, message.result_pending)
+
+
+def decode_disruption_budgets(
+    messages: Sequence[pb.DisruptionBudget], findings: ViolationCollector
+) -> tuple[DisruptionBudget, ...]:
+    """Disruption budgets by name. Names are checked with those of the other lists."""
+    found: dict[str, DisruptionBudget] = {}
+    for i, message in enumerate(messages):
+        findings.step()
+        next_allowed = None
+        if message.HasField("next_allowed_time"):
+            next_allowed = time(message.next_allowed_time, findings, i, "next_allowed_time")
+        allowed = amount(message.allowed, findings, i, "allowed", MAX_COUNT)
+        counted = frozenset(message.counted_pods)
+        found[message.name] = DisruptionBudget(message.name, allowed, counted, next_allowed)
+    return tuple([found[name] for name in sorted(found)])
 
 
 def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: ViolationCollector) -> None:

@@ -8,6 +8,7 @@ from tenure.codec.nodes import encode_placement
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
+from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
@@ -118,6 +119,7 @@ _RELOCATING: Final = tag(pb.Evict, "relocating")
 _GUARDS: Final = tag(pb.Evict, "guards")
 _EVICTED_OF: Final = tag(pb.Evict, "pod_group")
 _FATE: Final = tag(pb.Evict, "fate")
+_SPENT_BUDGETS: Final = tag(pb.Evict, "disruption_budgets")
 
 _REQUEUED: Final = tag(pb.Requeue, "pod_group")
 _NOT_BEFORE: Final = tag(pb.Requeue, "not_before")
@@ -196,6 +198,9 @@ class DecisionEncoder:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
         fields.append(scalar(_FATE, number(step.fate)))
+        if task.placement.status is TaskStatus.RUNNING:
+            for name in task.facts.disruption_budgets:
+                fields += [_SPENT_BUDGETS, recurring.encoded_text(name)]
         sentence = self._messages.eviction(group.reason, step, group.beneficiary)
         return message(
             [

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from tenure.codec.carried_state import (
     InFlightRows,
     check_in_flight,
+    decode_disruption_budgets,
     decode_eviction_history,
     decode_in_flight,
 )
@@ -46,16 +47,8 @@ from tenure.wire.rows import read_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
 _LISTS: Final = (
-    "nodes",
-    "queues",
-    "pod_groups",
-    "pods",
-    "shapes",
-    "topologies",
-    "resource_claims",
-    "eviction_history",
-    "pod_columns",
-    "in_flight_groups",
+    *("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
+    *("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
 )
 """Lists of a snapshot in the order of the message."""
 
@@ -209,6 +202,8 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     carried = message.in_flight_groups
     index_names([group.id for group in carried], found["in_flight_groups"], "id")
     check_in_flight(carried, found["in_flight_groups"])
+    index_names([budget.name for budget in message.disruption_budgets], found["disruption_budgets"])
+    budgets = decode_disruption_budgets(message.disruption_budgets, found["disruption_budgets"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
     check()
     sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
@@ -233,6 +228,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         in_flight=decode_in_flight(carried, _in_flight_rows(workloads, nodes, slots, check))
         if carried
         else (),
+        disruption_budgets=budgets,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)

@@ -187,6 +187,7 @@ _SEARCH_COUNTERS: Final = tag(service_pb.DecideResponse, "counters")
 _NOMINATIONS: Final = tag(service_pb.DecideResponse, "nominations")
 _STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
+_BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
 _FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
@@ -244,6 +245,8 @@ def encode_response(
     fields.append(scalar(_STOPPED_EARLY, number(result.stopped_early)))
     for status in result.in_flight:
         fields += [_IN_FLIGHT, encode_in_flight_status(cluster, cache, status, messages)]
+    for budget in result.disruption_budgets:
+        fields += [_BUDGETS, serialize_message(service_pb.DisruptionBudgetStatus(**budget._asdict()))]
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from tenure.codec.carried_state import (
     InFlightRows,
     check_in_flight,
+    decode_disruption_budgets,
     decode_eviction_history,
     decode_in_flight,
 )
@@ -21,6 +22,7 @@ from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import leaves_by_name
@@ -30,7 +32,9 @@ from tenure.v1.state_pb2 import StateKeys
 from tenure.wire.rows import read_rows
 from tenure.wire.violations import ViolationCollector
 
-_WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history"))
+_WORKLOADS: Final = frozenset(
+    ("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history", "disruption_budgets")
+)
 
 
 class _Rows(NamedTuple):
@@ -73,10 +77,12 @@ def decode_change(
         return None
     check()
     in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
-    if in_flight is None or history is None:
+    budgets = _disruption_budgets(cluster, upserts, removes)
+    if in_flight is None or history is None or budgets is None:
         return None
+    after = _cluster(before, base, history, in_flight, now, check)
     return DecodedSnapshot(
-        _cluster(before, base, history, in_flight, now, check),
+        replace(after, disruption_budgets=budgets),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -139,6 +145,7 @@ def _cluster(
             *collect_missing_node_warnings(decode_base.left_out_pods.values(), slots.pod_groups),
         ),
         in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
+        disruption_budgets=cluster.disruption_budgets,
     )
 
 
@@ -168,6 +175,21 @@ def _eviction_history(
         records.pop((removed.victim, removed.preemptor), None)
     records.update(((record.victim, record.preemptor), record) for record in upserts.eviction_history)
     return None if found else list(records.values())
+
+
+def _disruption_budgets(
+    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
+) -> tuple[DisruptionBudget, ...] | None:
+    """Disruption budgets after the change; None if they are invalid."""
+    if not upserts.disruption_budgets and not removes.disruption_budgets:
+        return before.disruption_budgets
+    found = ViolationCollector("upserts")
+    budgets = {budget.name: budget for budget in before.disruption_budgets}
+    for removed in removes.disruption_budgets:
+        budgets.pop(removed, None)
+    sent = decode_disruption_budgets(upserts.disruption_budgets, found)
+    budgets.update((budget.name, budget) for budget in sent)
+    return None if found or "" in budgets else tuple([budgets[name] for name in sorted(budgets)])
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:

@@ -100,6 +100,8 @@ class _References:
         self.nominated_node = known.nodes.get(nominated, NOWHERE) if nominated else NOWHERE
         self.claims = _claims(i, claims, known.claims, findings) if claims else ()
         self.labels = tuple(sorted(message.labels.items())) if known.uses_labels else ()
+        budgets = message.disruption_budgets
+        self.disruption_budgets = _budgets(i, budgets, findings) if budgets else ()
 
 
 def decode_pods(
@@ -132,6 +134,7 @@ def decode_pods(
             nominated_node=references.nominated_node,
             claims=references.claims,
             labels=references.labels,
+            disruption_budgets=references.disruption_budgets,
         )
         pods.append(facts)
     return pods
@@ -159,6 +162,17 @@ def _claims(
         elif first.setdefault(name, at) != at:
             findings.add(i, f"resource_claims[{at}]", f"{quote_name(name)} is named twice")
     return tuple(sorted(known[name] for name in names if name in known))
+
+
+def _budgets(i: int, names: Sequence[str], findings: ViolationCollector) -> tuple[str, ...]:
+    first: dict[str, int] = {}
+    for at, name in enumerate(names):
+        findings.step()
+        if not name:
+            findings.add(i, f"disruption_budgets[{at}]", MISSING)
+        elif first.setdefault(name, at) != at:
+            findings.add(i, f"disruption_budgets[{at}]", f"{quote_name(name)} is named twice")
+    return tuple([intern(name) for name in names])
 
 
 def _placement(

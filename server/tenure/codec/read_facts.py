@@ -163,6 +163,7 @@ def read_pod_facts(
     nominated_node: int,
     claims: tuple[int, ...],
     labels: Labels,
+    disruption_budgets: tuple[str, ...],
 ) -> TaskFacts:
     """Row `i` of its list as facts. Facts by hand are passed as keywords."""
     creation: int = 0
@@ -183,4 +184,5 @@ def read_pod_facts(
         nominated_node=nominated_node,
         claims=claims,
         labels=labels,
+        disruption_budgets=disruption_budgets,
     )

@@ -134,6 +134,7 @@ def _result(
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,
+        disruption_budgets=session.disruptions.status(),
         stopped_early=stopped_early,
         without_expected_runtime=session.without_expected_runtime,
     )

@@ -4,6 +4,7 @@ For consecutive cycles in simulations, explanations and tests. A caller that app
 cluster again instead.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from tenure.solver.model.decision import (
     PatchKind,
     Reserve,
 )
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
@@ -53,6 +55,7 @@ def apply_decisions(
         pod_groups=pod_groups,
         eviction_history=_eviction_history(cluster.eviction_history, patches.values()),
         in_flight=_reservations(cluster, decision, ids),
+        disruption_budgets=_disruption_budgets(cluster, tasks),
     )
 
 
@@ -83,6 +86,28 @@ def _later(task: Task, placement: Placement) -> Task:
         case TaskStatus.PIPELINED | TaskStatus.RELEASING:
             return replace(task, placement=Placement(TaskStatus.PENDING))
     return task if placement is task.placement else replace(task, placement=placement)
+
+
+def _disruption_budgets(before: Cluster, after: Iterable[Task]) -> tuple[DisruptionBudget, ...]:
+    """Budgets after pods that stopped running spent from them, and pods that started running returned it.
+
+    A budget allows at most what it allowed at first (semantics R15.12).
+    """
+    budgets = {budget.name: budget for budget in before.disruption_budgets}
+    change = Counter[str]()
+    for task in after if budgets else ():
+        ran = before.tasks[task.index].placement.status is TaskStatus.RUNNING
+        if ran is (task.placement.status is TaskStatus.RUNNING):
+            continue
+        for name in task.facts.disruption_budgets:
+            if name in budgets and not (ran and task.facts.uid in budgets[name].counted_pods):
+                change[name] += -1 if ran else 1
+    found = []
+    for name, budget in budgets.items():
+        most = budget.allowed if budget.most is None else budget.most
+        allowed = max(min(budget.allowed + change[name], most), 0)
+        found.append(budget._replace(allowed=allowed, most=most, counted_pods=frozenset()))
+    return tuple(found)
 
 
 def _reservations(

@@ -178,5 +178,6 @@ def next_wake_time(
     session: Session, guarded: Sequence[Protection], verdicts: Sequence[PodGroupOutcome]
 ) -> int | None:
     """The earliest time at which a guard, delay or grace period ends."""
-    ends = [*session.wake_times, *(p.until for p in guarded), *(outcome.reason.until for outcome in verdicts)]
+    waits = (*session.wake_times, *session.disruptions.wake_times())
+    ends = [*waits, *(p.until for p in guarded), *(outcome.reason.until for outcome in verdicts)]
     return min((end for end in ends if end is not None), default=None)

@@ -20,6 +20,7 @@ from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
 from tenure.solver.plugins.guards.min_runtime import Resolver
 from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.formatting import format_count
 
 FEW_CHANGES: Final = 64
 """Changes up to which single entries of a sorted list are moved; for more, the list is sorted again."""
@@ -93,7 +94,8 @@ def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarnin
     """Warnings of the snapshot, then one for each kind of missing value, then one per invalid value."""
     cluster, doubtful = session.cluster, _warning_candidates(session)
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
-    return (*cluster.warnings, *_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *own)
+    shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile))
+    return (*cluster.warnings, *shared, *_unknown_budgets(session), *own)
 
 
 def _warning_candidates(session: Session) -> _WarningCandidates:
@@ -136,6 +138,17 @@ def _not_permitted(
     if found:
         message = "its own minimum runtime is ignored: neither its queue nor the configuration permits one"
         yield SnapshotWarning(WarningCode.MIN_RUNTIME_NOT_PERMITTED, tuple(found), message)
+
+
+def _unknown_budgets(session: Session) -> Iterator[SnapshotWarning]:
+    """One warning about the pod groups whose pods name disruption budgets that are not in the snapshot."""
+    missing = session.disruptions.unknown_budgets()
+    if not missing:
+        return
+    pod_groups = session.disruptions.pod_groups_with(missing)
+    what = format_count(len(missing), "disruption budget")
+    message = f"{what} of pods not in the snapshot, such as {missing[0]}; its running pods stay"
+    yield SnapshotWarning(WarningCode.UNKNOWN_DISRUPTION_BUDGET, pod_groups, message)
 
 
 def _is_legacy(group: PodGroup) -> bool:

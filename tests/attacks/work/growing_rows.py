@@ -170,6 +170,42 @@ def _missing_nodes(snapshot: pb.ClusterSnapshot, count: int) -> None:
         add_pod(snapshot, f"p{i}", pod_group=f"g{i}", node=f"gone{i}")
 
 
+def _budgets_of_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        _add_budget(snapshot, f"b{i}")
+        add_pod(snapshot, f"p{i}", disruption_budgets=[f"b{i}"])
+
+
+def _one_budget_of_many_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    _add_budget(snapshot, "b")
+    add_pods(snapshot, count, disruption_budgets=["b"])
+
+
+def _budgets_of_one_pod(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        _add_budget(snapshot, f"b{i}")
+    add_pod(snapshot, "p0", disruption_budgets=[f"b{i}" for i in range(count)])
+
+
+def _unknown_budgets(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        add_pod(snapshot, f"p{i}", disruption_budgets=[f"gone{i}"])
+
+
+def _counted_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    add_pods(snapshot, count, disruption_budgets=["b"])
+    _add_budget(snapshot, "b", counted_pods=[f"p{i}" for i in range(count)])
+
+
+def _add_budget(snapshot: pb.ClusterSnapshot, name: str, **fields: Any) -> None:
+    """A budget that stops a preemptor."""
+    if not snapshot.disruption_budgets:
+        add_group(snapshot, "w", priority=90, last_start_time=None)
+        snapshot.shapes.add(id="wide", requests={"cpu_milli": 10**9})
+        add_pod(snapshot, "w0", pod_group="w", shape="wide", status=pb.POD_STATUS_PENDING, node="")
+    snapshot.disruption_budgets.add(name=name, allowed=1, **fields)
+
+
 _PENDING, _RUNNING = pb.POD_STATUS_PENDING, pb.POD_STATUS_RUNNING
 ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.nodes": (_nodes,),
@@ -185,6 +221,8 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
         lambda snapshot, count: _in_flight("reservations", _PENDING, count, 1, "gone-", snapshot),
         lambda snapshot, count: _in_flight("bindings", _PENDING, count, 1, "", snapshot),
     ),
+    "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
+    "DisruptionBudget.counted_pods": (_counted_pods,),
     "PodColumns.string_table": (_columns(_pod_groups),),
     "PodColumns.uid": (_columns(add_pods),),
     "PodColumns.name": (_columns(add_pods),),
@@ -206,5 +244,6 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
         lambda snapshot, count: _in_flight("bindings", _PENDING, 1, count, "", snapshot),
     ),
     "Pod.resource_claims": (_claims_of_one_pod,),
+    "Pod.disruption_budgets": (_budgets_of_one_pod, _unknown_budgets),
 }
 """Ways to fill each list of rows, and each column."""

@@ -258,6 +258,21 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "eviction_history[0].last_failure_time: is not between the years 1677 and 2262",
     ),
     # In-flight groups
+    "s.disruption_budgets.add(allowed=-1)": (
+        "disruption_budgets[0].name: is required",
+        "disruption_budgets[0].allowed: -1 is negative",
+    ),
+    "s.disruption_budgets.extend([pb.DisruptionBudget(name='b')] * 2)": (
+        "disruption_budgets[1].name: 'b' is already used by element 0",
+    ),
+    "s.disruption_budgets.add(name='b', allowed=2**30 + 1).next_allowed_time.nanos = -1": (
+        f"disruption_budgets[0].next_allowed_time: -1 {_NANOS}",
+        f"disruption_budgets[0].allowed: {2**30 + 1} is more than the largest amount, {2**30}",
+    ),
+    "s.pods[0].disruption_budgets.extend(['b', '', 'b'])": (
+        "pods[0].disruption_budgets[1]: is required",
+        "pods[0].disruption_budgets[2]: 'b' is named twice",
+    ),
     "s.in_flight_groups.add()": (
         "in_flight_groups[0].id: is required",
         "in_flight_groups[0].expire_time: is required",

@@ -55,7 +55,7 @@ def test_non_preemptible_pod_group_over_quota_is_pending_despite_free_capacity(
         assert namespace_only.bound("firm") == 0
 
 
-def test_disruption_budget_blocks_eviction_and_the_preemptor_gets_an_event(
+def test_nothing_is_evicted_beyond_a_disruption_budget_and_the_preemptor_is_told(
     cluster: UserCluster, adapter: Adapter
 ) -> None:
     cluster.workload("serving", pods=1, gpus=8)
@@ -64,14 +64,30 @@ def test_disruption_budget_blocks_eviction_and_the_preemptor_gets_an_event(
         cluster.budget("always-one", "serving", available=1)
         allow_disruptions(cluster.transport)
         cluster.workload("urgent", pods=1, gpus=8, priority="high")
-        assert wait_until(lambda: cluster.reasons_of("urgent")) == "VictimsEvicted"
-        assert wait_until(lambda: cluster.events("EvictionBlocked")) == ["urgent"]
-        (event,) = cluster.event_notes("EvictionBlocked")
-        assert "serving-0 blocked" in event
-        assert "always-one" in event
+        assert wait_until(lambda: cluster.reasons_of("urgent")) == "DisruptionBudget"
+        message = cluster.conditions_of("urgent")["message"]
+        assert f"disruption budget {cluster.namespace}/always-one" in message
         assert cluster.running("serving") == 1
+        assert not cluster.events("EvictionBlocked")
         cluster.change_budget("always-one", available=0)
         allow_disruptions(cluster.transport)
         wait_until(lambda: cluster.running("urgent") == 1)
         wait_until(lambda: cluster.annotations_of("serving").get("eviction-count") == "1")
         wait_until(lambda: cluster.events("Evicted") == ["serving-0"])
+
+
+def test_as_many_victims_as_a_disruption_budget_allows_are_evicted_and_the_rest_waits(
+    cluster: UserCluster, adapter: Adapter
+) -> None:
+    cluster.workload("serving", pods=2, gpus=4, minMember=1)
+    with adapter():
+        wait_until(lambda: cluster.running("serving") == 2)
+        cluster.budget("one-stays", "serving", available=1)
+        allow_disruptions(cluster.transport)
+        for name in ("urgent", "other"):
+            cluster.workload(name, pods=1, gpus=4, priority="high")
+        wait_until(lambda: cluster.running("urgent") + cluster.running("other") == 1)
+        waiting = "other" if cluster.running("urgent") else "urgent"
+        assert wait_until(lambda: cluster.reasons_of(waiting)) == "DisruptionBudget"
+        assert cluster.running("serving") == 1
+        assert cluster.events("Evicted") == ["serving-1"]

@@ -56,6 +56,12 @@ const (
 	// Pod groups set a minimum runtime of their own, and their queue permits none. It does
 	// not protect them.
 	WarningCode_WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED WarningCode = 11
+	// A pod group is to be suspended when it is evicted, and cannot be: it is not
+	// suspendable. It waits again instead.
+	WarningCode_WARNING_CODE_CANNOT_BE_SUSPENDED WarningCode = 12
+	// Pods name disruption budgets that are not in the snapshot. They are not evicted or
+	// moved while they run.
+	WarningCode_WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET WarningCode = 14
 )
 
 // Enum value maps for WarningCode.
@@ -73,6 +79,8 @@ var (
 		9:  "WARNING_CODE_UNKNOWN_NODE",
 		10: "WARNING_CODE_INVALID_MIN_RUNTIME",
 		11: "WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED",
+		12: "WARNING_CODE_CANNOT_BE_SUSPENDED",
+		14: "WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -87,6 +95,8 @@ var (
 		"WARNING_CODE_UNKNOWN_NODE":               9,
 		"WARNING_CODE_INVALID_MIN_RUNTIME":        10,
 		"WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED":  11,
+		"WARNING_CODE_CANNOT_BE_SUSPENDED":        12,
+		"WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET":  14,
 	}
 )
 
@@ -242,9 +252,13 @@ type DecideResponse struct {
 	// States of the in-flight groups, ordered by ID.
 	InFlightGroupStatuses []*InFlightGroupStatus `protobuf:"bytes,11,rep,name=in_flight_group_statuses,json=inFlightGroupStatuses,proto3" json:"in_flight_group_statuses,omitempty"`
 	// With `snapshot` or `delta`: rows that are set aside. Unset: none.
-	SetAside      *SetAsideRows `protobuf:"bytes,12,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SetAside *SetAsideRows `protobuf:"bytes,12,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
+	// Disruption budgets that decisions of this response or of in-flight groups spend from,
+	// and those that kept a search from some victims, ordered by name. Of the others,
+	// everything is left.
+	DisruptionBudgets []*DisruptionBudgetStatus `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *DecideResponse) Reset() {
@@ -361,6 +375,95 @@ func (x *DecideResponse) GetSetAside() *SetAsideRows {
 	return nil
 }
 
+func (x *DecideResponse) GetDisruptionBudgets() []*DisruptionBudgetStatus {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+// What is left of a disruption budget once all decisions are applied; numbers of pods.
+type DisruptionBudgetStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the budget.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// DisruptionBudget.allowed of the snapshot.
+	Allowed int32 `protobuf:"varint,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	// Spent by open evictions of in-flight groups.
+	InFlight int32 `protobuf:"varint,3,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// Spent by decisions of this response.
+	Spent int32 `protobuf:"varint,4,opt,name=spent,proto3" json:"spent,omitempty"`
+	// Left for later cycles on this snapshot.
+	Left          int32 `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisruptionBudgetStatus) Reset() {
+	*x = DisruptionBudgetStatus{}
+	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisruptionBudgetStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisruptionBudgetStatus) ProtoMessage() {}
+
+func (x *DisruptionBudgetStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisruptionBudgetStatus.ProtoReflect.Descriptor instead.
+func (*DisruptionBudgetStatus) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DisruptionBudgetStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DisruptionBudgetStatus) GetAllowed() int32 {
+	if x != nil {
+		return x.Allowed
+	}
+	return 0
+}
+
+func (x *DisruptionBudgetStatus) GetInFlight() int32 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *DisruptionBudgetStatus) GetSpent() int32 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *DisruptionBudgetStatus) GetLeft() int32 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
 // Dubious input in the snapshot and how it was interpreted.
 type SnapshotWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -380,7 +483,7 @@ type SnapshotWarning struct {
 
 func (x *SnapshotWarning) Reset() {
 	*x = SnapshotWarning{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	mi := &file_tenure_v1_decide_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +495,7 @@ func (x *SnapshotWarning) String() string {
 func (*SnapshotWarning) ProtoMessage() {}
 
 func (x *SnapshotWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	mi := &file_tenure_v1_decide_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +508,7 @@ func (x *SnapshotWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotWarning.ProtoReflect.Descriptor instead.
 func (*SnapshotWarning) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SnapshotWarning) GetCode() WarningCode {
@@ -462,7 +565,7 @@ type ResponseHeader struct {
 
 func (x *ResponseHeader) Reset() {
 	*x = ResponseHeader{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	mi := &file_tenure_v1_decide_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +577,7 @@ func (x *ResponseHeader) String() string {
 func (*ResponseHeader) ProtoMessage() {}
 
 func (x *ResponseHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	mi := &file_tenure_v1_decide_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +590,7 @@ func (x *ResponseHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseHeader.ProtoReflect.Descriptor instead.
 func (*ResponseHeader) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ResponseHeader) GetClusterId() string {
@@ -544,7 +647,7 @@ type QueueStatus struct {
 
 func (x *QueueStatus) Reset() {
 	*x = QueueStatus{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[4]
+	mi := &file_tenure_v1_decide_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +659,7 @@ func (x *QueueStatus) String() string {
 func (*QueueStatus) ProtoMessage() {}
 
 func (x *QueueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[4]
+	mi := &file_tenure_v1_decide_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +672,7 @@ func (x *QueueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
 func (*QueueStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QueueStatus) GetName() string {
@@ -622,7 +725,7 @@ type ResourceShare struct {
 
 func (x *ResourceShare) Reset() {
 	*x = ResourceShare{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[5]
+	mi := &file_tenure_v1_decide_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +737,7 @@ func (x *ResourceShare) String() string {
 func (*ResourceShare) ProtoMessage() {}
 
 func (x *ResourceShare) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[5]
+	mi := &file_tenure_v1_decide_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +750,7 @@ func (x *ResourceShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceShare.ProtoReflect.Descriptor instead.
 func (*ResourceShare) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ResourceShare) GetCpuMilli() int64 {
@@ -686,13 +789,15 @@ type SearchCounters struct {
 	VictimsConsidered int64 `protobuf:"varint,5,opt,name=victims_considered,json=victimsConsidered,proto3" json:"victims_considered,omitempty"`
 	// Attempts to place one pod.
 	PlacementAttempts int64 `protobuf:"varint,6,opt,name=placement_attempts,json=placementAttempts,proto3" json:"placement_attempts,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Scenarios that took more than disruption budgets allow, and were reduced.
+	Trimmed       int64 `protobuf:"varint,7,opt,name=trimmed,proto3" json:"trimmed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchCounters) Reset() {
 	*x = SearchCounters{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[6]
+	mi := &file_tenure_v1_decide_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +809,7 @@ func (x *SearchCounters) String() string {
 func (*SearchCounters) ProtoMessage() {}
 
 func (x *SearchCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[6]
+	mi := &file_tenure_v1_decide_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +822,7 @@ func (x *SearchCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchCounters.ProtoReflect.Descriptor instead.
 func (*SearchCounters) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SearchCounters) GetGenerated() int64 {
@@ -762,6 +867,13 @@ func (x *SearchCounters) GetPlacementAttempts() int64 {
 	return 0
 }
 
+func (x *SearchCounters) GetTrimmed() int64 {
+	if x != nil {
+		return x.Trimmed
+	}
+	return 0
+}
+
 var File_tenure_v1_decide_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decide_proto_rawDesc = "" +
@@ -773,7 +885,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xb4\x05\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\x86\x06\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -787,7 +899,14 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\rstopped_early\x18\n" +
 	" \x01(\bR\fstoppedEarly\x12W\n" +
 	"\x18in_flight_group_statuses\x18\v \x03(\v2\x1e.tenure.v1.InFlightGroupStatusR\x15inFlightGroupStatuses\x124\n" +
-	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\"\xa4\x01\n" +
+	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
+	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\"\x8d\x01\n" +
+	"\x16DisruptionBudgetStatus\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12\x1b\n" +
+	"\tin_flight\x18\x03 \x01(\x05R\binFlight\x12\x14\n" +
+	"\x05spent\x18\x04 \x01(\x05R\x05spent\x12\x12\n" +
+	"\x04left\x18\x05 \x01(\x05R\x04left\"\xa4\x01\n" +
 	"\x0fSnapshotWarning\x12*\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x16.tenure.v1.WarningCodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1d\n" +
@@ -812,14 +931,15 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\rResourceShare\x12\x1b\n" +
 	"\tcpu_milli\x18\x01 \x01(\x03R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1b\n" +
-	"\tgpu_milli\x18\x03 \x01(\x03R\bgpuMilli\"\xe0\x01\n" +
+	"\tgpu_milli\x18\x03 \x01(\x03R\bgpuMilli\"\xfa\x01\n" +
 	"\x0eSearchCounters\x12\x1c\n" +
 	"\tgenerated\x18\x01 \x01(\x03R\tgenerated\x12\x1c\n" +
 	"\tsimulated\x18\x02 \x01(\x03R\tsimulated\x12\x1c\n" +
 	"\tduplicate\x18\x03 \x01(\x03R\tduplicate\x12\x16\n" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
-	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts*\xd3\x03\n" +
+	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
+	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xa5\x04\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -833,7 +953,9 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x19WARNING_CODE_UNKNOWN_NODE\x10\t\x12$\n" +
 	" WARNING_CODE_INVALID_MIN_RUNTIME\x10\n" +
 	"\x12*\n" +
-	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\vB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\v\x12$\n" +
+	" WARNING_CODE_CANNOT_BE_SUSPENDED\x10\f\x12*\n" +
+	"&WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET\x10\x0eB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once
@@ -848,56 +970,58 @@ func file_tenure_v1_decide_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_decide_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tenure_v1_decide_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_tenure_v1_decide_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_tenure_v1_decide_proto_goTypes = []any{
-	(WarningCode)(0),              // 0: tenure.v1.WarningCode
-	(*DecideRequest)(nil),         // 1: tenure.v1.DecideRequest
-	(*DecideResponse)(nil),        // 2: tenure.v1.DecideResponse
-	(*SnapshotWarning)(nil),       // 3: tenure.v1.SnapshotWarning
-	(*ResponseHeader)(nil),        // 4: tenure.v1.ResponseHeader
-	(*QueueStatus)(nil),           // 5: tenure.v1.QueueStatus
-	(*ResourceShare)(nil),         // 6: tenure.v1.ResourceShare
-	(*SearchCounters)(nil),        // 7: tenure.v1.SearchCounters
-	(*ClusterSnapshot)(nil),       // 8: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),        // 9: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*StateDelta)(nil),            // 11: tenure.v1.StateDelta
-	(Faults)(0),                   // 12: tenure.v1.Faults
-	(*DecisionGroup)(nil),         // 13: tenure.v1.DecisionGroup
-	(*PodGroupOutcome)(nil),       // 14: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 15: tenure.v1.Protection
-	(*Nomination)(nil),            // 16: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 17: tenure.v1.InFlightGroupStatus
-	(*SetAsideRows)(nil),          // 18: tenure.v1.SetAsideRows
+	(WarningCode)(0),               // 0: tenure.v1.WarningCode
+	(*DecideRequest)(nil),          // 1: tenure.v1.DecideRequest
+	(*DecideResponse)(nil),         // 2: tenure.v1.DecideResponse
+	(*DisruptionBudgetStatus)(nil), // 3: tenure.v1.DisruptionBudgetStatus
+	(*SnapshotWarning)(nil),        // 4: tenure.v1.SnapshotWarning
+	(*ResponseHeader)(nil),         // 5: tenure.v1.ResponseHeader
+	(*QueueStatus)(nil),            // 6: tenure.v1.QueueStatus
+	(*ResourceShare)(nil),          // 7: tenure.v1.ResourceShare
+	(*SearchCounters)(nil),         // 8: tenure.v1.SearchCounters
+	(*ClusterSnapshot)(nil),        // 9: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),         // 10: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil),  // 11: google.protobuf.Timestamp
+	(*StateDelta)(nil),             // 12: tenure.v1.StateDelta
+	(Faults)(0),                    // 13: tenure.v1.Faults
+	(*DecisionGroup)(nil),          // 14: tenure.v1.DecisionGroup
+	(*PodGroupOutcome)(nil),        // 15: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),             // 16: tenure.v1.Protection
+	(*Nomination)(nil),             // 17: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),    // 18: tenure.v1.InFlightGroupStatus
+	(*SetAsideRows)(nil),           // 19: tenure.v1.SetAsideRows
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
-	8,  // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	9,  // 1: tenure.v1.DecideRequest.state:type_name -> tenure.v1.StateReference
-	10, // 2: tenure.v1.DecideRequest.now:type_name -> google.protobuf.Timestamp
-	11, // 3: tenure.v1.DecideRequest.delta:type_name -> tenure.v1.StateDelta
-	12, // 4: tenure.v1.DecideRequest.faults:type_name -> tenure.v1.Faults
-	4,  // 5: tenure.v1.DecideResponse.header:type_name -> tenure.v1.ResponseHeader
-	13, // 6: tenure.v1.DecideResponse.groups:type_name -> tenure.v1.DecisionGroup
-	14, // 7: tenure.v1.DecideResponse.outcomes:type_name -> tenure.v1.PodGroupOutcome
-	15, // 8: tenure.v1.DecideResponse.protections:type_name -> tenure.v1.Protection
-	10, // 9: tenure.v1.DecideResponse.next_wake_time:type_name -> google.protobuf.Timestamp
-	5,  // 10: tenure.v1.DecideResponse.queues:type_name -> tenure.v1.QueueStatus
-	3,  // 11: tenure.v1.DecideResponse.warnings:type_name -> tenure.v1.SnapshotWarning
-	7,  // 12: tenure.v1.DecideResponse.counters:type_name -> tenure.v1.SearchCounters
-	16, // 13: tenure.v1.DecideResponse.nominations:type_name -> tenure.v1.Nomination
-	17, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
-	18, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	0,  // 16: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	10, // 17: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	6,  // 18: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	6,  // 19: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	6,  // 20: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	6,  // 21: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	9,  // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	10, // 1: tenure.v1.DecideRequest.state:type_name -> tenure.v1.StateReference
+	11, // 2: tenure.v1.DecideRequest.now:type_name -> google.protobuf.Timestamp
+	12, // 3: tenure.v1.DecideRequest.delta:type_name -> tenure.v1.StateDelta
+	13, // 4: tenure.v1.DecideRequest.faults:type_name -> tenure.v1.Faults
+	5,  // 5: tenure.v1.DecideResponse.header:type_name -> tenure.v1.ResponseHeader
+	14, // 6: tenure.v1.DecideResponse.groups:type_name -> tenure.v1.DecisionGroup
+	15, // 7: tenure.v1.DecideResponse.outcomes:type_name -> tenure.v1.PodGroupOutcome
+	16, // 8: tenure.v1.DecideResponse.protections:type_name -> tenure.v1.Protection
+	11, // 9: tenure.v1.DecideResponse.next_wake_time:type_name -> google.protobuf.Timestamp
+	6,  // 10: tenure.v1.DecideResponse.queues:type_name -> tenure.v1.QueueStatus
+	4,  // 11: tenure.v1.DecideResponse.warnings:type_name -> tenure.v1.SnapshotWarning
+	8,  // 12: tenure.v1.DecideResponse.counters:type_name -> tenure.v1.SearchCounters
+	17, // 13: tenure.v1.DecideResponse.nominations:type_name -> tenure.v1.Nomination
+	18, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
+	19, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	3,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
+	0,  // 17: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	11, // 18: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	7,  // 19: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	7,  // 20: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	7,  // 21: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	7,  // 22: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -914,7 +1038,7 @@ func file_tenure_v1_decide_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decide_proto_rawDesc), len(file_tenure_v1_decide_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -277,6 +277,8 @@ const (
 	ReasonCode_REASON_CODE_NO_CAPACITY ReasonCode = 47
 	// Protected: it was evicted shortly after its earlier starts, and has just started.
 	ReasonCode_REASON_CODE_VICTIM_COOLDOWN ReasonCode = 48
+	// It is held, and waits until it is released.
+	ReasonCode_REASON_CODE_HELD ReasonCode = 49
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -285,6 +287,9 @@ const (
 	ReasonCode_REASON_CODE_EXPIRED ReasonCode = 52
 	// In-flight group: its target no longer exists.
 	ReasonCode_REASON_CODE_GONE ReasonCode = 53
+	// Disruption budgets of the candidates allow no more disruptions now. With `until`:
+	// more may be allowed from then on, and the snapshot of that time tells.
+	ReasonCode_REASON_CODE_DISRUPTION_BUDGET ReasonCode = 56
 )
 
 // Enum value maps for ReasonCode.
@@ -329,10 +334,12 @@ var (
 		46: "REASON_CODE_FRAGMENTED",
 		47: "REASON_CODE_NO_CAPACITY",
 		48: "REASON_CODE_VICTIM_COOLDOWN",
+		49: "REASON_CODE_HELD",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
 		53: "REASON_CODE_GONE",
+		56: "REASON_CODE_DISRUPTION_BUDGET",
 	}
 	ReasonCode_value = map[string]int32{
 		"REASON_CODE_UNSPECIFIED":                0,
@@ -374,10 +381,12 @@ var (
 		"REASON_CODE_FRAGMENTED":                 46,
 		"REASON_CODE_NO_CAPACITY":                47,
 		"REASON_CODE_VICTIM_COOLDOWN":            48,
+		"REASON_CODE_HELD":                       49,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
 		"REASON_CODE_GONE":                       53,
+		"REASON_CODE_DISRUPTION_BUDGET":          56,
 	}
 )
 
@@ -433,21 +442,24 @@ const (
 	OutcomeKind_OUTCOME_KIND_INVALID_POD_GROUP OutcomeKind = 8
 	// Others have the capacity that it needs. Another node would help.
 	OutcomeKind_OUTCOME_KIND_WAITING_FOR_CAPACITY OutcomeKind = 9
+	// It is held: it does not compete until it is released.
+	OutcomeKind_OUTCOME_KIND_HELD OutcomeKind = 10
 )
 
 // Enum value maps for OutcomeKind.
 var (
 	OutcomeKind_name = map[int32]string{
-		0: "OUTCOME_KIND_UNSPECIFIED",
-		1: "OUTCOME_KIND_BOUND",
-		2: "OUTCOME_KIND_WAITING_FOR_RELEASE",
-		3: "OUTCOME_KIND_WAITING_FOR_VICTIMS",
-		4: "OUTCOME_KIND_WAITING_FOR_QUOTA",
-		5: "OUTCOME_KIND_DELAYED",
-		6: "OUTCOME_KIND_INFEASIBLE",
-		7: "OUTCOME_KIND_BUDGET_EXHAUSTED",
-		8: "OUTCOME_KIND_INVALID_POD_GROUP",
-		9: "OUTCOME_KIND_WAITING_FOR_CAPACITY",
+		0:  "OUTCOME_KIND_UNSPECIFIED",
+		1:  "OUTCOME_KIND_BOUND",
+		2:  "OUTCOME_KIND_WAITING_FOR_RELEASE",
+		3:  "OUTCOME_KIND_WAITING_FOR_VICTIMS",
+		4:  "OUTCOME_KIND_WAITING_FOR_QUOTA",
+		5:  "OUTCOME_KIND_DELAYED",
+		6:  "OUTCOME_KIND_INFEASIBLE",
+		7:  "OUTCOME_KIND_BUDGET_EXHAUSTED",
+		8:  "OUTCOME_KIND_INVALID_POD_GROUP",
+		9:  "OUTCOME_KIND_WAITING_FOR_CAPACITY",
+		10: "OUTCOME_KIND_HELD",
 	}
 	OutcomeKind_value = map[string]int32{
 		"OUTCOME_KIND_UNSPECIFIED":          0,
@@ -460,6 +472,7 @@ var (
 		"OUTCOME_KIND_BUDGET_EXHAUSTED":     7,
 		"OUTCOME_KIND_INVALID_POD_GROUP":    8,
 		"OUTCOME_KIND_WAITING_FOR_CAPACITY": 9,
+		"OUTCOME_KIND_HELD":                 10,
 	}
 )
 
@@ -1177,9 +1190,14 @@ type Evict struct {
 	// protect.
 	Guards []*GuardVerdict `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
 	// Uid of the pod group of the pod, the victim.
-	PodGroup      string `protobuf:"bytes,6,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PodGroup string `protobuf:"bytes,6,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// What becomes of the pod; of pods of the minimum, that is what becomes of the pod
+	// group.
+	Fate Fate `protobuf:"varint,7,opt,name=fate,proto3,enum=tenure.v1.Fate" json:"fate,omitempty"`
+	// Names of the disruption budgets that it spends one of each.
+	DisruptionBudgets []string `protobuf:"bytes,8,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Evict) Reset() {
@@ -1252,6 +1270,20 @@ func (x *Evict) GetPodGroup() string {
 		return x.PodGroup
 	}
 	return ""
+}
+
+func (x *Evict) GetFate() Fate {
+	if x != nil {
+		return x.Fate
+	}
+	return Fate_FATE_UNSPECIFIED
+}
+
+func (x *Evict) GetDisruptionBudgets() []string {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
 }
 
 // Result of one guard for a victim.
@@ -1511,6 +1543,7 @@ type Patch struct {
 	//	*Patch_SetEvictionRecord
 	//	*Patch_DeleteEvictionRecord
 	//	*Patch_EvictionsWithoutProgress
+	//	*Patch_HeldBy
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1650,6 +1683,15 @@ func (x *Patch) GetEvictionsWithoutProgress() int32 {
 	return 0
 }
 
+func (x *Patch) GetHeldBy() HoldReason {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_HeldBy); ok {
+			return x.HeldBy
+		}
+	}
+	return HoldReason_HOLD_REASON_UNSPECIFIED
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -1710,6 +1752,12 @@ type Patch_EvictionsWithoutProgress struct {
 	EvictionsWithoutProgress int32 `protobuf:"varint,11,opt,name=evictions_without_progress,json=evictionsWithoutProgress,proto3,oneof"`
 }
 
+type Patch_HeldBy struct {
+	// The pod group is evicted with the fate HOLD: store as PodGroup.held_by until
+	// it is released.
+	HeldBy HoldReason `protobuf:"varint,12,opt,name=held_by,json=heldBy,proto3,enum=tenure.v1.HoldReason,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -1729,6 +1777,8 @@ func (*Patch_SetEvictionRecord) isPatch_Change() {}
 func (*Patch_DeleteEvictionRecord) isPatch_Change() {}
 
 func (*Patch_EvictionsWithoutProgress) isPatch_Change() {}
+
+func (*Patch_HeldBy) isPatch_Change() {}
 
 // Why something was decided or not decided.
 type Reason struct {
@@ -2320,7 +2370,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
-	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\xb9\x01\n" +
+	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\x8d\x02\n" +
 	"\x05Evict\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1c\n" +
@@ -2329,7 +2379,9 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"relocating\x18\x04 \x01(\bR\n" +
 	"relocating\x12/\n" +
 	"\x06guards\x18\x05 \x03(\v2\x17.tenure.v1.GuardVerdictR\x06guards\x12\x1b\n" +
-	"\tpod_group\x18\x06 \x01(\tR\bpodGroup\"\xa0\x01\n" +
+	"\tpod_group\x18\x06 \x01(\tR\bpodGroup\x12#\n" +
+	"\x04fate\x18\a \x01(\x0e2\x0f.tenure.v1.FateR\x04fate\x12-\n" +
+	"\x12disruption_budgets\x18\b \x03(\tR\x11disruptionBudgets\"\xa0\x01\n" +
 	"\fGuardVerdict\x12\x14\n" +
 	"\x05guard\x18\x01 \x01(\tR\x05guard\x120\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x1a.tenure.v1.ProtectionScopeR\x05scope\x120\n" +
@@ -2347,7 +2399,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xb4\x05\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xe6\x05\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2361,7 +2413,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x13set_eviction_record\x18\t \x01(\v2\x19.tenure.v1.EvictionRecordH\x00R\x11setEvictionRecord\x126\n" +
 	"\x16delete_eviction_record\x18\n" +
 	" \x01(\tH\x00R\x14deleteEvictionRecord\x12>\n" +
-	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgressB\b\n" +
+	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgress\x120\n" +
+	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldByB\b\n" +
 	"\x06change\"\xaf\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
@@ -2421,7 +2474,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\x9e\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xd7\n" +
 	"\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
@@ -2463,11 +2516,13 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x14REASON_CODE_TOPOLOGY\x10-\x12\x1a\n" +
 	"\x16REASON_CODE_FRAGMENTED\x10.\x12\x1b\n" +
 	"\x17REASON_CODE_NO_CAPACITY\x10/\x12\x1f\n" +
-	"\x1bREASON_CODE_VICTIM_COOLDOWN\x100\x12\x1b\n" +
+	"\x1bREASON_CODE_VICTIM_COOLDOWN\x100\x12\x14\n" +
+	"\x10REASON_CODE_HELD\x101\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +
-	"\x10REASON_CODE_GONE\x105*\xd8\x02\n" +
+	"\x10REASON_CODE_GONE\x105\x12!\n" +
+	"\x1dREASON_CODE_DISRUPTION_BUDGET\x108*\xef\x02\n" +
 	"\vOutcomeKind\x12\x1c\n" +
 	"\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n" +
@@ -2478,7 +2533,9 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n" +
 	"\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\a\x12\"\n" +
 	"\x1eOUTCOME_KIND_INVALID_POD_GROUP\x10\b\x12%\n" +
-	"!OUTCOME_KIND_WAITING_FOR_CAPACITY\x10\t*\xc7\x02\n" +
+	"!OUTCOME_KIND_WAITING_FOR_CAPACITY\x10\t\x12\x15\n" +
+	"\x11OUTCOME_KIND_HELD\x10\n" +
+	"*\xc7\x02\n" +
 	"\x10NominationResult\x12!\n" +
 	"\x1dNOMINATION_RESULT_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19NOMINATION_RESULT_NOT_DUE\x10\x01\x12\x1d\n" +
@@ -2547,8 +2604,10 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(*InFlightGroupStatus)(nil),   // 22: tenure.v1.InFlightGroupStatus
 	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 	(*NumaPlacement)(nil),         // 24: tenure.v1.NumaPlacement
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 26: tenure.v1.EvictionRecord
+	(Fate)(0),                     // 25: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 27: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 28: tenure.v1.HoldReason
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
 	10, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
@@ -2565,35 +2624,37 @@ var file_tenure_v1_decision_proto_depIdxs = []int32{
 	18, // 11: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
 	24, // 12: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
 	13, // 13: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	2,  // 14: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	23, // 15: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	24, // 16: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	23, // 17: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	23, // 18: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	23, // 19: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	23, // 20: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	23, // 21: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	25, // 22: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	26, // 23: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	3,  // 24: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	23, // 25: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	4,  // 26: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	17, // 27: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	23, // 28: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	2,  // 29: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	5,  // 30: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	6,  // 31: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	17, // 32: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	25, // 33: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	23, // 34: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	7,  // 35: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	17, // 36: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	14, // 37: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	25, // 14: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	2,  // 15: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	23, // 16: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	24, // 17: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	23, // 18: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	23, // 19: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	23, // 20: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	23, // 21: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	23, // 22: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	26, // 23: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	27, // 24: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	28, // 25: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	3,  // 26: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	23, // 27: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	4,  // 28: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	17, // 29: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	23, // 30: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	2,  // 31: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	5,  // 32: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	6,  // 33: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	17, // 34: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	26, // 35: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	23, // 36: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	7,  // 37: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	17, // 38: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	14, // 39: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -2622,6 +2683,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_SetEvictionRecord)(nil),
 		(*Patch_DeleteEvictionRecord)(nil),
 		(*Patch_EvictionsWithoutProgress)(nil),
+		(*Patch_HeldBy)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -195,6 +195,136 @@ func (TaintEffect) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
+// What becomes of a pod group after its eviction. Treat an unknown value as REQUEUE.
+type Fate int32
+
+const (
+	// Not set: the value of the nearest queue, else REQUEUE.
+	Fate_FATE_UNSPECIFIED Fate = 0
+	// It waits again for capacity.
+	Fate_FATE_REQUEUE Fate = 1
+	// It is held, and waits without competing until it is released.
+	Fate_FATE_HOLD Fate = 2
+	// It ends: the caller deletes it. No patch stores its eviction.
+	Fate_FATE_DELETE Fate = 3
+	// The caller suspends it by its own means, and resumes it by them.
+	Fate_FATE_SUSPEND Fate = 4
+)
+
+// Enum value maps for Fate.
+var (
+	Fate_name = map[int32]string{
+		0: "FATE_UNSPECIFIED",
+		1: "FATE_REQUEUE",
+		2: "FATE_HOLD",
+		3: "FATE_DELETE",
+		4: "FATE_SUSPEND",
+	}
+	Fate_value = map[string]int32{
+		"FATE_UNSPECIFIED": 0,
+		"FATE_REQUEUE":     1,
+		"FATE_HOLD":        2,
+		"FATE_DELETE":      3,
+		"FATE_SUSPEND":     4,
+	}
+)
+
+func (x Fate) Enum() *Fate {
+	p := new(Fate)
+	*p = x
+	return p
+}
+
+func (x Fate) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Fate) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
+}
+
+func (Fate) Type() protoreflect.EnumType {
+	return &file_tenure_v1_snapshot_proto_enumTypes[3]
+}
+
+func (x Fate) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Fate.Descriptor instead.
+func (Fate) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+// What holds a pod group.
+type HoldReason int32
+
+const (
+	// It is not held.
+	HoldReason_HOLD_REASON_UNSPECIFIED HoldReason = 0
+	// Its owner.
+	HoldReason_HOLD_REASON_USER HoldReason = 1
+	// An operator.
+	HoldReason_HOLD_REASON_ADMIN HoldReason = 2
+	// It waits for another workload.
+	HoldReason_HOLD_REASON_DEPENDENCY HoldReason = 3
+	// It was evicted as often as it may be.
+	HoldReason_HOLD_REASON_EVICTION_LIMIT HoldReason = 4
+	// It was evicted with the fate HOLD.
+	HoldReason_HOLD_REASON_EVICTED HoldReason = 5
+	// It reached its time limit.
+	HoldReason_HOLD_REASON_TIME_LIMIT HoldReason = 6
+)
+
+// Enum value maps for HoldReason.
+var (
+	HoldReason_name = map[int32]string{
+		0: "HOLD_REASON_UNSPECIFIED",
+		1: "HOLD_REASON_USER",
+		2: "HOLD_REASON_ADMIN",
+		3: "HOLD_REASON_DEPENDENCY",
+		4: "HOLD_REASON_EVICTION_LIMIT",
+		5: "HOLD_REASON_EVICTED",
+		6: "HOLD_REASON_TIME_LIMIT",
+	}
+	HoldReason_value = map[string]int32{
+		"HOLD_REASON_UNSPECIFIED":    0,
+		"HOLD_REASON_USER":           1,
+		"HOLD_REASON_ADMIN":          2,
+		"HOLD_REASON_DEPENDENCY":     3,
+		"HOLD_REASON_EVICTION_LIMIT": 4,
+		"HOLD_REASON_EVICTED":        5,
+		"HOLD_REASON_TIME_LIMIT":     6,
+	}
+)
+
+func (x HoldReason) Enum() *HoldReason {
+	p := new(HoldReason)
+	*p = x
+	return p
+}
+
+func (x HoldReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HoldReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
+}
+
+func (HoldReason) Type() protoreflect.EnumType {
+	return &file_tenure_v1_snapshot_proto_enumTypes[4]
+}
+
+func (x HoldReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HoldReason.Descriptor instead.
+func (HoldReason) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
 // Whether a pod group may be evicted while running.
 type Preemptibility int32
 
@@ -238,11 +368,11 @@ func (x Preemptibility) String() string {
 }
 
 func (Preemptibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (Preemptibility) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[3]
+	return &file_tenure_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x Preemptibility) Number() protoreflect.EnumNumber {
@@ -251,7 +381,7 @@ func (x Preemptibility) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Preemptibility.Descriptor instead.
 func (Preemptibility) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // Status of a pod as the scheduler sees it.
@@ -328,11 +458,11 @@ func (x PodStatus) String() string {
 }
 
 func (PodStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (PodStatus) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[4]
+	return &file_tenure_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x PodStatus) Number() protoreflect.EnumNumber {
@@ -341,7 +471,7 @@ func (x PodStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PodStatus.Descriptor instead.
 func (PodStatus) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // Comparison of a label with the values of a requirement.
@@ -397,11 +527,11 @@ func (x SelectorOperator) String() string {
 }
 
 func (SelectorOperator) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[7].Descriptor()
 }
 
 func (SelectorOperator) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[5]
+	return &file_tenure_v1_snapshot_proto_enumTypes[7]
 }
 
 func (x SelectorOperator) Number() protoreflect.EnumNumber {
@@ -410,7 +540,7 @@ func (x SelectorOperator) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SelectorOperator.Descriptor instead.
 func (SelectorOperator) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 // Complete description of a cluster at one time. Decisions depend on nothing else: no
@@ -455,8 +585,10 @@ type ClusterSnapshot struct {
 	// group that contradicts the snapshot is not an error: the response reports it as
 	// CANCELLED.
 	InFlightGroups []*InFlightGroup `protobuf:"bytes,14,rep,name=in_flight_groups,json=inFlightGroups,proto3" json:"in_flight_groups,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Disruption budgets that pods refer to. Names are unique.
+	DisruptionBudgets []*DisruptionBudget `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ClusterSnapshot) Reset() {
@@ -587,6 +719,89 @@ func (x *ClusterSnapshot) GetInFlightGroups() []*InFlightGroup {
 	return nil
 }
 
+func (x *ClusterSnapshot) GetDisruptionBudgets() []*DisruptionBudget {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+// How many running pods may be disrupted: evicted, or moved to another node. In
+// Kubernetes, a PodDisruptionBudget. Every action that evicts respects it.
+type DisruptionBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique name, for example namespace and name of a PodDisruptionBudget.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of pods that may be disrupted from now on, at least 0, as of the snapshot.
+	Allowed int32 `protobuf:"varint,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	// Uids of pods whose disruption `allowed` takes into account although they still run.
+	// The open evictions of other running pods, by `in_flight_groups`, are subtracted.
+	CountedPods []string `protobuf:"bytes,3,rep,name=counted_pods,json=countedPods,proto3" json:"counted_pods,omitempty"`
+	// Time at which more disruptions may be allowed, if time alone can change that. Another
+	// cycle then may decide differently, and needs a snapshot of that time.
+	NextAllowedTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=next_allowed_time,json=nextAllowedTime,proto3" json:"next_allowed_time,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DisruptionBudget) Reset() {
+	*x = DisruptionBudget{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisruptionBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisruptionBudget) ProtoMessage() {}
+
+func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisruptionBudget.ProtoReflect.Descriptor instead.
+func (*DisruptionBudget) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DisruptionBudget) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DisruptionBudget) GetAllowed() int32 {
+	if x != nil {
+		return x.Allowed
+	}
+	return 0
+}
+
+func (x *DisruptionBudget) GetCountedPods() []string {
+	if x != nil {
+		return x.CountedPods
+	}
+	return nil
+}
+
+func (x *DisruptionBudget) GetNextAllowedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAllowedTime
+	}
+	return nil
+}
+
 // A decision group that the caller accepted and that is not complete. Applied decisions
 // may be omitted or sent again. However, if an evicted pod returns with the same uid,
 // omit the eviction once the pod has terminated; otherwise it applies again.
@@ -616,7 +831,7 @@ type InFlightGroup struct {
 
 func (x *InFlightGroup) Reset() {
 	*x = InFlightGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +843,7 @@ func (x *InFlightGroup) String() string {
 func (*InFlightGroup) ProtoMessage() {}
 
 func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +856,7 @@ func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroup.ProtoReflect.Descriptor instead.
 func (*InFlightGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *InFlightGroup) GetId() string {
@@ -715,7 +930,7 @@ type InFlightDecision struct {
 
 func (x *InFlightDecision) Reset() {
 	*x = InFlightDecision{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +942,7 @@ func (x *InFlightDecision) String() string {
 func (*InFlightDecision) ProtoMessage() {}
 
 func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +955,7 @@ func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightDecision.ProtoReflect.Descriptor instead.
 func (*InFlightDecision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *InFlightDecision) GetPod() string {
@@ -810,7 +1025,7 @@ type PodColumns struct {
 
 func (x *PodColumns) Reset() {
 	*x = PodColumns{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +1037,7 @@ func (x *PodColumns) String() string {
 func (*PodColumns) ProtoMessage() {}
 
 func (x *PodColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +1050,7 @@ func (x *PodColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodColumns.ProtoReflect.Descriptor instead.
 func (*PodColumns) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodColumns) GetStringTable() []string {
@@ -931,7 +1146,7 @@ type EvictionRecord struct {
 
 func (x *EvictionRecord) Reset() {
 	*x = EvictionRecord{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +1158,7 @@ func (x *EvictionRecord) String() string {
 func (*EvictionRecord) ProtoMessage() {}
 
 func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1171,7 @@ func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRecord.ProtoReflect.Descriptor instead.
 func (*EvictionRecord) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EvictionRecord) GetVictim() string {
@@ -1044,7 +1259,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1271,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1284,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Node) GetName() string {
@@ -1179,7 +1394,7 @@ type OtherPods struct {
 
 func (x *OtherPods) Reset() {
 	*x = OtherPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1406,7 @@ func (x *OtherPods) String() string {
 func (*OtherPods) ProtoMessage() {}
 
 func (x *OtherPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1419,7 @@ func (x *OtherPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
 func (*OtherPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OtherPods) GetNamespace() string {
@@ -1267,7 +1482,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1494,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1507,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NumaZone) GetId() string {
@@ -1332,7 +1547,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1559,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1572,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Taint) GetKey() string {
@@ -1419,13 +1634,16 @@ type Queue struct {
 	// for themselves. Unset: inherit from the parent; at the root, from the arguments of
 	// the plugin minruntime. An explicit zero stops inheritance: none.
 	MaxMinRuntime *durationpb.Duration `protobuf:"bytes,12,opt,name=max_min_runtime,json=maxMinRuntime,proto3" json:"max_min_runtime,omitempty"`
+	// What becomes of pod groups of this queue and its descendants that are evicted and
+	// have no value of their own. Unset: inherit from the parent; at the root, REQUEUE.
+	OnEvict       Fate `protobuf:"varint,13,opt,name=on_evict,json=onEvict,proto3,enum=tenure.v1.Fate" json:"on_evict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1655,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1668,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Queue) GetName() string {
@@ -1537,6 +1755,13 @@ func (x *Queue) GetMaxMinRuntime() *durationpb.Duration {
 	return nil
 }
 
+func (x *Queue) GetOnEvict() Fate {
+	if x != nil {
+		return x.OnEvict
+	}
+	return Fate_FATE_UNSPECIFIED
+}
+
 // Share of one resource. A resource that a queue does not mention is not restricted:
 // quota and limit unlimited, weight 1.
 type QueueResource struct {
@@ -1554,7 +1779,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1791,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1804,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -1680,13 +1905,28 @@ type PodGroup struct {
 	// Consecutive evictions between which it did not run for long, which the guard
 	// victimcooldown protects it by. Set by patches, if the profile has that guard.
 	EvictionsWithoutProgress int32 `protobuf:"varint,26,opt,name=evictions_without_progress,json=evictionsWithoutProgress,proto3" json:"evictions_without_progress,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// What becomes of it when pods of its minimum are evicted. Unset: the value of the
+	// nearest queue, else REQUEUE. Pods beyond the minimum, and pods that are relocated,
+	// are always REQUEUE.
+	OnEvict Fate `protobuf:"varint,27,opt,name=on_evict,json=onEvict,proto3,enum=tenure.v1.Fate" json:"on_evict,omitempty"`
+	// Whether the caller can suspend it. If not, the fate SUSPEND counts as REQUEUE, with
+	// a warning.
+	Suspendable bool `protobuf:"varint,28,opt,name=suspendable,proto3" json:"suspendable,omitempty"`
+	// What holds it. A held pod group keeps its running pods, but its pending pods are not
+	// scheduled, count for no queue and cause no evictions. Unset: nothing. Set by
+	// patches when it is evicted with the fate HOLD.
+	HeldBy HoldReason `protobuf:"varint,29,opt,name=held_by,json=heldBy,proto3,enum=tenure.v1.HoldReason" json:"held_by,omitempty"`
+	// Time of its last release. A hold that followed an eviction (EVICTED,
+	// EVICTION_LIMIT, TIME_LIMIT) ends if last_eviction_time is not later. Or clear
+	// held_by.
+	ReleaseTime   *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=release_time,json=releaseTime,proto3" json:"release_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1938,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1951,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -1896,6 +2136,34 @@ func (x *PodGroup) GetEvictionsWithoutProgress() int32 {
 	return 0
 }
 
+func (x *PodGroup) GetOnEvict() Fate {
+	if x != nil {
+		return x.OnEvict
+	}
+	return Fate_FATE_UNSPECIFIED
+}
+
+func (x *PodGroup) GetSuspendable() bool {
+	if x != nil {
+		return x.Suspendable
+	}
+	return false
+}
+
+func (x *PodGroup) GetHeldBy() HoldReason {
+	if x != nil {
+		return x.HeldBy
+	}
+	return HoldReason_HOLD_REASON_UNSPECIFIED
+}
+
+func (x *PodGroup) GetReleaseTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ReleaseTime
+	}
+	return nil
+}
+
 // A node of the pod group's tree. A leaf contains pods; the others contain subgroups.
 type SubGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1915,7 +2183,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2195,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2208,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SubGroup) GetName() string {
@@ -1993,7 +2261,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2273,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2286,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -2055,7 +2323,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2335,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2348,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Topology) GetName() string {
@@ -2140,13 +2408,17 @@ type Pod struct {
 	// Its use of the NUMA zones of its node. Empty, or with a zone that the node does not
 	// have: unknown; evicting it frees no capacity in zones.
 	NumaPlacement []*NumaPlacement `protobuf:"bytes,16,rep,name=numa_placement,json=numaPlacement,proto3" json:"numa_placement,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Names of the disruption budgets that it spends one of each when it is evicted or
+	// moved while it runs. A budget that is not in the snapshot allows none, with a
+	// warning.
+	DisruptionBudgets []string `protobuf:"bytes,17,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2430,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2443,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Pod) GetUid() string {
@@ -2286,6 +2558,13 @@ func (x *Pod) GetNumaPlacement() []*NumaPlacement {
 	return nil
 }
 
+func (x *Pod) GetDisruptionBudgets() []string {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
 // Requests and placement constraints of pods. Pods of the same shape are
 // interchangeable for placement.
 type PodShape struct {
@@ -2337,7 +2616,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2628,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2641,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PodShape) GetId() string {
@@ -2483,7 +2762,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2774,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2787,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -2538,7 +2817,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2829,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2842,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -2602,7 +2881,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2893,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2906,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -2680,7 +2959,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2971,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2984,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -2757,7 +3036,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +3048,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +3061,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -2862,7 +3141,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +3153,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +3166,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -2946,7 +3225,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3237,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3250,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -2999,7 +3278,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3290,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3303,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -3049,7 +3328,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3340,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3353,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -3115,7 +3394,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3406,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3419,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Toleration) GetKey() string {
@@ -3175,7 +3454,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xa5\x05\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xf1\x05\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -3196,7 +3475,13 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x10eviction_history\x18\f \x03(\v2\x19.tenure.v1.EvictionRecordR\x0fevictionHistory\x126\n" +
 	"\vpod_columns\x18\r \x01(\v2\x15.tenure.v1.PodColumnsR\n" +
 	"podColumns\x12B\n" +
-	"\x10in_flight_groups\x18\x0e \x03(\v2\x18.tenure.v1.InFlightGroupR\x0einFlightGroups\"\xcb\x02\n" +
+	"\x10in_flight_groups\x18\x0e \x03(\v2\x18.tenure.v1.InFlightGroupR\x0einFlightGroups\x12J\n" +
+	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\"\xab\x01\n" +
+	"\x10DisruptionBudget\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12!\n" +
+	"\fcounted_pods\x18\x03 \x03(\tR\vcountedPods\x12F\n" +
+	"\x11next_allowed_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAllowedTime\"\xcb\x02\n" +
 	"\rInFlightGroup\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
@@ -3274,7 +3559,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xac\x05\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xd8\x05\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -3288,14 +3573,15 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x10expected_runtime\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x0fexpectedRuntime\x12>\n" +
 	"\rrequeue_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\frequeueDelay\x12A\n" +
-	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntimeB\v\n" +
+	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntime\x12*\n" +
+	"\bon_evict\x18\r \x01(\x0e2\x0f.tenure.v1.FateR\aonEvictB\v\n" +
 	"\t_priority\"\x91\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xe7\v\n" +
+	"\x12_over_quota_weight\"\xa4\r\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -3327,7 +3613,11 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\vmin_runtime\x18\x18 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"minRuntime\x12!\n" +
 	"\fnever_evicts\x18\x19 \x01(\bR\vneverEvicts\x12<\n" +
-	"\x1aevictions_without_progress\x18\x1a \x01(\x05R\x18evictionsWithoutProgress\x1a>\n" +
+	"\x1aevictions_without_progress\x18\x1a \x01(\x05R\x18evictionsWithoutProgress\x12*\n" +
+	"\bon_evict\x18\x1b \x01(\x0e2\x0f.tenure.v1.FateR\aonEvict\x12 \n" +
+	"\vsuspendable\x18\x1c \x01(\bR\vsuspendable\x12.\n" +
+	"\aheld_by\x18\x1d \x01(\x0e2\x15.tenure.v1.HoldReasonR\x06heldBy\x12=\n" +
+	"\frelease_time\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vreleaseTime\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -3348,7 +3638,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x0fpreferred_level\x18\x03 \x01(\tR\x0epreferredLevel\"6\n" +
 	"\bTopology\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06levels\x18\x02 \x03(\tR\x06levels\"\x98\x05\n" +
+	"\x06levels\x18\x02 \x03(\tR\x06levels\"\xc7\x05\n" +
 	"\x03Pod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -3367,7 +3657,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x0eblocked_reason\x18\r \x01(\tR\rblockedReason\x12'\n" +
 	"\x0fresource_claims\x18\x0e \x03(\tR\x0eresourceClaims\x122\n" +
 	"\x06labels\x18\x0f \x03(\v2\x1a.tenure.v1.Pod.LabelsEntryR\x06labels\x12?\n" +
-	"\x0enuma_placement\x18\x10 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\x1a9\n" +
+	"\x0enuma_placement\x18\x10 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\x12-\n" +
+	"\x12disruption_budgets\x18\x11 \x03(\tR\x11disruptionBudgets\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
@@ -3466,7 +3757,22 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x18TAINT_EFFECT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18TAINT_EFFECT_NO_SCHEDULE\x10\x01\x12#\n" +
 	"\x1fTAINT_EFFECT_PREFER_NO_SCHEDULE\x10\x02\x12\x1b\n" +
-	"\x17TAINT_EFFECT_NO_EXECUTE\x10\x03*\x99\x01\n" +
+	"\x17TAINT_EFFECT_NO_EXECUTE\x10\x03*`\n" +
+	"\x04Fate\x12\x14\n" +
+	"\x10FATE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fFATE_REQUEUE\x10\x01\x12\r\n" +
+	"\tFATE_HOLD\x10\x02\x12\x0f\n" +
+	"\vFATE_DELETE\x10\x03\x12\x10\n" +
+	"\fFATE_SUSPEND\x10\x04*\xc7\x01\n" +
+	"\n" +
+	"HoldReason\x12\x1b\n" +
+	"\x17HOLD_REASON_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10HOLD_REASON_USER\x10\x01\x12\x15\n" +
+	"\x11HOLD_REASON_ADMIN\x10\x02\x12\x1a\n" +
+	"\x16HOLD_REASON_DEPENDENCY\x10\x03\x12\x1e\n" +
+	"\x1aHOLD_REASON_EVICTION_LIMIT\x10\x04\x12\x17\n" +
+	"\x13HOLD_REASON_EVICTED\x10\x05\x12\x1a\n" +
+	"\x16HOLD_REASON_TIME_LIMIT\x10\x06*\x99\x01\n" +
 	"\x0ePreemptibility\x12\x1e\n" +
 	"\x1aPREEMPTIBILITY_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aPREEMPTIBILITY_PREEMPTIBLE\x10\x01\x12\"\n" +
@@ -3507,147 +3813,156 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_snapshot_proto_rawDescData
 }
 
-var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
 	(TaintEffect)(0),                // 2: tenure.v1.TaintEffect
-	(Preemptibility)(0),             // 3: tenure.v1.Preemptibility
-	(PodStatus)(0),                  // 4: tenure.v1.PodStatus
-	(SelectorOperator)(0),           // 5: tenure.v1.SelectorOperator
-	(*ClusterSnapshot)(nil),         // 6: tenure.v1.ClusterSnapshot
-	(*InFlightGroup)(nil),           // 7: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 8: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 9: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 10: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 11: tenure.v1.Node
-	(*OtherPods)(nil),               // 12: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 13: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 14: tenure.v1.Taint
-	(*Queue)(nil),                   // 15: tenure.v1.Queue
-	(*QueueResource)(nil),           // 16: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 17: tenure.v1.PodGroup
-	(*SubGroup)(nil),                // 18: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 19: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 20: tenure.v1.Topology
-	(*Pod)(nil),                     // 21: tenure.v1.Pod
-	(*PodShape)(nil),                // 22: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 23: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 24: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 25: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 26: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 27: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 28: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 29: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 30: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 31: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 32: tenure.v1.Toleration
-	nil,                             // 33: tenure.v1.Node.LabelsEntry
-	nil,                             // 34: tenure.v1.Node.DevicesEntry
-	nil,                             // 35: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 36: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 37: tenure.v1.Pod.LabelsEntry
-	nil,                             // 38: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 39: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 40: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 42: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 43: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 44: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 45: tenure.v1.GpuRequest
+	(Fate)(0),                       // 3: tenure.v1.Fate
+	(HoldReason)(0),                 // 4: tenure.v1.HoldReason
+	(Preemptibility)(0),             // 5: tenure.v1.Preemptibility
+	(PodStatus)(0),                  // 6: tenure.v1.PodStatus
+	(SelectorOperator)(0),           // 7: tenure.v1.SelectorOperator
+	(*ClusterSnapshot)(nil),         // 8: tenure.v1.ClusterSnapshot
+	(*DisruptionBudget)(nil),        // 9: tenure.v1.DisruptionBudget
+	(*InFlightGroup)(nil),           // 10: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 11: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 12: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 13: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 14: tenure.v1.Node
+	(*OtherPods)(nil),               // 15: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 16: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 17: tenure.v1.Taint
+	(*Queue)(nil),                   // 18: tenure.v1.Queue
+	(*QueueResource)(nil),           // 19: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 20: tenure.v1.PodGroup
+	(*SubGroup)(nil),                // 21: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 22: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 23: tenure.v1.Topology
+	(*Pod)(nil),                     // 24: tenure.v1.Pod
+	(*PodShape)(nil),                // 25: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 26: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 27: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 28: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 29: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 30: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 31: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 32: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 33: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 34: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 35: tenure.v1.Toleration
+	nil,                             // 36: tenure.v1.Node.LabelsEntry
+	nil,                             // 37: tenure.v1.Node.DevicesEntry
+	nil,                             // 38: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 39: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 40: tenure.v1.Pod.LabelsEntry
+	nil,                             // 41: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 42: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 43: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 44: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 45: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 46: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 47: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 48: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	41, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	11, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	15, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	17, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	21, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	22, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	20, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	28, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	10, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	9,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	7,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	41, // 11: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	8,  // 12: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	8,  // 13: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	8,  // 14: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	42, // 15: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	4,  // 16: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	41, // 17: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	41, // 18: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	33, // 19: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	43, // 20: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	14, // 21: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	0,  // 22: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	34, // 23: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	1,  // 24: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	13, // 25: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	12, // 26: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	35, // 27: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	25, // 28: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	26, // 29: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	43, // 30: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	43, // 31: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,  // 32: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	41, // 33: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	16, // 34: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	16, // 35: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	16, // 36: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	44, // 37: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	44, // 38: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	44, // 39: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	44, // 40: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	44, // 41: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,  // 42: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	18, // 43: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	19, // 44: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	41, // 45: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	41, // 46: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	41, // 47: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	41, // 48: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	44, // 49: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	44, // 50: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	44, // 51: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	44, // 52: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	41, // 53: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	36, // 54: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	44, // 55: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	44, // 56: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	19, // 57: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	4,  // 58: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	41, // 59: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	37, // 60: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	42, // 61: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	43, // 62: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	45, // 63: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	38, // 64: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	30, // 65: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	32, // 66: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	25, // 67: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	25, // 68: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	26, // 69: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	27, // 70: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	23, // 71: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	24, // 72: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	24, // 73: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	27, // 74: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	30, // 75: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	25, // 76: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	39, // 77: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	31, // 78: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	40, // 79: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	31, // 80: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	29, // 81: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	31, // 82: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	5,  // 83: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 84: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	44, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	14, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	18, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	20, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	24, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	25, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	23, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	31, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	13, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	12, // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	10, // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	9,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
+	44, // 12: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	44, // 13: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	11, // 14: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	11, // 15: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	11, // 16: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	45, // 17: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	6,  // 18: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	44, // 19: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	44, // 20: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	36, // 21: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	46, // 22: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	17, // 23: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	0,  // 24: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	37, // 25: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	1,  // 26: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	16, // 27: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	15, // 28: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	38, // 29: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	28, // 30: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	29, // 31: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	46, // 32: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	46, // 33: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	2,  // 34: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	44, // 35: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	19, // 36: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	19, // 37: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	19, // 38: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	47, // 39: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	47, // 40: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	47, // 41: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	47, // 42: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	47, // 43: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,  // 44: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	5,  // 45: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	21, // 46: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	22, // 47: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	44, // 48: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	44, // 49: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	44, // 50: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	44, // 51: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	47, // 52: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	47, // 53: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	47, // 54: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	47, // 55: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	44, // 56: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	39, // 57: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	47, // 58: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	47, // 59: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	3,  // 60: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	4,  // 61: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	44, // 62: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	22, // 63: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	6,  // 64: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	44, // 65: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	40, // 66: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	45, // 67: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	46, // 68: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	48, // 69: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	41, // 70: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	33, // 71: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	35, // 72: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	28, // 73: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	28, // 74: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	29, // 75: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	30, // 76: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	26, // 77: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	27, // 78: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	27, // 79: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	30, // 80: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	33, // 81: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	28, // 82: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	42, // 83: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	34, // 84: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	43, // 85: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	34, // 86: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	32, // 87: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	34, // 88: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	7,  // 89: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,  // 90: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	91, // [91:91] is the sub-list for method output_type
+	91, // [91:91] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -3656,18 +3971,18 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[13].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   35,
+			NumEnums:      8,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -713,8 +713,10 @@ type StateKeys struct {
 	EvictionHistory []*EvictionRecord `protobuf:"bytes,8,rep,name=eviction_history,json=evictionHistory,proto3" json:"eviction_history,omitempty"`
 	// IDs of in-flight groups.
 	InFlightGroups []string `protobuf:"bytes,9,rep,name=in_flight_groups,json=inFlightGroups,proto3" json:"in_flight_groups,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Names of disruption budgets.
+	DisruptionBudgets []string `protobuf:"bytes,10,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *StateKeys) Reset() {
@@ -806,6 +808,13 @@ func (x *StateKeys) GetEvictionHistory() []*EvictionRecord {
 func (x *StateKeys) GetInFlightGroups() []string {
 	if x != nil {
 		return x.InFlightGroups
+	}
+	return nil
+}
+
+func (x *StateKeys) GetDisruptionBudgets() []string {
+	if x != nil {
+		return x.DisruptionBudgets
 	}
 	return nil
 }
@@ -1233,7 +1242,7 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x124\n" +
 	"\aupserts\x18\x04 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\aupserts\x120\n" +
-	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xbd\x02\n" +
+	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xec\x02\n" +
 	"\tStateKeys\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x1d\n" +
@@ -1246,7 +1255,9 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"topologies\x12'\n" +
 	"\x0fresource_claims\x18\a \x03(\tR\x0eresourceClaims\x12D\n" +
 	"\x10eviction_history\x18\b \x03(\v2\x19.tenure.v1.EvictionRecordR\x0fevictionHistory\x12(\n" +
-	"\x10in_flight_groups\x18\t \x03(\tR\x0einFlightGroups\"k\n" +
+	"\x10in_flight_groups\x18\t \x03(\tR\x0einFlightGroups\x12-\n" +
+	"\x12disruption_budgets\x18\n" +
+	" \x03(\tR\x11disruptionBudgets\"k\n" +
 	"\x11ApplyDeltaRequest\x12+\n" +
 	"\x05delta\x18\x01 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x02 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"{\n" +

@@ -173,6 +173,7 @@ class AdapterSettings(BaseModel):
                 self.queue_access.default == "deny",
             ),
             priority_classes=self.priority_classes,
+            has_budgets=self.eviction_mode is EvictionMode.EVICTION,
         )
 
     def all_owner_kinds(self) -> OwnerKinds:

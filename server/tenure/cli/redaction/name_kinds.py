@@ -64,6 +64,7 @@ POD_NAME: Final = NameKind("pod-name")
 SHAPE: Final = NameKind("shape")
 TOPOLOGY: Final = NameKind("topology")
 CLAIM: Final = NameKind("claim")
+BUDGET: Final = NameKind("budget")
 ZONE: Final = NameKind("zone")
 DEVICE: Final = NameKind("device")
 """Shared devices. A device created by a decision is named after its node."""

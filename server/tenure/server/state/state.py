@@ -52,7 +52,8 @@ class State:
     def _memory_bytes(self) -> int:
         cluster, decoded = self.cluster, self.decoded
         objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
-        others = sum(map(len, (*objects, cluster.eviction_history, cluster.in_flight)))
+        carried = (cluster.eviction_history, cluster.in_flight, cluster.disruption_budgets)
+        others = sum(map(len, (*objects, *carried)))
         rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
         return decoded_bytes(self.size, rows) + self.lineage.size
 

@@ -130,7 +130,8 @@ class EvictionAction:
             victims.check_all(search.victim_queues)
         protected = list(victims.protected.values())
         if not victims.has_pair_findings:
-            self._similar.add(pod_group, tasks, has_protected=bool(protected))
+            is_delayed = bool(protected) or self._session.disruptions.were_met
+            self._similar.add(pod_group, tasks, has_protected=is_delayed)
         victims.add_wake_time(self._session.wake_times)
         if is_exhausted:
             return rejection
@@ -160,11 +161,11 @@ def validate_by_plugins(
     context: CycleContext, action: Action, rule: ActionRule | None = None, time: int | None = None
 ) -> Callable[[Scenario], Rejection | None]:
     """The action's rule, then guards without the protections that end by a time, then scenario validators."""
-    chains, guards = context.session.chains, context.session.guards
+    chains, guards, disruptions = context.session.chains, context.session.guards, context.session.disruptions
 
     def validates(scenario: Scenario) -> Rejection | None:
         ruled = None if rule is None else rule.allows_scenario(scenario)
         guarded = ruled or guards.allows_scenario(action, scenario, time)
-        return guarded or chains.allows_scenario(action, scenario)
+        return guarded or disruptions.rejection() or chains.allows_scenario(action, scenario)
 
     return validates

@@ -7,12 +7,13 @@ back, so probes change no decision. Number and simulations of the probes of an a
 counters. `protection_turns` compares what the actions found.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, final
 
 from tenure.solver.actions.cycle_context import Delay
 from tenure.solver.actions.victim_rules import VictimRules
+from tenure.solver.framework.disruptions import EVER, ignoring, ignoring_all
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
@@ -28,18 +29,22 @@ MAX_SIMULATIONS: Final = 64
 """Simulations of all probes of one action in a cycle."""
 MAX_UNFINISHED: Final = 2
 """Probes of one action in a cycle that may run out of simulations: after two, others seldom find more."""
-EVER: Final = 2**63 - 1
-"""A time by which every protection with an end has ended."""
 UNCHECKED: Final = "whether protections that end are the only obstacle was not checked"
 UNCHECKED_SHARE: Final = "whether its fair share is the only obstacle was not checked"
 NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED}")
 SHARE_NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED_SHARE}")
+_OF_SCENARIOS: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.DISRUPTION_BUDGET)
 _LEAST_UNCHECKED: Final = dominance(ReasonCode.OVER_FAIR_SHARE)
 """Rejections that dominate this one hold whether protections end or not."""
 
 
+LIMITED: Final = Rejection(ReasonCode.DISRUPTION_BUDGET, "disruption budgets were met", source="search")
+"""In place of a gate: only disruption budgets may have stopped it."""
+
+
 Obstacle = tuple[int, Rejection | None]
-"""A pod group that waits, and what stopped it: a gate, or protections with an end (None)."""
+"""A pod group that waits, and what stopped it: a gate, disruption budgets, or protections with an end (None).
+"""
 
 
 class ProbedAction(Protocol):
@@ -91,14 +96,17 @@ class ReasonProbes:
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Report why a search failed; a protection only after it was checked.
 
-        That a scenario was unfair depends on which scenarios were simulated: it is no reason.
+        That a scenario was unfair, or exceeded a disruption budget, depends on which scenarios were
+        simulated: it is no reason.
         """
-        if rejection.code is ReasonCode.OVER_FAIR_SHARE:
-            self._session.reject(pod_group, NO_SOLUTION)
-        elif rejection.until is None:
-            self._session.reject(pod_group, rejection)
-        else:
+        if rejection.code in _OF_SCENARIOS:
+            rejection = NO_SOLUTION
+        if rejection.until is not None:
             self.note_protected(pod_group)
+        elif rejection.code is ReasonCode.NO_SOLUTION and self._session.disruptions.were_met:
+            self._obstacles.append((pod_group, LIMITED))
+        else:
+            self._session.reject(pod_group, rejection)
 
     def delays(self) -> Sequence[Delay]:
         """Reject every noted pod group that still waits with the reason that was checked; return those that
@@ -131,7 +139,8 @@ class ReasonProbes:
     def place(self, pod_group: int, time: int) -> bool:
         """Commit what the search finds once the protections that end by a time have ended."""
         action = self._action.action
-        with suppress(CycleStopped), self._session.statement() as statement:
+        disruptions = self._session.disruptions
+        with suppress(CycleStopped), ignoring(disruptions, time), self._session.statement() as statement:
             if not self._is_over() and self._action.attempt(statement, pod_group, time, self._budget) is None:
                 self._session.commit(statement, action, pod_group, action.reason)
                 return True
@@ -157,9 +166,13 @@ class ReasonProbes:
 
     def _check(self, obstacle: Obstacle) -> Rejection:
         pod_group, gate = obstacle
+        if gate is LIMITED:
+            return self._without_budgets(pod_group)
         found = self._probe(pod_group, EVER if gate is None else None)
         if found is BUDGET_EXHAUSTED:
             return NOT_CHECKED if gate is None else SHARE_NOT_CHECKED
+        if found is not None and gate is None and self._session.disruptions.were_met:
+            return self._without_budgets(pod_group)
         if found is not None:
             is_reason = found.until is None and found.code is not ReasonCode.OVER_FAIR_SHARE
             return found if is_reason else NO_SOLUTION
@@ -167,7 +180,7 @@ class ReasonProbes:
 
     def _first_sufficient(self, pod_group: int) -> Rejection:
         """The protection with the earliest end that suffices, as far as the probes reach."""
-        by_end = self._endings(pod_group)
+        by_end = {**self._session.disruptions.endings(), **self._endings(pod_group)}
         if not by_end:
             return NO_SOLUTION
         ends = sorted(by_end)
@@ -183,11 +196,34 @@ class ReasonProbes:
                 low = middle + 1
         return by_end[ends[high]]
 
+    def _without_budgets(self, pod_group: int) -> Rejection:
+        """The disruption budgets that the search exceeds when it ignores them; else that it fails."""
+        if self._is_over():
+            return NOT_CHECKED
+        disruptions = self._session.disruptions
+        with ignoring_all(disruptions), self._session.statement() as trial:
+            found = self._action.attempt(trial, pod_group, None, self._budget)
+            names = disruptions.overdrawn() if found is None else []
+            shown = self._nameable(pod_group, {move.task for move in trial.moves}, names)
+        self._unfinished += found is BUDGET_EXHAUSTED
+        if found is BUDGET_EXHAUSTED:
+            return NOT_CHECKED
+        return disruptions.rejection_by(names, shown) or NO_SOLUTION
+
+    def _nameable(self, pod_group: int, victims: Iterable[int], budgets: Sequence[str]) -> list[str]:
+        """Budgets of victims that the pod group may name."""
+        cluster, found = self._session.cluster, set[str]()
+        mine = cluster.pod_groups[pod_group]
+        for task in map(cluster.tasks.__getitem__, victims):
+            if mine.may_name(cluster.pod_groups[task.pod_group]):
+                found.update(task.facts.disruption_budgets)
+        return [budget for budget in budgets if budget in found]
+
     def _probe(self, pod_group: int, time: int | None) -> Rejection | None:
         """Result of the search without the protections that end by a time; leaves no trace."""
         if self._is_over():
             return BUDGET_EXHAUSTED
-        with self._session.statement() as trial:
+        with ignoring(self._session.disruptions, time), self._session.statement() as trial:
             found = self._action.attempt(trial, pod_group, time, self._budget)
         self._unfinished += found is BUDGET_EXHAUSTED
         return found
@@ -207,5 +243,6 @@ class ReasonProbes:
         guard_key = guards.cache_key(group.index)
         pair = group.index if guard_key is None else -1
         shapes = tuple([cluster.tasks[task].shape.index for task in group.tasks])
-        kind = (group.queue, group.facts.priority, group.is_preemptible, gate is None)
+        stopped_by = (gate is None, gate is LIMITED)
+        kind = (group.queue, group.facts.priority, group.is_preemptible, stopped_by)
         return kind, shapes, guard_key, pair

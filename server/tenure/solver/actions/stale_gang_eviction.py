@@ -51,11 +51,12 @@ def is_stale(context: CycleContext, group: PodGroup) -> bool:
 
 
 def _evict(session: Session, action: Action, group: PodGroup) -> None:
+    """Evict as many of its tasks as disruption budgets allow; a later cycle goes on (semantics R15.6)."""
     with session.statement() as statement:
         for pod_set in group.pod_sets:
             for task in pod_set.tasks:
                 is_there = session.ledger.placements[task].status.is_active_allocated
-                if is_there and task not in session.reserved_tasks:
+                if is_there and task not in session.reserved_tasks and session.disruptions.allows((task,)):
                     statement.evict(task)
         if statement.moves:
             session.commit(statement, action, group.index, action.reason)

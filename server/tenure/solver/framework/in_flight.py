@@ -5,6 +5,7 @@ pod with an open eviction counts as terminating, a pod with an open binding as b
 longer be possible; `actions.fulfill` checks them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -25,12 +26,18 @@ def in_order(cluster: Cluster) -> list[int]:
 def with_in_flight(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozenset[int]]:
     """The cluster with the open evictions and bindings of these groups applied, and the tasks concerned.
 
-    A pod that several groups bind goes to the node of the first group.
+    A pod that several groups bind goes to the node of the first group. An eviction that a disruption budget
+    does not take into account spends from it (semantics R15.3).
     """
-    tasks, changed = cluster.tasks.next_version(), set[int]()
+    tasks, changed, spent = cluster.tasks.next_version(), set[int](), Counter[str]()
+    counted = {budget.name: budget.counted_pods for budget in cluster.disruption_budgets}
     for index in groups:
         group = cluster.in_flight[index]
         for step in open_evictions(cluster, group):
+            if step.task not in changed and cluster.tasks[step.task].placement.status is TaskStatus.RUNNING:
+                facts = cluster.tasks[step.task].facts
+                names = facts.disruption_budgets
+                spent.update([name for name in names if facts.uid not in counted.get(name, ())])
             leaving = cluster.tasks[step.task].placement.with_status(TaskStatus.RELEASING)
             tasks.put(step.task, replace(cluster.tasks[step.task], placement=leaving))
             changed.add(step.task)
@@ -39,7 +46,8 @@ def with_in_flight(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, fr
                 bound = Placement(TaskStatus.BINDING, step.node, step.gpu_groups, zones=step.zones)
                 tasks.put(step.task, replace(cluster.tasks[step.task], placement=bound))
                 changed.add(step.task)
-    return replace(cluster, tasks=tasks), frozenset(changed)
+    budgets = tuple([each._replace(in_flight=spent[each.name]) for each in cluster.disruption_budgets])
+    return replace(cluster, tasks=tasks, disruption_budgets=budgets), frozenset(changed)
 
 
 def open_evictions(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightDecision]:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+from tenure.solver.framework.budgeted_tasks import BUDGETED_TASKS
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores, Order
 from tenure.solver.framework.derived_data import DerivedData
+from tenure.solver.framework.disruptions import Disruptions
 from tenure.solver.framework.eviction_result import EvictionResults, pending_by_preemptor
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import LEDGER, Ledger
@@ -47,6 +49,7 @@ class Session:
     phases: PodGroupPhases
     derived_data: DerivedData
     eviction_results: EvictionResults
+    disruptions: Disruptions
     counters: SearchCounters = field(default_factory=SearchCounters)
     commits: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -107,7 +110,7 @@ class Session:
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names)
-        phases = derived_data.get(PHASES, cluster)
+        phases, budgeted = derived_data.get(PHASES, cluster), derived_data.get(BUDGETED_TASKS, cluster)
         session = cls(
             cluster=cluster,
             registry=registry,
@@ -120,6 +123,7 @@ class Session:
             phases=phases,
             derived_data=derived_data,
             eviction_results=EvictionResults(cluster),
+            disruptions=Disruptions(cluster, budgeted, ledger.active_allocated),
             stop=StopSignal(stop),
         )
         session.eviction_history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
@@ -133,7 +137,7 @@ class Session:
         chains.fill(plugins)
         check()
         guards.fill()
-        session.ledger.listeners = chains.move_listeners
+        session.ledger.listeners = (*chains.move_listeners, *session.disruptions.listeners)
         session.blocked = session._blocked_tasks()
         return session
 
@@ -226,10 +230,7 @@ class Session:
         facts, total = self.cluster.tasks, NO_SHARE
         for task in tasks:
             share = shares[facts[task].shape.index]
-            if len(tasks) == 1:
-                total = share
-                break
-            total = add_shares(total, share)
+            total = share if len(tasks) == 1 else add_shares(total, share)
         return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
     def _claimed(self, tasks: Collection[int]) -> Share:
@@ -256,9 +257,7 @@ class Session:
     def _moves(self) -> SlotChange:
         """Pod groups and tasks with committed moves, and pod groups whose moves were just undone."""
         tasks = {move.task for commit in self.commits for move in commit.moves}
-        pod_groups = self.moved_pod_groups()
-        pod_groups.update(self.changed_pod_groups)
-        return SlotChange(frozenset(pod_groups), frozenset(tasks))
+        return SlotChange(frozenset(self.moved_pod_groups() | self.changed_pod_groups), frozenset(tasks))
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Unique sort key of a pod group in its queue; `active` replaces the counts of the ledger."""

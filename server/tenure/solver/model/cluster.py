@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup
 from tenure.solver.model.claims import ResourceClaim
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue
@@ -40,6 +41,8 @@ class Cluster:
     in_flight: tuple[InFlightGroup, ...] = ()
     """By ID."""
     warnings: tuple[SnapshotWarning, ...] = ()
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """By name."""
 
     @property
     def min_gpu_memory_mib(self) -> int:

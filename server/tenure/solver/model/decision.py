@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.disruption_limits import DisruptionBudgetStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import Zones
@@ -271,6 +272,7 @@ class SearchCounters:
     pruned: int = 0
     victims_considered: int = 0
     placement_attempts: int = 0
+    trimmed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,5 +291,6 @@ class CycleResult:
     """One per in-flight group, by ID."""
     stopped_early: bool = False
     """Whether the deadline passed before the cycle was complete."""
+    disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
     without_expected_runtime: int = 0
     """Number of running pod groups that no nominator of requeue evaluated."""

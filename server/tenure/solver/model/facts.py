@@ -149,6 +149,7 @@ class TaskFacts:
     claims: Final[tuple[int, ...]]
     """All its resource claims."""
     labels: Final[Labels]
+    disruption_budgets: Final[tuple[str, ...]]
 
     def __init__(
         self,
@@ -166,6 +167,7 @@ class TaskFacts:
         nominated_node: int = NOWHERE,
         claims: tuple[int, ...] = (),
         labels: Labels = (),
+        disruption_budgets: tuple[str, ...] = (),
     ) -> None:
         self.uid = uid
         self.pod_group = pod_group
@@ -180,3 +182,4 @@ class TaskFacts:
         self.nominated_node = nominated_node
         self.claims = claims
         self.labels = labels
+        self.disruption_budgets = disruption_budgets

@@ -19,6 +19,7 @@ class WarningCode(IntEnum):
     INVALID_MIN_RUNTIME = 10
     MIN_RUNTIME_NOT_PERMITTED = 11
     CANNOT_BE_SUSPENDED = 12
+    UNKNOWN_DISRUPTION_BUDGET = 14
 
 
 class SnapshotWarning(NamedTuple):

@@ -219,6 +219,15 @@ class PodGroup:
         """Whether it can lose tasks and still meet its minimum when all run (semantics R1.57)."""
         return self.root.has_surplus
 
+    def is_cut(self, active: Counts, taken: Mapping[int, int]) -> bool:
+        """Whether it has its minimum, and is left without it and with other tasks once some are taken.
+
+        Numbers are by pod set.
+        """
+        before = {each.index: active[each.index] for each in self.pod_sets}
+        after = {pod_set: count - taken.get(pod_set, 0) for pod_set, count in before.items()}
+        return any(after.values()) and self.root.is_met(before) and not self.root.is_met(after)
+
 
 def add_shares(a: Share, b: Share) -> Share:
     """Component-wise sum."""

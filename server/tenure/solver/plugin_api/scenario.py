@@ -1,6 +1,6 @@
 """A scenario: tasks to evict so that other tasks can be placed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 
@@ -101,7 +101,7 @@ class ScenarioBuilder(Protocol):
     def node_after_eviction(self, node: int) -> NodeAfterEviction:
         """A node once its accumulated tasks left."""
 
-    def batches_on(self, nodes: Iterable[int]) -> Sequence[Batch]:
+    def batches_on(self, nodes: Collection[int]) -> Sequence[Batch]:
         """Every accumulated batch that has a task on one of the nodes, in the order of accumulation."""
 
     def demands(self) -> list[int]:

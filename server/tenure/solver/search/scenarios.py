@@ -4,13 +4,15 @@ A `ScenarioAccumulator` is what a generator sees of one probe. It stops wherever
 R5.29).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.plugin_api.scenario import Batch, NodeAfterEviction, Scenario
 from tenure.solver.search.node_order import bit_set, bits
 from tenure.solver.search.oracle import Probe, Search, SearchParts
 from tenure.solver.search.scenario_filters import ScenarioFilters, gpu_demands
+
+Batches = tuple[Batch, ...]
 
 
 class ScenarioAccumulator:
@@ -29,6 +31,8 @@ class ScenarioAccumulator:
         self._sequence = probe.sequence
         self._skips = probe.skips
         self._next = 0
+        self._own_nodes: Collection[int] = ()
+        """Nodes that the generator asked for last."""
         self._freed: dict[int, int] = {}
         for batch in probe.recorded:
             for task in batch.tasks:
@@ -59,7 +63,8 @@ class ScenarioAccumulator:
 
     def scenario(self, potential: Sequence[Batch], by_pod_group: bool = False) -> Scenario:
         """Scenario of the recorded victims and these."""
-        return Scenario(self._preemptor, self._probe.tasks, self.recorded, tuple(potential), by_pod_group)
+        recorded, chosen = self._trim(potential, self._own_nodes)
+        return Scenario(self._preemptor, self._probe.tasks, recorded, chosen, by_pod_group)
 
     @property
     def skips_repeats(self) -> bool:
@@ -72,7 +77,7 @@ class ScenarioAccumulator:
             return False
         return any(outlook.rules_out(scenario.potential) for outlook in self._outlooks)
 
-    def potential_on(self, node: int) -> list[Batch]:
+    def potential_on(self, node: int) -> Sequence[Batch]:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
         sequence, chosen, groups = self._sequence, list[Batch](), set[int]()
         for number in sequence.on(node):
@@ -85,7 +90,7 @@ class ScenarioAccumulator:
             elif batch.pod_group not in groups:
                 groups.add(batch.pod_group)
                 chosen.extend([sequence.batches[n] for n in numbers if self._is_accumulated(n)])
-        return chosen
+        return self._trim(chosen, (node,))[1]
 
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
@@ -107,11 +112,12 @@ class ScenarioAccumulator:
         gpus, batches, first = self._sequence.freed_on(node, self._next, skips)
         return self.free_gpu_milli(node) + gpus, first, node, batches
 
-    def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
+    def batches_on(self, nodes: Collection[int]) -> Sequence[Batch]:
         """Accumulated batches with a task on one of the nodes, in the order of accumulation."""
         found = {n for node in nodes for n in self._sequence.on(node) if self._is_accumulated(n)}
         self._sequence.complete(found, self._session.cluster.pod_groups)
-        return [self._sequence.batches[number] for number in sorted(found) if self._is_accumulated(number)]
+        chosen = [self._sequence.batches[number] for number in sorted(found) if self._is_accumulated(number)]
+        return self._trim(chosen, nodes)[1]
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
@@ -132,6 +138,11 @@ class ScenarioAccumulator:
             node = self.node_of(tasks[0])
             return () if node == NOWHERE else (node,)
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
+
+    def _trim(self, potential: Sequence[Batch], nodes: Collection[int]) -> tuple[Batches, Batches]:
+        self._own_nodes = nodes
+        disruptions, counters = self._session.disruptions, self._session.counters
+        return disruptions.trim(self.recorded, tuple(potential), nodes, counters)
 
     def _first_prefix(self) -> int | None:
         """Victims to take before the first scenario that no outlook rules out; None: there is none."""

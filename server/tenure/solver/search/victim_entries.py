@@ -4,18 +4,19 @@ Entries depend on placements, so each is cached until one of its tasks moves.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Protocol, final
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Final, Protocol, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares
+from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares, leaves
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import PodGroupLists, reverse
 from tenure.solver.search.queue_tree import QueueTreeEntry
 
+NOBODY: Final[Mapping[int, int]] = {}
 RemainingByPodSet = dict[int, list[int]]
 """Active tasks of a pod group that are not taken yet, by pod set, in task order."""
 
@@ -27,13 +28,19 @@ class RemainingTasks:
     not taken, and a gang is evicted completely or not at all.
     """
 
-    __slots__ = ("batch", "core", "remaining", "size")
+    __slots__ = ("batch", "core", "remaining", "size", "stays")
 
     def __init__(
-        self, remaining: RemainingByPodSet, core: frozenset[int] | None, batch: tuple[int, ...]
+        self,
+        remaining: RemainingByPodSet,
+        core: frozenset[int] | None,
+        batch: tuple[int, ...],
+        stays: Mapping[int, int] = NOBODY,
     ) -> None:
         self.remaining = remaining
         self.core = core
+        self.stays = stays
+        """Number of active tasks that disruption budgets do not allow to take, by pod set."""
         self.batch = batch
         """Tasks to take next."""
         self.size = sum([len(tasks) for tasks in remaining.values()])
@@ -70,8 +77,11 @@ class VictimEntries:
     def __init__(self, session: Session, gangs: GangPlanner) -> None:
         self._session = session
         self._gangs = gangs
-        self._known: dict[int, tuple[int, bool, QueueTreeEntry]] = {}
-        """By pod group: its version in the ledger, whether it must keep its core, and its entry."""
+        self._disruptions = session.disruptions
+        self._known: dict[int, tuple[int, bool, tuple[int, ...], QueueTreeEntry]] = {}
+        """By pod group: its version in the ledger, whether it must keep its core, what is left of its
+        disruption budgets, and its entry.
+        """
 
     def entries(
         self,
@@ -91,11 +101,12 @@ class VictimEntries:
     def entry(self, key: tuple[int, ...], pod_group: int, keeps_core: bool) -> QueueTreeEntry:
         """Entry of a pod group; has no remaining tasks if none is evictable."""
         version = self._session.ledger.versions[pod_group]
+        left = self._disruptions.key(pod_group) if self._disruptions.is_active else ()
         known = self._known.get(pod_group)
-        if known is None or known[0] != version or known[1] != keeps_core:
-            known = (version, keeps_core, self._new_entry(key, pod_group, keeps_core))
+        if known is None or known[0] != version or known[1] != keeps_core or known[2] != left:
+            known = (version, keeps_core, left, self._new_entry(key, pod_group, keeps_core))
             self._known[pod_group] = known
-        return known[2]
+        return known[3]
 
     def remaining_entry(
         self, pod_group: int, remaining_tasks: RemainingTasks, evicted: frozenset[int]
@@ -110,9 +121,8 @@ class VictimEntries:
         if not any(counts.values()):
             return None
         key = reverse(self._session.pod_group_key(pod_group, counts))
-        return QueueTreeEntry(
-            key, pod_group, self._share(left), self._remaining_tasks(group, left, remaining_tasks.core)
-        )
+        held = self._remaining_tasks(group, left, remaining_tasks.core, remaining_tasks.stays)
+        return QueueTreeEntry(key, pod_group, self._share(left), held)
 
     def _new_entry(self, key: tuple[int, ...], pod_group: int, is_guarded: bool) -> QueueTreeEntry:
         group = self._session.cluster.pod_groups[pod_group]
@@ -125,12 +135,28 @@ class VictimEntries:
             is_whole = is_whole and len(tasks) == active[pod_set.index]
         if not count:
             return QueueTreeEntry(key, pod_group, NO_SHARE, RemainingTasks({}, None, ()))
+        stuck = self._stuck(remaining) if self._disruptions.is_active else {}
+        stays = {pod_set: len(tasks) for pod_set, tasks in stuck.items()}
         core = None
-        if is_guarded or not is_whole:
+        if stays:
+            first = {pod_set: [*stuck.get(pod_set, ()), *tasks] for pod_set, tasks in remaining.items()}
+            core = self._session.cores.among(pod_group, first)
+        elif is_guarded or not is_whole:
             core = self._session.cores.among(pod_group, remaining)
-        return QueueTreeEntry(
-            key, pod_group, self._share(remaining), self._remaining_tasks(group, remaining, core)
-        )
+        held = self._remaining_tasks(group, remaining, core, stays)
+        if not held.batch and (stays or core is None):  # by disruption budgets: it is no candidate
+            return QueueTreeEntry(key, pod_group, NO_SHARE, held)
+        return QueueTreeEntry(key, pod_group, self._share(remaining), held)
+
+    def _stuck(self, remaining: RemainingByPodSet) -> RemainingByPodSet:
+        """Take out the tasks that disruption budgets do not even allow to take alone."""
+        stuck: RemainingByPodSet = {}
+        for pod_set, tasks in remaining.items():
+            held = [task for task in tasks if not self._disruptions.allows((task,))]
+            if held:
+                stuck[pod_set] = held
+                remaining[pod_set] = [task for task in tasks if task not in held]
+        return stuck
 
     def _share(self, remaining: RemainingByPodSet) -> Share:
         """Allocated resources; what is only reserved does not count (semantics R4.38)."""
@@ -142,34 +168,48 @@ class VictimEntries:
         return total
 
     def _remaining_tasks(
-        self, group: PodGroup, remaining: RemainingByPodSet, core: frozenset[int] | None
+        self,
+        group: PodGroup,
+        remaining: RemainingByPodSet,
+        core: frozenset[int] | None,
+        stays: Mapping[int, int],
     ) -> RemainingTasks:
         """Surplus first, else everything; if the core stays, finally all tasks beside it at once."""
-        tasks = self._take(group.root, remaining) or self._all_of(group.root, remaining)
+        tasks = self._take(group.root, remaining, stays) or self._all_of(group.root, remaining)
+        if self._disruptions.is_active and core is None and not self._disruptions.allows(tasks):
+            core = self._session.cores.among(group.index, remaining)
         if core is not None and not core.isdisjoint(tasks):
             tasks = [task for task in self._all_of(group.root, remaining) if task not in core]
-        return RemainingTasks(remaining, core, tuple(tasks))
+        if self._disruptions.is_active and not self._disruptions.allows(tasks):
+            tasks = []
+        return RemainingTasks(remaining, core, tuple(tasks), stays)
 
-    def _take(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
+    def _take(self, member: Member, remaining: RemainingByPodSet, stays: Mapping[int, int]) -> list[int]:
         """Surplus below the member: one task, or one optional subgroup; empty if there is none."""
         if isinstance(member, PodSet):
             tasks = remaining[member.index]
-            return tasks[-1:] if len(tasks) > member.min_available else []
+            return tasks[-1:] if len(tasks) + stays.get(member.index, 0) > member.min_available else []
         if member.is_lone and isinstance(member.members[0], PodSet):
-            return self._take(member.members[0], remaining)
-        counts = {pod_set: len(tasks) for pod_set, tasks in remaining.items()}
+            return self._take(member.members[0], remaining, stays)
+        counts = {pod_set: len(tasks) + stays.get(pod_set, 0) for pod_set, tasks in remaining.items()}
         satisfied = sum(inner.is_met(counts) for inner in member.members)
         if not satisfied:
             return []
         last_first = list(reversed(self._session.order.members(member.members, counts)))
         for inner in last_first:
-            if taken := self._take(inner, remaining):
+            if taken := self._take(inner, remaining, stays):
                 return taken
         if satisfied > member.required:
             for inner in last_first:
-                if tasks := self._all_of(inner, remaining):
+                if (tasks := self._all_of(inner, remaining)) and self._may_go(inner, tasks, stays):
                     return tasks
         return []
+
+    def _may_go(self, member: Member, tasks: list[int], stays: Mapping[int, int]) -> bool:
+        """Whether disruption budgets allow to take all of a subgroup."""
+        if not self._disruptions.is_active:
+            return True
+        return not any(each.index in stays for each in leaves(member)) and self._disruptions.allows(tasks)
 
     def _all_of(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
         if isinstance(member, SubGroupSet):

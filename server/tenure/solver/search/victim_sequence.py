@@ -6,6 +6,7 @@ recorded at once, its remaining tasks have another position.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import compress
 
@@ -85,14 +86,13 @@ class VictimSequence:
 
     def _is_cut(self, group: PodGroup, numbers: list[int]) -> bool:
         """Whether a pod group that has its minimum is left without it, and with other tasks."""
-        before = self._ledger.active_allocated
-        after = {pod_set.index: before[pod_set.index] for pod_set in group.pod_sets}
+        taken = Counter[int]()
         for number in numbers:
             for task in self.batches[number].tasks:
                 pod_set = self._ledger.tasks[task].pod_set
                 if pod_set is not None:
-                    after[pod_set] -= 1
-        return any(after.values()) and group.root.is_met(before) and not group.root.is_met(after)
+                    taken[pod_set] += 1
+        return group.is_cut(self._ledger.active_allocated, taken)
 
     def freed_on(self, node: int, number: int, skips: Collection[int]) -> tuple[int, int, int]:
         """Totals on a node of the batches before this number, except `skips`.

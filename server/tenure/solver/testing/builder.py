@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
 from tenure.solver.model.cluster import Cluster, Topology
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
 from tenure.solver.model.workload_parts import SubGroupFacts, TopologyConstraint
@@ -45,6 +46,7 @@ class ClusterBuilder:
         self._groups: dict[str, GroupPlan] = {}
         self._pods: list[PodPlan] = []
         self._topologies: list[Topology] = []
+        self._budgets: dict[str, DisruptionBudget] = {}
         self._claims: dict[str, tuple[Mapping[str, int], ClaimOptions]] = {}
         self._in_flight: dict[str, InFlightOptions] = {}
 
@@ -63,6 +65,19 @@ class ClusterBuilder:
         """Add a resource claim with numbers of devices by class; pods name it with `claims`."""
         _demand_new(name, self._claims)
         self._claims[name] = (devices, options)
+        return self
+
+    def disruption_budget(
+        self,
+        name: str,
+        allowed: int,
+        *,
+        counted_pods: Sequence[str] = (),
+        next_allowed: int | None = None,
+    ) -> Self:
+        """Add a disruption budget; pods name it with `disruption_budgets`."""
+        _demand_new(name, self._budgets)
+        self._budgets[name] = DisruptionBudget(name, allowed, frozenset(counted_pods), next_allowed)
         return self
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> Self:
@@ -162,6 +177,7 @@ class ClusterBuilder:
             resource_names=shapes.names,
             warnings=doubts,
             in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
+            disruption_budgets=tuple([self._budgets[budget] for budget in sorted(self._budgets)]),
         )
 
     def _resources(self) -> list[str]:

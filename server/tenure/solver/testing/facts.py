@@ -202,6 +202,7 @@ def task_spec(
         blocked_reason=options.get("blocked_reason", ""),
         claims=tuple(sorted(claims[name] for name in options.get("claims", ()))),
         labels=tuple(sorted(options.get("labels", {}).items())),
+        disruption_budgets=tuple(options.get("disruption_budgets", ())),
     )
 
 

@@ -169,6 +169,8 @@ class PodOptions(TypedDict, total=False):
     blocked_reason: str
     claims: Sequence[str]
     """Names of resource claims."""
+    disruption_budgets: Sequence[str]
+    """Names of disruption budgets."""
     labels: Mapping[str, str]
     pod_affinity: Sequence[PodAffinityTerm]
     pod_anti_affinity: Sequence[PodAffinityTerm]

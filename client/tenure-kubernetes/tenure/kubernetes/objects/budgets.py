@@ -10,6 +10,8 @@ class BudgetSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
     selector: LabelSelector | None = None
     """None: it selects no pods."""
+    unhealthy_pod_eviction_policy: str | None = None
+    """`AlwaysAllow`, or `IfHealthyBudget`, the default."""
 
 
 class BudgetStatus(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -17,6 +19,10 @@ class BudgetStatus(msgspec.Struct, rename="camel", omit_defaults=True):
 
     observed_generation: int = 0
     disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    disrupted_pods: dict[str, str] = {}
+    """Pods that are evicted and that the controller has not seen terminating, by name, with the time."""
 
 
 class DisruptionBudget(msgspec.Struct, rename="camel", omit_defaults=True):

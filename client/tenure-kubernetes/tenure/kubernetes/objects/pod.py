@@ -242,3 +242,8 @@ class Pod(msgspec.Struct, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether a pod has the condition Ready."""
+    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)

@@ -7,6 +7,7 @@ from tenure.kubernetes.constraints.other_pods import Interest
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.objects.resource_amounts import MILLI
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
@@ -31,10 +32,15 @@ class PodRows:
     """Rows of pods by uid, and of their shapes."""
 
     def __init__(
-        self, offered: OfferedResources, volumes: PodVolumes, claims: PodClaims, limits: SenderLimits
+        self,
+        offered: OfferedResources,
+        volumes: PodVolumes,
+        claims: PodClaims,
+        budgets: DisruptionBudgetRows,
+        limits: SenderLimits,
     ) -> None:
         self._offered, self._limits = offered, limits
-        self._volumes, self._claims = volumes, claims
+        self._volumes, self._claims, self._budgets = volumes, claims, budgets
         self.pods: RowTable[pb.Pod] = RowTable()
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
@@ -81,6 +87,7 @@ class PodRows:
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
         row.resource_claims.extend(self._claims.ids(pod.metadata.uid))
+        row.disruption_budgets.extend(self._budgets.names(pod))
         if not row.node and (blocked := refusal or member.problem or _waits_for_role(member, group)):
             row.blocked_reason = blocked
         self._fix_devices(row, warnings)

@@ -15,6 +15,7 @@ from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, list_of, reason_of
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.meta import ObjectReference
+from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable
@@ -79,13 +80,14 @@ class SnapshotBuilder:
         self.set_aside = SetAsideTable()
         """Objects that are not scheduled, and why."""
         self.volumes, self.claims = PodVolumes(caches), PodClaims(caches, config.scheduler_name)
+        self._budgets = DisruptionBudgetRows(caches, config.has_budgets)
         of_objects = (self.warnings, self.set_aside, limits)
         self._nodes = NodeRows(
             *(caches.nodes, config, self.volumes.limits, self.claims.sets.offered), *of_objects
         )
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, *of_objects),
-            *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims),
+            *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims, self._budgets),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
 
@@ -186,6 +188,7 @@ class SnapshotBuilder:
             ("shapes", self._pods.shapes),
             ("topologies", self._topologies),
             ("resource_claims", self.claims.rows.table),
+            ("disruption_budgets", self._budgets.table),
         )
 
     def _catch_up(self, now: Timestamp) -> None:
@@ -201,8 +204,8 @@ class SnapshotBuilder:
             pods |= self._members.with_owners(changed)
         for uid in pods:
             groups |= self._members.put(uid, pod := self._caches.pods.find(uid))
-            self.volumes.put(uid, pod)
-            self.claims.put(uid, pod)
+            for one in (self.volumes, self.claims, self._budgets):
+                one.put(uid, pod)
         self._warn_of_refused_kinds()
         due = self._workloads.take_due(now)
         nodes = self._nodes.take_changes()
@@ -213,6 +216,7 @@ class SnapshotBuilder:
             pods |= self._members.with_gpus()
         groups |= self._members.groups_of(of_claims.pods)
         pods |= of_claims.pods | self.volumes.take_changes(nodes, self._nodes.uids.keys(), seconds)
+        pods |= self._budgets.take_changes()
         if self._nodes.offered.update():
             nodes.update(self._nodes.uids)
             pods |= self._members.with_extended_requests()
@@ -226,6 +230,7 @@ class SnapshotBuilder:
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
         self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
+        self._budgets.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self.claims.warn(self.warnings)
         self._plan_recheck(seconds)
         foreign = self._workloads.foreign_pods

@@ -158,6 +158,8 @@ class SnapshotScope:
     queue_access: QueueAccess = field(default_factory=QueueAccess)
     priority_classes: Sequence[str] = ("*",)
     """Patterns of the priority classes that labels and pod groups may name."""
+    has_budgets: bool = True
+    """Whether evictions respect disruption budgets."""
 
     def has(self, labels: Mapping[str, str]) -> bool:
         """Whether an object with these labels belongs to the node pool."""

@@ -25,6 +25,7 @@ from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.resource_amounts import Amounts
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin
+from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Member, Members
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
@@ -57,6 +58,7 @@ class WorkloadRows:
         backoff: BindingBackoff,
         volumes: PodVolumes,
         claims: PodClaims,
+        budgets: DisruptionBudgetRows,
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
         self._volumes, self._claims = volumes, claims
@@ -66,7 +68,7 @@ class WorkloadRows:
         self.context = RowContext(Priorities(), {}, {}, frozenset())
         """After a change, all pod groups are to be read again."""
         self.pod_groups: RowTable[pb.PodGroup] = RowTable()
-        self.pods = PodRows(offered, volumes, claims, limits)
+        self.pods = PodRows(offered, volumes, claims, budgets, limits)
         self.foreign_pods = ForeignPods()
         self._withheld = WithheldPodGroups()
         self._refusals = ServerRefusals()

@@ -47,7 +47,8 @@ class SharedCandidates(CandidateSource):
     ) -> Iterator[QueueTreeEntry]:
         """Candidates of a leaf queue: those that matter to the search or to its reasons."""
         has_spent = self._may_protect(SPENT, queue, request)
-        key, version = self._key(queue, has_spent, request), self._lists.version(queue)
+        key = self._key(queue, has_spent, request)
+        version = self._lists.version(queue), self._session.disruptions.version(self._session.commit_count)
         stream = None if key is None else self._streams.get(key)
         if stream is None or stream.version != version:
             victims = self._lists.victims(queue) if has_spent else self._lists.evictable_victims(queue)
@@ -114,9 +115,14 @@ class CandidateStream:
     __slots__ = ("_entries", "_protected", "_skipped", "_victim_entries", "_victims", "version")
 
     def __init__(
-        self, version: int, victims: Iterator[tuple[tuple[int, ...], int]], entries: VictimEntries
+        self,
+        version: tuple[int, tuple[int, int]],
+        victims: Iterator[tuple[tuple[int, ...], int]],
+        entries: VictimEntries,
     ) -> None:
-        """`victims` are keys and pod groups, from a list of that version."""
+        """`victims` are keys and pod groups, from a list of that version; the rest of it is that of what may
+        be disrupted.
+        """
         self.version = version
         self._victims = victims
         self._victim_entries = entries

@@ -1,0 +1,1 @@
+"""Disruption budgets and pacing (semantics section 15)."""
