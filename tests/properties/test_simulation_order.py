@@ -40,8 +40,8 @@ def test_simulation_order_equals_the_order_among_all_pending() -> None:
 
                 def share(pod_group: int) -> Share:
                     if pod_group == preemptor:  # noqa: B023
-                        return session.demand(pending)  # noqa: B023
-                    return session.demand(gangs.next_tasks(pod_group, statement.evicted))  # noqa: B023
+                        return session.ledger.demand(pending)  # noqa: B023
+                    return session.ledger.demand(gangs.next_tasks(pod_group, statement.evicted))  # noqa: B023
 
                 found = list(few.in_order(preemptor, victims, share))
                 assert found == list(every.in_order(preemptor, victims, share)), (seed, preemptor, victims)

@@ -32,7 +32,12 @@ SERVICE: Final = (
 MAPPED_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "capabilities": ("server/tenure/server/capabilities.py",),
     "cycles": ("server/tenure/server/service/states.py", "server/tenure/server/records/recent_cycles.py"),
-    "decide": (*CODEC, *SERVICE, "server/tenure/solver/model/decision.py"),
+    "decide": (
+        *CODEC,
+        *SERVICE,
+        "server/tenure/solver/model/decision.py",
+        "server/tenure/solver/model/disruption_limits.py",
+    ),
     "decision": (*CODEC, "server/tenure/solver/model/decision.py"),
     "explain": ("server/tenure/server/explain/*.py", "server/tenure/server/service/queries.py"),
     "report": ("server/tenure/server/reports/*.py", "server/tenure/server/service/*.py"),

@@ -61,7 +61,7 @@ class Relocation(ActionRule):
 
     def _over_capacity(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
         session = self._context.session
-        return session.chains.has_capacity(preemptor.index, tasks, session.least_demand(tasks))
+        return session.chains.has_capacity(preemptor.index, tasks, session.ledger.least_demand(tasks))
 
     def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
         """Any but the pod group itself."""

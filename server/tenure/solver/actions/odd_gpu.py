@@ -34,7 +34,7 @@ class OddGpus:
         if leaf is None or not self._status:
             return rejection
         used, share = self._status[leaf].allocated_after[GPU], self._status[leaf].fair_share[GPU]
-        if not 0 < used + self._session.demand(tasks)[GPU] - share <= WHOLE_GPU:
+        if not 0 < used + self._session.ledger.demand(tasks)[GPU] - share <= WHOLE_GPU:
             return rejection
         for queue in self._queues[leaf].path:
             first = self._earlier(self._queues[queue])

@@ -143,7 +143,7 @@ class _Search:
 
     def _larger(self, kind: RemedyKind, bound: str) -> Iterator[Remedy]:
         """Smallest raise for one resource: of its queue or one ancestor, else of all of them."""
-        demand = self._context.session.demand(self._tasks)
+        demand = self._context.session.ledger.demand(self._tasks)
         path = () if self._group.queue is None else self._cluster.queues[self._group.queue].path
         found: list[Remedy] = []
         for resource in (each for each in UNITS if demand[each]):
@@ -163,7 +163,7 @@ class _Search:
         """Smallest sufficient number of units, up to the cluster's capacity and the request."""
         unit = UNITS[resource]
         total = sum(node.allocatable[resource] for node in self._cluster.nodes)
-        most = -(-(total + self._context.session.demand(self._tasks)[resource]) // unit)
+        most = -(-(total + self._context.session.ledger.demand(self._tasks)[resource]) // unit)
         found = self._trials.smallest(
             most,
             lambda n: what_if.with_larger_bounds(self._cluster, bound, queues, resource, n * unit),

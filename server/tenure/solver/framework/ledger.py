@@ -4,6 +4,7 @@
 applying it the other way round. Nothing else changes state during a cycle.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from tenure.solver.framework.claim_usage import ClaimUsage
@@ -15,13 +16,14 @@ from tenure.solver.model.resources import (
     CPU,
     GPU,
     MEMORY,
+    NO_SHARE,
     WHOLE_GPU,
     MutableVector,
     Share,
     Vector,
     mig_gpu_milli,
 )
-from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.model.workload import PodGroup, Task, add_shares
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import LedgerView
 from tenure.solver.plugin_api.derived import Derived
@@ -186,6 +188,25 @@ class Ledger(LedgerView):
     def unplaced_share(self, shape: TaskShape) -> Share:
         """What a task counts for before its node is known (semantics R1.18 a)."""
         return self.unplaced_shares[shape.index]
+
+    def demand(self, tasks: Collection[int]) -> Share:
+        """What tasks request from their queue before they are placed (semantics R1.18 a)."""
+        return self._sum(tasks, self.unplaced_shares)
+
+    def least_demand(self, tasks: Collection[int]) -> Share:
+        """The same on the largest GPUs, for limits and quotas (semantics R1.18 b)."""
+        return self._sum(tasks, self.least_shares)
+
+    def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
+        """`shares` are by shape. A claim that tasks share counts once, if it is not in use."""
+        facts, total = self.tasks, NO_SHARE
+        for task in tasks:
+            share = shares[facts[task].shape.index]
+            total = share if len(tasks) == 1 else add_shares(total, share)
+        if not self._cluster.claims:
+            return total
+        claimed = self.claims.new_gpu_milli(facts[task].shape for task in tasks)
+        return add_shares(total, (0, 0, claimed))
 
     def share(self, task: Task, node: int) -> Share:
         """What the task counts for in its queue when it is on the node (semantics R1.17, R2.19)."""

@@ -22,8 +22,8 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
-from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.model.workload import Counts, add_shares
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Counts
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.context import PluginContext, PluginServices
 from tenure.solver.plugin_api.derived import Derived, Value, WarmStart
@@ -217,26 +217,6 @@ class Session:
         """The record with the result of its eviction, as far as it is known."""
         return self.eviction_results.settle(self.reserved_tasks, self.allocated_this_cycle, record)
 
-    def demand(self, tasks: Collection[int]) -> Share:
-        """What tasks request from their queue before they are placed (semantics R1.18 a)."""
-        return self._sum(tasks, self.ledger.unplaced_shares)
-
-    def least_demand(self, tasks: Collection[int]) -> Share:
-        """The same on the largest GPUs, for limits and quotas (semantics R1.18 b)."""
-        return self._sum(tasks, self.ledger.least_shares)
-
-    def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
-        """`shares` are by shape."""
-        facts, total = self.cluster.tasks, NO_SHARE
-        for task in tasks:
-            share = shares[facts[task].shape.index]
-            total = share if len(tasks) == 1 else add_shares(total, share)
-        return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
-
-    def _claimed(self, tasks: Collection[int]) -> Share:
-        """What tasks request through unused device claims; a shared claim counts once."""
-        return (0, 0, self.ledger.claims.new_gpu_milli(self.cluster.tasks[task].shape for task in tasks))
-
     def _blocked_tasks(self) -> dict[int, Rejection]:
         tasks = self.cluster.tasks
         found = [(index, tasks[index].facts.blocked_reason, "") for index in sorted(self.phases.blocked)]
@@ -280,7 +260,7 @@ class SessionServices(PluginServices):
 
     def demand(self, tasks: Collection[int]) -> Share:
         """Requests of tasks."""
-        return self._session.demand(tasks)
+        return self._session.ledger.demand(tasks)
 
     def core(self, pod_group: int) -> frozenset[int]:
         """Core of a pod group."""

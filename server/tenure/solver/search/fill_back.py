@@ -207,7 +207,7 @@ class FillBack:
 
     def _turns(self, statement: Statement, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
         """Beneficiary and victims in queue order (semantics R5.53)."""
-        demand, gangs = self._session.demand, self._parts.gangs
+        demand, gangs = self._session.ledger.demand, self._parts.gangs
 
         def share(pod_group: int) -> Share:
             if pod_group == scenario.preemptor:

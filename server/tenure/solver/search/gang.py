@@ -77,7 +77,9 @@ class GangPlanner:
         if found is None or found.version != version:
             tasks = self.next_tasks(pod_group, ())
             is_ready = self._ready(self._session.cluster.pod_groups[pod_group].root)
-            found = self._found[pod_group] = _Found(version, tasks, self._session.demand(tasks), is_ready)
+            found = self._found[pod_group] = _Found(
+                version, tasks, self._session.ledger.demand(tasks), is_ready
+            )
         return found
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:

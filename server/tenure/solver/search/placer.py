@@ -96,7 +96,7 @@ class Placer:
 
     def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Rejection by limits and quotas of the queues for these tasks of a pod group."""
-        demand = self._session.least_demand(tasks)
+        demand = self._session.ledger.least_demand(tasks)
         return self._session.chains.has_capacity(pod_group, tasks, demand)
 
     def cannot_start(self, pod_group: int) -> bool:

@@ -70,8 +70,8 @@ class ScenarioSimulator:
     ) -> bool:
         def share(pod_group: int) -> Share:
             if pod_group == scenario.preemptor:
-                return self._session.demand(scenario.pending)
-            return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
+                return self._session.ledger.demand(scenario.pending)
+            return self._session.ledger.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
         turns, waiting = self._order.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
         before = turns

@@ -69,5 +69,5 @@ def test_a_quota_that_is_met_exactly_is_not_exceeded_by_rounding_r4_62() -> None
     session = open_session(builder.pending("job", queue="q", gpus=0.2, preemptibility=kind).build())
     job = session.cluster.pod_groups[1]
     assert job.facts.name == "job"
-    demand = session.demand(job.tasks)
+    demand = session.ledger.demand(job.tasks)
     assert session.chains.has_capacity(1, job.tasks, demand) is None

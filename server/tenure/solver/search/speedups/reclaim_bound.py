@@ -56,7 +56,7 @@ class ReclaimBound:
         """GPUs of the given tasks: all of the search, or the first of them."""
         demand = self._demands.get(len(tasks))
         if demand is None:
-            demand = self._demands[len(tasks)] = self.session.demand(tasks)[GPU]
+            demand = self._demands[len(tasks)] = self.session.ledger.demand(tasks)[GPU]
         return demand
 
     def bound_of(self, batch: Batch) -> tuple[int, int, int]:

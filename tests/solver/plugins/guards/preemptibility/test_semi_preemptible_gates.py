@@ -42,7 +42,7 @@ def test_capacity_gate_limits_the_minimum_to_quota_r4_61(
     quota: int, running: int, tasks: list[int], expected: bool
 ) -> None:
     session = gate_session(quota, running)
-    chains, demand = session.chains, session.demand(tasks)
+    chains, demand = session.chains, session.ledger.demand(tasks)
     rejection = chains.has_capacity(0, tasks, demand)
     assert (rejection.code if rejection else None) == (None if expected else OVER_QUOTA)
 
@@ -108,6 +108,6 @@ def test_devices_of_a_shared_claim_count_for_its_users(minimum: int, expected: R
     builder.pending("b", queue="q", count=2, claims=["mine"], preemptibility=SEMI)
     session = open_session(builder.build())
     (group,) = (group for group in session.cluster.pod_groups if group.facts.name == "b")
-    chains, demand = session.chains, session.demand(group.tasks)
+    chains, demand = session.chains, session.ledger.demand(group.tasks)
     rejection = chains.has_capacity(group.index, group.tasks, demand)
     assert (rejection.code if rejection else None) is expected
