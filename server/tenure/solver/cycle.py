@@ -25,6 +25,7 @@ from tenure.solver.outcomes import build_outcomes, collect_protections, mark_bud
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.queue_usage import next_usage
 from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
@@ -123,6 +124,7 @@ def _result(
     guarded = collect_protections(session)
     check()
     verdicts = build_outcomes(session, waiting)
+    usage = next_usage(session, profile, waiting)
     check()
     return CycleResult(
         groups=fold_decisions(session),
@@ -137,4 +139,5 @@ def _result(
         disruption_budgets=session.disruptions.status(),
         stopped_early=stopped_early,
         without_expected_runtime=session.without_expected_runtime,
+        queue_usage=usage,
     )

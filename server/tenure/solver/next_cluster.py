@@ -26,6 +26,7 @@ from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.queue_usage import with_changed_rows
 
 
 def apply_decisions(
@@ -54,6 +55,7 @@ def apply_decisions(
         tasks=tasks,
         pod_groups=pod_groups,
         eviction_history=_eviction_history(cluster.eviction_history, patches.values()),
+        queue_usage=with_changed_rows(cluster.queue_usage, decision.queue_usage),
         in_flight=_reservations(cluster, decision, ids),
         disruption_budgets=_disruption_budgets(cluster, tasks),
     )

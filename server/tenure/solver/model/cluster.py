@@ -8,6 +8,7 @@ from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue_usage import QueueUsage
 from tenure.solver.model.resources import FIXED_SLOTS
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.workload import PodGroup, Task
@@ -40,6 +41,8 @@ class Cluster:
     """By victim and preemptor, at most one per pair."""
     in_flight: tuple[InFlightGroup, ...] = ()
     """By ID."""
+    queue_usage: tuple[QueueUsage, ...] = ()
+    """By queue, at most one each."""
     warnings: tuple[SnapshotWarning, ...] = ()
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """By name."""

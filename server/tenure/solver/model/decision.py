@@ -10,6 +10,7 @@ from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import Zones
 from tenure.solver.model.queue import QueueStatus
+from tenure.solver.model.queue_usage import QueueUsage
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.snapshot_warning import SnapshotWarning
@@ -294,3 +295,5 @@ class CycleResult:
     disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
     without_expected_runtime: int = 0
     """Number of running pod groups that no nominator of requeue evaluated."""
+    queue_usage: tuple[QueueUsage, ...] = ()
+    """Changed rows to store."""

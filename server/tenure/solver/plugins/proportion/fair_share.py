@@ -116,7 +116,9 @@ def _weighted_shares(
             part = max(0.0, part + k * (part - claim.usage))
             total += part
             parts.append((claim, part))
-    return [(claim, amount * part / total) for claim, part in parts] if total else []
+    if total == 0:  # past use leaves nobody a part (semantics R18.7)
+        return [(claim, amount * claim.weight / weights) for claim, _ in parts]
+    return [(claim, amount * part / total) for claim, part in parts]
 
 
 def _give_remainders(amount: float, claims: Sequence[ShareRequest]) -> float:

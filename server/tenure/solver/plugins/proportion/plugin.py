@@ -23,6 +23,7 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.plugins.proportion.usage_history import DEFAULTS, PARSERS, past_use
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
 
@@ -100,8 +101,8 @@ class Proportion(
     """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
     TRAITS: ClassVar = Traits(gates_by_request=True)
-    ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number}
-    DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1"}
+    ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number, **PARSERS}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1", **DEFAULTS}
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context
@@ -112,9 +113,11 @@ class Proportion(
         self._chunks = VictimChunks(context)
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
-        k = float(chosen["kValue"])
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
-        self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
+        past = past_use(context.cluster, self._total, arguments)
+        self._fair = shares.fair_shares(
+            self._queues, self._total, self._usage.request, float(chosen["kValue"]), past
+        )
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = self._usage.allocated

@@ -7,6 +7,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, WHOLE_GPU, Share, mig_gpu_milli
 from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide
+from tenure.solver.plugins.proportion.usage_history import Parts
 
 UNITS: Final = (1, 1, WHOLE_GPU)
 """Native units of CPU, memory and GPU: fair shares are divided in whole ones (semantics R4.15)."""
@@ -25,15 +26,24 @@ def cluster_total(cluster: Cluster) -> Share:
     return (total[CPU], total[MEMORY], total[GPU])
 
 
-def fair_shares(queues: Sequence[Queue], total: Share, request: Sequence[Share], k: float) -> list[Share]:
-    """Fair share of every queue: siblings divide the share of their parent, top-level queues the total."""
+def fair_shares(
+    queues: Sequence[Queue],
+    total: Share,
+    request: Sequence[Share],
+    k: float,
+    past: Sequence[Parts] | None = None,
+) -> list[Share]:
+    """Fair share of every queue: siblings divide the share of their parent, top-level queues the total.
+
+    `past` has the past use of every queue; None: no queue has any.
+    """
     shares: list[Share] = [(0, 0, 0)] * len(queues)
     undivided = [([queue for queue in queues if queue.parent is None], total)]
     while undivided:
         siblings, amount = undivided.pop()
-        cpu = _divide_one(siblings, amount[CPU], request, CPU, k)
-        memory = _divide_one(siblings, amount[MEMORY], request, MEMORY, k)
-        gpu = _divide_one(siblings, amount[GPU], request, GPU, k)
+        cpu = _divide_one(siblings, amount[CPU], request, CPU, k, past)
+        memory = _divide_one(siblings, amount[MEMORY], request, MEMORY, k, past)
+        gpu = _divide_one(siblings, amount[GPU], request, GPU, k, past)
         for place, queue in enumerate(siblings):
             share = (cpu[place], memory[place], gpu[place])
             shares[queue.index] = share
@@ -43,7 +53,12 @@ def fair_shares(queues: Sequence[Queue], total: Share, request: Sequence[Share],
 
 
 def _divide_one(
-    siblings: Sequence[Queue], amount: int, request: Sequence[Share], resource: int, k: float
+    siblings: Sequence[Queue],
+    amount: int,
+    request: Sequence[Share],
+    resource: int,
+    k: float,
+    past: Sequence[Parts] | None,
 ) -> list[int]:
     unit: int = UNITS[resource]
     claims = [
@@ -54,6 +69,7 @@ def _divide_one(
             _native(queue.limit[resource], unit),
             queue.weight[resource],
             request[queue.index][resource] / unit,
+            0.0 if past is None else past[queue.index][resource],
         )
         for queue in siblings
     ]

@@ -1,0 +1,244 @@
+"""Past use of queues, in which older use counts less (semantics R18).
+
+Time is cut into steps of a 1,024th of the half-life, aligned to the epoch. At the end of a step, the average
+moves towards what was held during the step. Use is integrated, not sampled: what a cycle saw is charged until
+the next cycle. All arithmetic is on integers, so it is the same on every machine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isqrt
+from typing import Final, NamedTuple
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.queue import Queue, QueueStatus
+from tenure.solver.model.queue_usage import (
+    MILLION,
+    MILLIONTHS,
+    WHOLE_CLUSTER,
+    QueueUsage,
+    UsageMean,
+    average_of,
+    mean_at_start,
+    rate_of,
+)
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, Share
+from tenure.terms.durations import SECOND, parse_duration
+
+Parts = tuple[float, float, float]
+"""Parts of the CPU, memory and GPUs."""
+NO_PARTS: Final[Parts] = (0.0, 0.0, 0.0)
+STEPS: Final = 1_024
+"""Steps in a half-life."""
+_HALVINGS: Final = 10
+"""STEPS is 2 to this power."""
+_BITS: Final = 96
+"""Binary digits of a factor after the point."""
+_MAX_PART: Final = 4.0
+"""Most past use relative to the share of the parent (semantics R18.9)."""
+
+
+def half_life(text: str) -> int:
+    """Seconds of a step. Raises ValueError for a half-life of less than 1,024 seconds."""
+    seconds = parse_duration(text) // SECOND
+    if seconds < STEPS:
+        raise ValueError(f"{text!r} is too short: write at least {STEPS}s, or leave it out for no history")
+    return seconds // STEPS
+
+
+def usage_scope(text: str) -> bool:
+    """Whether past use is relative to the share of the parent."""
+    if text not in ("cluster", "parent"):
+        raise ValueError(f"{text!r} is neither cluster nor parent")
+    return text == "parent"
+
+
+def max_gap(text: str) -> int:
+    """Seconds. Raises ValueError for less than one."""
+    seconds = parse_duration(text) // SECOND
+    if seconds < 1:
+        raise ValueError(f"{text!r} is too short: write at least 1s")
+    return seconds
+
+
+HALF_LIFE: Final = "usageHalfLife"
+PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
+    HALF_LIFE: half_life,
+    "usageScope": usage_scope,
+    "usageMaxGap": max_gap,
+}
+DEFAULTS: Final[Mapping[str, str]] = {"usageScope": "cluster", "usageMaxGap": "15m"}
+
+
+class UsageSettings(NamedTuple):
+    """How a history is kept. Times are in seconds."""
+
+    step: int
+    max_gap: int
+    """Of the time between two cycles, what is charged at most (semantics R18.6)."""
+    is_relative_to_parent: bool
+
+
+def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
+    """Settings by the arguments of the plugin proportion; None: no history is kept."""
+    if HALF_LIFE not in arguments:
+        return None
+    chosen = {**DEFAULTS, **arguments}
+    return UsageSettings(
+        half_life(chosen[HALF_LIFE]), max_gap(chosen["usageMaxGap"]), usage_scope(chosen["usageScope"])
+    )
+
+
+def _factors() -> tuple[int, ...]:
+    """2 to the power of -n / STEPS, for n from 0, as fixed-point numbers, rounded down."""
+    root = 1 << (2 * _BITS - 1)  # a half
+    for _ in range(_HALVINGS):
+        root = isqrt(root << (2 * _BITS))
+    factors = [1 << (2 * _BITS)]
+    for _ in range(STEPS - 1):
+        factors.append(factors[-1] * root >> (2 * _BITS))
+    return tuple(factor >> _BITS for factor in factors)
+
+
+_FACTORS: Final = _factors()
+
+
+def _towards(average: int, level: int, steps: int) -> int:
+    """An average after some steps at a level."""
+    if steps == 0:
+        return average
+    halvings, rest = divmod(steps, STEPS)
+    return level + ((average - level) * _FACTORS[rest] >> (_BITS + halvings))
+
+
+def _follow_one(
+    average: int, held: int, rate: int, scale: int, begin: int, end: int, step: int
+) -> tuple[int, int]:
+    """Average and use held after a time at a rate, for one resource."""
+    boundary = begin - begin % step + step
+    if end < boundary:
+        return average, held + rate * (end - begin)
+    held += rate * (boundary - begin)
+    average = _towards(average, held * scale // step, 1)
+    whole, rest = divmod(end - boundary, step)
+    return _towards(average, rate * scale, whole), rate * rest
+
+
+def follow(mean: UsageMean, begin: int, end: int, step: int, charged: int) -> UsageMean:
+    """A mean at a later time, in seconds; after `charged` nothing was held. Earlier times change nothing."""
+    if end <= begin:
+        return mean
+    charged = min(end, charged)
+    averages, held = list(mean.average), list(mean.held)
+    for i in (CPU, MEMORY, GPU):
+        now = _follow_one(averages[i], held[i], mean.rate[i], MILLIONTHS[i], begin, charged, step)
+        averages[i], held[i] = _follow_one(*now, 0, MILLIONTHS[i], charged, end, step)
+    return UsageMean(
+        (averages[CPU], averages[MEMORY], averages[GPU]), (held[CPU], held[MEMORY], held[GPU]), mean.rate
+    )
+
+
+class UsageHistory:
+    """Past use of the queues of a cluster at its time."""
+
+    def __init__(self, cluster: Cluster, total: Share, settings: UsageSettings | None) -> None:
+        self._queues = cluster.queues
+        self._settings = settings
+        self._stored = {row.queue: row for row in cluster.queue_usage}
+        self._capacity = rate_of(total)
+        self._now = cluster.now // SECOND
+        self._rows: dict[int, QueueUsage] = {}
+        """Rows at the time of the cluster, of queues with a history."""
+        if settings is not None:
+            self._rows = {row.queue: self._at_now(row, settings) for row in cluster.queue_usage}
+
+    def parts(self) -> list[Parts] | None:
+        """Past use of each queue as a part of the cluster, or of the share of its parent; None: no use."""
+        if not self._stored:
+            return None
+        return [self._part(queue) for queue in self._queues]
+
+    def next_rows(self, queues: Sequence[QueueStatus], settings: UsageSettings) -> tuple[QueueUsage, ...]:
+        """Rows to store after the cycle, of those that changed (semantics R18.4)."""
+        rows = [self._next(WHOLE_CLUSTER, self._capacity, None, settings)]
+        for status in queues:
+            stored = self._stored.get(status.queue)
+            if stored is None or stored.normalized is None:
+                has_children = bool(self._queues[status.queue].children)
+                entitled = rate_of(status.fair_share) if has_children else None
+                rows.append(self._next(status.queue, rate_of(status.allocated_after), entitled, settings))
+        return tuple([row for row in rows if row is not None])
+
+    def next_wake(self, settings: UsageSettings) -> int:
+        """When the averages move next, in nanoseconds."""
+        step = settings.step
+        return min(self._now - self._now % step + step, self._now + max(settings.max_gap // 2, 1)) * SECOND
+
+    def _at_now(self, row: QueueUsage, settings: UsageSettings) -> QueueUsage:
+        now = max(self._now, row.time)
+        charged = now if row.queue == WHOLE_CLUSTER else row.time + settings.max_gap
+        used, entitled = row.used, row.entitled
+        if used is not None:
+            used = follow(used, row.time, now, settings.step, charged)
+        if entitled is not None:
+            entitled = follow(entitled, row.time, now, settings.step, now)
+        return QueueUsage(row.queue, now, used, entitled, row.normalized)
+
+    def _next(
+        self, queue: int, rate: Share, entitled: Share | None, settings: UsageSettings
+    ) -> QueueUsage | None:
+        """The row of a queue after the cycle; None: as it is stored."""
+        stored, row = self._stored.get(queue), self._rows.get(queue)
+        if stored is None or row is None or stored.used is None or row.used is None:
+            average = average_of(rate) if queue == WHOLE_CLUSTER else NO_SHARE
+            share = None if entitled is None else mean_at_start(entitled, average_of(entitled))
+            return QueueUsage(queue, self._now, mean_at_start(rate, average), share)
+        if self._now < stored.time:  # the clock was set back
+            return None
+        is_same = rate == stored.used.rate and (stored.entitled.rate if stored.entitled else None) == entitled
+        is_fresh = self._now - stored.time < max(settings.max_gap // 2, 1)
+        if is_same and is_fresh and self._now // settings.step == stored.time // settings.step:
+            return None
+        share = None
+        if entitled is not None:
+            share = mean_at_start(entitled, average_of(entitled))
+            if row.entitled is not None:
+                share = row.entitled._replace(rate=entitled)
+        return QueueUsage(queue, self._now, row.used._replace(rate=rate), share)
+
+    def _part(self, queue: Queue) -> Parts:
+        stored, row = self._stored.get(queue.index), self._rows.get(queue.index)
+        if stored is not None and stored.normalized is not None:
+            cpu, memory, gpu = stored.normalized
+            return (cpu / MILLION, memory / MILLION, gpu / MILLION)
+        if row is None or row.used is None:
+            return NO_PARTS
+        whole, most = self._whole(queue)
+        used = row.used.average
+        return (
+            _ratio(used[CPU], whole[CPU], most),
+            _ratio(used[MEMORY], whole[MEMORY], most),
+            _ratio(used[GPU], whole[GPU], most),
+        )
+
+    def _whole(self, queue: Queue) -> tuple[Share, float | None]:
+        """What the use of a queue is a part of, and the largest part."""
+        if self._settings is not None and self._settings.is_relative_to_parent and queue.parent is not None:
+            parent = self._rows.get(queue.parent)
+            if parent is not None and parent.entitled is not None:
+                return parent.entitled.average, _MAX_PART
+        capacity = self._rows.get(WHOLE_CLUSTER)
+        if capacity is None or capacity.used is None:
+            return average_of(self._capacity), None
+        return capacity.used.average, None
+
+
+def past_use(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> list[Parts] | None:
+    """Past use of each queue by the arguments of the plugin proportion; None: no queue has any."""
+    return UsageHistory(cluster, total, usage_settings(arguments)).parts()
+
+
+def _ratio(used: int, whole: int, most: float | None) -> float:
+    if whole <= 0:
+        return 0.0
+    part = used / whole
+    return part if most is None or part < most else most

@@ -1,0 +1,185 @@
+"""Past use of queues in fair shares (semantics R18)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.queue_usage import WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
+from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugins.proportion.usage_history import PARSERS, follow
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.durations import SECOND
+
+HALF_LIFE: Final = 1_024_000
+"""Seconds, so that a step has 1,000."""
+ALL_GPUS: Final = mean_at_start((0, 0, 8_000))
+IN_FULL: Final = 1 << 40
+"""A time after everything else."""
+
+
+def part(mean: UsageMean) -> float:
+    """GPUs of 8."""
+    return mean.average[2] / 8_000_000
+
+
+def at(mean: UsageMean, begin: int, end: int, charged: int = IN_FULL) -> UsageMean:
+    return follow(mean, begin, end, 1_000, charged)
+
+
+def test_average_approaches_constant_use_by_half_in_a_half_life_e18_2() -> None:
+    once = at(ALL_GPUS, 0, HALF_LIFE)
+    twice = at(once, HALF_LIFE, 2 * HALF_LIFE)
+    idle = at(twice._replace(rate=(0, 0, 0)), 2 * HALF_LIFE, 3 * HALF_LIFE)
+    assert (part(once), part(twice), part(idle)) == pytest.approx((0.5, 0.75, 0.375), abs=1e-6)
+
+
+def test_time_without_cycles_is_charged_up_to_the_gap_e18_6() -> None:
+    once = at(ALL_GPUS, 0, HALF_LIFE)
+    assert part(at(once, HALF_LIFE, 2 * HALF_LIFE, HALF_LIFE + 900)) == pytest.approx(0.2503, abs=1e-4)
+
+
+def test_use_since_the_begin_of_a_step_is_held() -> None:
+    short = at(ALL_GPUS, 0, 999)
+    assert (short.average, short.held) == (ALL_GPUS.average, (0, 0, 8_000 * 999))
+    assert at(short, 999, 1_000).held == (0, 0, 0)
+
+
+def test_earlier_time_changes_nothing() -> None:
+    assert at(ALL_GPUS, 5_000, 4_000) == ALL_GPUS
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_cycles_change_no_average_by_more_than_one_millionth_per_step_p18_1(seed: int) -> None:
+    random = Random(seed)
+    time, mean = 0, ALL_GPUS
+    while time < HALF_LIFE:
+        later = min(HALF_LIFE, time + random.randrange(1, 5_000))
+        time, mean = later, at(mean, time, later)
+    assert abs(mean.average[2] - at(ALL_GPUS, 0, HALF_LIFE).average[2]) <= HALF_LIFE // 1_000
+
+
+def two_queues(gpus: int = 8, quota: int = 0) -> ClusterBuilder:
+    """Queues `a` and `b` that ask for all GPUs."""
+    builder = ClusterBuilder().node("n", gpus=gpus).queue("a", quota=quota).queue("b", quota=0)
+    return builder.pending("one", queue="a", gpus=1, count=gpus).pending("two", queue="b", gpus=1, count=gpus)
+
+
+def with_use(cluster: Cluster, **millionths: int) -> Cluster:
+    """Past use of queues by the account of the caller."""
+    rows = [
+        QueueUsage(queue.index, 0, None, normalized=(0, 0, millionths[queue.name]))
+        for queue in cluster.queues
+        if queue.name in millionths
+    ]
+    return replace(cluster, queue_usage=tuple(rows))
+
+
+def profile(**arguments: str) -> Profile:
+    return Profile(("allocate",), (PluginConfig("proportion", arguments),))
+
+
+def gpus(result: CycleResult, cluster: Cluster) -> Mapping[str, int]:
+    """Fair shares of GPUs by queue name."""
+    return {cluster.queues[one.queue].name: one.fair_share[2] // 1_000 for one in result.queues}
+
+
+@pytest.mark.parametrize(
+    ("k", "quota", "use", "expected"),
+    [
+        pytest.param("0", 0, (500_000, 0), (4, 4), id="E18.1 k=0"),
+        pytest.param("1", 0, (500_000, 0), (3, 5), id="E18.1 k=1"),
+        pytest.param("4", 0, (500_000, 0), (1, 7), id="E18.1 k=4"),
+        pytest.param("1", 4, (900_000, 0), (4, 4), id="E18.1 quota"),
+        pytest.param("1", 0, (1_200_000, 1_200_000), (4, 4), id="E18.5 nobody has a part"),
+    ],
+)
+def test_queue_that_used_much_gets_less_beyond_its_quota(
+    k: str, quota: int, use: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    cluster = with_use(two_queues(quota=quota).build(), a=use[0], b=use[1])
+    result = decide(cluster, profile(kValue=k))
+    assert gpus(result, cluster) == {"a": expected[0], "b": expected[1]}
+    assert result.queue_usage == ()
+
+
+@pytest.mark.parametrize(("k", "below", "above"), [("1", 967_000, 968_000), ("10", 532_000, 533_000)])
+def test_whole_cluster_changes_hands_when_one_queue_used_enough_e18_3(k: str, below: int, above: int) -> None:
+    builder = ClusterBuilder().node("n", gpus=16).queue("a", quota=0).queue("b", quota=0)
+    cluster = builder.pending("one", queue="a", gpus=16).pending("two", queue="b", gpus=16).build()
+
+    def share(use: int) -> int:
+        return gpus(decide(with_use(cluster, a=use), profile(kValue=k)), cluster)["b"]
+
+    assert share(below) < 16
+    assert share(above) == 16
+
+
+@pytest.mark.parametrize(("scope", "expected"), [("cluster", (4, 4)), ("parent", (1, 7))])
+def test_use_is_a_part_of_the_cluster_or_of_the_share_of_the_parent_e18_4(
+    scope: str, expected: tuple[int, int]
+) -> None:
+    builder = ClusterBuilder().node("n", gpus=80).queue("dept", quota=8).queue("rest", quota=72)
+    builder = builder.queue("a", parent="dept", quota=0).queue("b", parent="dept", quota=0)
+    builder = builder.pending("x", queue="rest", gpus=1, count=72)
+    cluster = (
+        builder.pending("one", queue="a", gpus=1, count=8).pending("two", queue="b", gpus=1, count=8).build()
+    )
+    index = {queue.name: queue.index for queue in cluster.queues}
+    now = cluster.now // SECOND
+    rows = [
+        QueueUsage(WHOLE_CLUSTER, now, mean_at_start((0, 0, 80_000), (0, 0, 80_000_000))),
+        QueueUsage(
+            index["dept"],
+            now,
+            mean_at_start((0, 0, 0), (0, 0, 7_200_000)),
+            mean_at_start((0, 0, 8_000), (0, 0, 8_000_000)),
+        ),
+        QueueUsage(index["a"], now, mean_at_start((0, 0, 0), (0, 0, 7_200_000))),
+        QueueUsage(index["b"], now, mean_at_start((0, 0, 0))),
+    ]
+    cluster = replace(cluster, queue_usage=tuple(sorted(rows)))
+    result = decide(cluster, profile(usageHalfLife="7d", usageScope=scope))
+    assert tuple(gpus(result, cluster)[name] for name in "ab") == expected
+
+
+def test_history_is_kept_from_cycle_to_cycle() -> None:
+    kept = profile(usageHalfLife="1024s", usageMaxGap="1h")
+    cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).queue("b", quota=0)
+    cluster = cluster.pending("one", queue="a", gpus=8).build()
+    first = decide(cluster, kept)
+    assert [row.queue for row in first.queue_usage] == [WHOLE_CLUSTER, 0, 1]
+    later = apply_decisions(cluster, first, 1_024 * SECOND)
+    second = decide(later, kept)
+    used = {row.queue: row.used.average[2] for row in second.queue_usage if row.used is not None}
+    assert used[0] == pytest.approx(4_000_000, abs=10_000)
+    assert used[WHOLE_CLUSTER] == 8_000_000
+    assert decide(later, kept).queue_usage == second.queue_usage
+    assert second.next_wake_time == later.now - later.now % SECOND + SECOND
+
+
+def test_clock_that_is_set_back_moves_nothing() -> None:
+    kept = profile(usageHalfLife="1024s")
+    cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).build()
+    later = apply_decisions(cluster, decide(cluster, kept), 0)
+    assert decide(replace(later, now=later.now - 3_600 * SECOND), kept).queue_usage == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("usageHalfLife", "0s"),
+        ("usageHalfLife", "1023s"),
+        ("usageHalfLife", "soon"),
+        ("usageScope", "queue"),
+        ("usageMaxGap", "0s"),
+    ],
+)
+def test_argument_that_would_switch_the_history_off_is_refused_r18_8(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        PARSERS[name](text)
