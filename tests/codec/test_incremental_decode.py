@@ -123,6 +123,20 @@ def test_an_invalid_eviction_record_causes_a_full_decode():
     assert decode_delta(decode(snapshot), snapshot, delta) is None
 
 
+def test_a_change_of_past_use_decodes_no_rows_again() -> None:
+    snapshot = small_snapshot()
+    for name in ("", snapshot.queues[0].name, "gone"):
+        snapshot.queue_usage.add(queue=name, normalized={"gpu": 1})
+    delta = StateDelta(now=snapshot.now)
+    delta.upserts.queue_usage.add(queue=snapshot.queues[0].name, normalized={"gpu": 5})
+    delta.removals.queue_usage.extend(["gone", "unknown"])
+    part = decode_delta(decode(snapshot), snapshot, delta)
+    assert part is not None
+    names = {queue.index: queue.name for queue in part.cluster.queues}
+    used = [(names.get(row.queue, ""), row.normalized) for row in part.cluster.queue_usage]
+    assert used == [("", (0, 0, 1)), (snapshot.queues[0].name, (0, 0, 5))]
+
+
 def test_a_change_of_disruption_budgets_decodes_no_rows_again() -> None:
     snapshot = small_snapshot()
     for name in ("a", "b", "c"):

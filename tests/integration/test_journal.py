@@ -10,7 +10,7 @@ from tenure.integration.journal_rows import JournalRows
 from tenure.server.reports import evaluate
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup, QueueUsage
 from tenure.v1.state_pb2 import StateDelta
 
 from tests.kubernetes.apply.decision_groups import (
@@ -239,3 +239,17 @@ def test_last_patch_of_a_field_counts() -> None:
     pending.add(pb.Patch(pod_group="v", clear_stale_since=True))
     pending.add(pb.Patch(pod_group="v", stale_since=NOW))
     assert pending.applied_to(PodGroup()) == PodGroup(eviction_count=2, stale_since=NOW)
+
+
+def test_past_use_is_sent_once_after_each_change() -> None:
+    scheduler, journal = cluster(), Journal()
+    rows = JournalRows(journal, scheduler)
+    journal.store_usage([QueueUsage(queue="q"), QueueUsage()])
+    snapshot = scheduler.snapshot(NOW)
+    rows.complete(snapshot)
+    assert [row.queue for row in snapshot.queue_usage] == ["q", ""]
+    journal.store_usage([QueueUsage(queue="q", time=NOW)])
+    for expected in (["q"], []):
+        delta = scheduler.delta(NOW)
+        rows.extend(delta)
+        assert [row.queue for row in delta.upserts.queue_usage] == expected

@@ -7,6 +7,7 @@ from tenure.integration.journal_format import pack_journal, unpack_journal
 from tenure.integration.ports import JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, DecisionResult, PatchToStore
+from tenure.v1.snapshot_pb2 import QueueUsage
 
 from tests.kubernetes.apply.decision_groups import bind, evict, group, reserve, set_eviction_record
 
@@ -19,6 +20,7 @@ def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
     entry.stored_patches.append(PatchToStore(decision_id="x", patch=Patch(pod_group="v", eviction_count=3)))
     made.add([entry])
     made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
+    made.store_usage([QueueUsage(queue="q", normalized={"gpu": 5})])
     pending = made.pending_patches["v"] = PendingPatches(last_seen_seconds=12.5)
     pending.add(Patch(pod_group="v", eviction_count=0))
     pending.add(Patch(pod_group="v", clear_stale_since=True))
@@ -35,6 +37,7 @@ def test_unpacked_journal_has_entries_possibly_sent(state: EntryState) -> None:
     assert after.state is (EntryState.UNREPORTED if state is EntryState.ACCEPTED else state)
     assert after.check_first
     assert (read.eviction_history, read.pending_patches) == (saved.eviction_history, saved.pending_patches)
+    assert read.queue_usage == saved.queue_usage
     assert not read.is_changed
 
 

@@ -28,6 +28,9 @@ def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
             pods[each.evict.pod].status, pods[each.evict.pod].node = pb.POD_STATUS_PENDING, ""
         elif kind == "patch":
             _store(cluster, each.patch)
+    used = {row.queue: row for row in (*snapshot.queue_usage, *answer.queue_usage)}
+    snapshot.ClearField("queue_usage")
+    snapshot.queue_usage.extend(used.values())
     snapshot.version += 1
     snapshot.now.seconds += seconds
 

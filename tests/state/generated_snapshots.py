@@ -231,9 +231,20 @@ def _change_budgets(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
             snapshot.pods[i].disruption_budgets.append(name)
 
 
+def _change_usage(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    rows = snapshot.queue_usage
+    if rows and draw.chance(50):
+        del rows[draw.integer(0, len(rows) - 1)]
+    else:
+        name = draw.choice(["", "gone", *(queue.name for queue in snapshot.queues)])
+        if name not in {row.queue for row in rows}:
+            mean = {"average": {"gpu": draw.integer(0, 9_000_000)}, "rate": {"gpu": 1_000}}
+            rows.add(queue=name, time=snapshot.now, used=mean, normalized={"gpu": draw.integer(0, 10**6)})
+
+
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
-    _change_budgets,
+    *(_change_budgets, _change_usage),
 )
 _CHANGES_OF_WORKLOADS: Final = (_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight)

@@ -1,4 +1,4 @@
-"""The journal in memory: in-flight groups, eviction history, and patches that the cluster lacks."""
+"""The journal in memory: in-flight groups, eviction history, past use, and patches that the cluster lacks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tenure.v1.decision_pb2 import (
     Patch,
 )
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup
+from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup, QueueUsage
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
@@ -56,6 +56,8 @@ class Journal:
     def __init__(self) -> None:
         self.entries: dict[str, JournalEntry] = {}
         self.eviction_history: dict[Pair, EvictionRecord] = {}
+        self.queue_usage: dict[str, QueueUsage] = {}
+        """Past use by name of the queue; "": that of the capacity."""
         self.pending_patches: dict[str, PendingPatches] = {}
         self.changed_pod_groups: set[str] = set()
         """Uids of pod groups whose pending patches changed since rows were last sent."""
@@ -83,6 +85,12 @@ class Journal:
                 self.is_changed = True
         for entry in [entry for entry in self.entries.values() if entry.is_closed]:
             del self.entries[entry.id]
+
+    def store_usage(self, rows: Iterable[QueueUsage]) -> None:
+        """Store the past use of queues that a response returned."""
+        for row in rows:
+            self.queue_usage[row.queue] = row
+            self.is_changed = True
 
     def failed_decisions(self) -> set[str]:
         """Ids of the decisions that failed for good."""

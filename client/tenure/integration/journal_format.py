@@ -17,7 +17,7 @@ from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import JournalStore, JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import GroupReport, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord
+from tenure.v1.snapshot_pb2 import EvictionRecord, QueueUsage
 
 _MAX_UNPACKED_BYTES: Final = 64 * 2**20
 _END_OF_HEADER: Final = b"\0"
@@ -33,6 +33,7 @@ def pack_journal(journal: Journal) -> bytes:
             for entry in entries
         ],
         "evictionHistory": len(journal.eviction_history),
+        "queueUsage": len(journal.queue_usage),
         "pendingPatches": {
             uid: {"lastSeen": one.last_seen_seconds, "patches": len(one.patches)}
             for uid, one in pending.items()
@@ -66,6 +67,7 @@ def _messages(journal: Journal) -> Iterator[Message]:
         yield entry.report()
         yield from entry.stored_patches
     yield from journal.eviction_history.values()
+    yield from journal.queue_usage.values()
     for pending in journal.pending_patches.values():
         yield from pending.patches.values()
 
@@ -81,6 +83,8 @@ def _unpack(content: bytes) -> Journal:
     journal.add([_entry(row, stream) for row in header["entries"]])
     records = [_next(EvictionRecord, stream) for _ in range(header["evictionHistory"])]
     journal.eviction_history = {(row.victim, row.preemptor): row for row in records}
+    used = [_next(QueueUsage, stream) for _ in range(header.get("queueUsage", 0))]
+    journal.queue_usage = {row.queue: row for row in used}
     for uid, row in header["pendingPatches"].items():
         pending = journal.pending_patches[uid] = PendingPatches(last_seen_seconds=row["lastSeen"])
         for _ in range(row["patches"]):

@@ -1,8 +1,8 @@
-"""Rows that the journal adds to a snapshot: in-flight groups, eviction history, and pending patches."""
+"""Rows that the journal adds to a snapshot: in-flight groups, eviction history, past use, pending patches."""
 
 from tenure.integration.journal import Journal, Pair
 from tenure.integration.ports import ClusterSource
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup, PodGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup, PodGroup, QueueUsage
 from tenure.v1.state_pb2 import StateDelta
 
 
@@ -13,6 +13,7 @@ class JournalRows:
         self._journal, self._source = journal, source
         self._groups: dict[str, InFlightGroup] = {}
         self._eviction_history: dict[Pair, EvictionRecord] = {}
+        self._usage: dict[str, QueueUsage] = {}
 
     def complete(self, snapshot: ClusterSnapshot) -> None:
         """Add all rows to a full snapshot."""
@@ -22,6 +23,8 @@ class JournalRows:
             self._patch(row)
         snapshot.in_flight_groups.extend(self._groups.values())
         snapshot.eviction_history.extend(self._eviction_history.values())
+        self._usage = dict(self._journal.queue_usage)
+        snapshot.queue_usage.extend(self._usage.values())
 
     def extend(self, delta: StateDelta) -> None:
         """Add the changes since the last snapshot or delta."""
@@ -35,7 +38,9 @@ class JournalRows:
         )
         for victim, preemptor in sorted(self._eviction_history.keys() - history.keys()):
             delta.removals.eviction_history.add(victim=victim, preemptor=preemptor)
-        self._groups, self._eviction_history = groups, history
+        usage = dict(self._journal.queue_usage)
+        delta.upserts.queue_usage.extend(row for name, row in usage.items() if self._usage.get(name) != row)
+        self._groups, self._eviction_history, self._usage = groups, history, usage
 
     def _extend_pod_groups(self, delta: StateDelta) -> None:
         known = set(delta.removals.pod_groups)

@@ -129,7 +129,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -145,6 +145,7 @@ class ClusterSnapshot(_message.Message):
     POD_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -160,7 +161,8 @@ class ClusterSnapshot(_message.Message):
     pod_columns: PodColumns
     in_flight_groups: _containers.RepeatedCompositeFieldContainer[InFlightGroup]
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudget]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ...) -> None: ...
+    queue_usage: _containers.RepeatedCompositeFieldContainer[QueueUsage]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ...) -> None: ...
 
 class DisruptionBudget(_message.Message):
     __slots__ = ("name", "allowed", "counted_pods", "next_allowed_time")
@@ -173,6 +175,40 @@ class DisruptionBudget(_message.Message):
     counted_pods: _containers.RepeatedScalarFieldContainer[str]
     next_allowed_time: _timestamp_pb2.Timestamp
     def __init__(self, name: _Optional[str] = ..., allowed: _Optional[int] = ..., counted_pods: _Optional[_Iterable[str]] = ..., next_allowed_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class QueueUsage(_message.Message):
+    __slots__ = ("queue", "time", "used", "entitled", "normalized")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    ENTITLED_FIELD_NUMBER: _ClassVar[int]
+    NORMALIZED_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    time: _timestamp_pb2.Timestamp
+    used: UsageMean
+    entitled: UsageMean
+    normalized: UsageAmounts
+    def __init__(self, queue: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., used: _Optional[_Union[UsageMean, _Mapping]] = ..., entitled: _Optional[_Union[UsageMean, _Mapping]] = ..., normalized: _Optional[_Union[UsageAmounts, _Mapping]] = ...) -> None: ...
+
+class UsageMean(_message.Message):
+    __slots__ = ("average", "held", "rate")
+    AVERAGE_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    average: UsageAmounts
+    held: UsageAmounts
+    rate: UsageAmounts
+    def __init__(self, average: _Optional[_Union[UsageAmounts, _Mapping]] = ..., held: _Optional[_Union[UsageAmounts, _Mapping]] = ..., rate: _Optional[_Union[UsageAmounts, _Mapping]] = ...) -> None: ...
+
+class UsageAmounts(_message.Message):
+    __slots__ = ("cpu", "memory", "gpu")
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    GPU_FIELD_NUMBER: _ClassVar[int]
+    cpu: int
+    memory: int
+    gpu: int
+    def __init__(self, cpu: _Optional[int] = ..., memory: _Optional[int] = ..., gpu: _Optional[int] = ...) -> None: ...
 
 class InFlightGroup(_message.Message):
     __slots__ = ("id", "action", "beneficiary", "expire_time", "evictions", "reservations", "bindings")

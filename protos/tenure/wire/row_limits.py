@@ -36,6 +36,7 @@ class ListLimits:
     eviction_history: int = 200_000
     in_flight_groups: int = 10_000
     disruption_budgets: int = 20_000
+    queue_usage: int = 10_000
     elements: int = 1_000_000
 
 

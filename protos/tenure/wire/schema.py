@@ -186,6 +186,7 @@ ROWS: Final = (
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
+            *messages("queue_usage"),
         ),
     ),
     Row(
@@ -391,6 +392,13 @@ ROWS: Final = (
         key=("id",),
     ),
     Row(pb.DeviceRequest, (name("device_class", _K.DEVICE_CLASS), *values("count"))),
+    Row(
+        pb.QueueUsage,
+        (name("queue", _K.QUEUE), *values("time"), *messages("used", "entitled", "normalized")),
+        key=("queue",),
+    ),
+    Row(pb.UsageMean, messages("average", "held", "rate")),
+    Row(pb.UsageAmounts, values("cpu", "memory", "gpu")),
     Row(
         pb.EvictionRecord,
         (

@@ -1,16 +1,17 @@
-"""Check single values. Each function adds violations and returns a usable value."""
+"""Check values: each function adds violations and returns a usable value. Check sums of amounts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.resources import UNLIMITED, Vector
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.terms.durations import SECOND
 from tenure.wire.limits import MAX_AMOUNT, MAX_DURATION_SECONDS, MAX_TIME_SECONDS, MAX_TOTAL, MAX_WEIGHT
 from tenure.wire.timestamps import nanoseconds
-from tenure.wire.violations import ViolationCollector, quote_name
+from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
 
 MISSING: Final = "is required"
 
@@ -110,3 +111,17 @@ def duration(
     elif abs(span.seconds) > MAX_DURATION_SECONDS:
         findings.add(index, field, "is longer than a hundred years")
     return value
+
+
+def total_requests(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:
+    """Requests with the number of their pods; `pods` has the number by shape."""
+    return [(pods[shape.index], shape.request) for shape in shapes if shape.index in pods]
+
+
+def excessive_totals(
+    names: tuple[str, ...], field: str, amounts: Sequence[tuple[int, Vector]]
+) -> Iterator[FieldViolation]:
+    """Resources whose sum exceeds the 64 bits of a response, although each amount is within its limit."""
+    for slot, name in enumerate(names):
+        if sum([n * vector[slot] for n, vector in amounts]) > MAX_TOTAL:
+            yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

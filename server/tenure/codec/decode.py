@@ -13,7 +13,14 @@ from tenure.codec.carried_state import (
     decode_eviction_history,
     decode_in_flight,
 )
-from tenure.codec.checks import MISSING, index_names, name_ranks, time_problem
+from tenure.codec.checks import (
+    MISSING,
+    excessive_totals,
+    index_names,
+    name_ranks,
+    time_problem,
+    total_requests,
+)
 from tenure.codec.claims import check_templates, decode_claims
 from tenure.codec.missing_nodes import (
     collect_missing_node_warnings,
@@ -24,14 +31,12 @@ from tenure.codec.nodes import decode_nodes
 from tenure.codec.pod_columns import check_uids, decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
-from tenure.codec.queues import Levels, decode_queues, decode_topologies
+from tenure.codec.queues import Levels, decode_queue_usage, decode_queues, decode_topologies
 from tenure.codec.shapes import decode_shapes, resource_names
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.node import Node
-from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.resolution.claim_resolution import resolve_claims
 from tenure.solver.resolution.incremental_resolution import IncrementalResolver
@@ -42,13 +47,13 @@ from tenure.solver.resolution.slot_spacing import resolve_with_free_slots, young
 from tenure.terms.cancellation import Pace, no_check
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.wire.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
+from tenure.wire.limits import MAX_RESOURCE_NAMES
 from tenure.wire.rows import read_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
 _LISTS: Final = (
     *("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
-    *("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
+    *("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage"),
 )
 """Lists of a snapshot in the order of the message."""
 
@@ -176,7 +181,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     slots = {name: slot for slot, name in enumerate(names)}
     node_ranks = name_ranks(index_names([node.name for node in nodes_sent], found["nodes"]))
     nodes = decode_nodes(nodes_sent, node_ranks, slots, found["nodes"])
-    index_names([queue.name for queue in message.queues], found["queues"])
+    queue_ranks = name_ranks(index_names([queue.name for queue in message.queues], found["queues"]))
     queues = decode_queues(message.queues, found["queues"])
     index_names([topology.name for topology in message.topologies], found["topologies"])
     topologies = decode_topologies(message.topologies, found["topologies"])
@@ -204,6 +209,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     check_in_flight(carried, found["in_flight_groups"])
     index_names([budget.name for budget in message.disruption_budgets], found["disruption_budgets"])
     budgets = decode_disruption_budgets(message.disruption_budgets, found["disruption_budgets"])
+    usage = decode_queue_usage(message.queue_usage, queue_ranks, found["queue_usage"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
     check()
     sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
@@ -229,6 +235,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         if carried
         else (),
         disruption_budgets=budgets,
+        queue_usage=usage,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)
@@ -280,17 +287,3 @@ def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
             f"with shapes and claims name {len(names)} kinds of resources, more than {MAX_RESOURCE_NAMES}"
         )
         yield FieldViolation("nodes", message)
-
-
-def total_requests(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:
-    """Requests with the number of their pods; `pods` has the number by shape."""
-    return [(pods[shape.index], shape.request) for shape in shapes if shape.index in pods]
-
-
-def excessive_totals(
-    names: tuple[str, ...], field: str, amounts: Sequence[tuple[int, Vector]]
-) -> Iterator[FieldViolation]:
-    """Resources whose sum exceeds the 64 bits of a response, although each amount is within its limit."""
-    for slot, name in enumerate(names):
-        if sum([n * vector[slot] for n, vector in amounts]) > MAX_TOTAL:
-            yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

@@ -12,6 +12,7 @@ from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
 from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
+from tenure.codec.queues import encode_queue_usage
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
     CycleResult,
@@ -187,6 +188,7 @@ _SEARCH_COUNTERS: Final = tag(service_pb.DecideResponse, "counters")
 _NOMINATIONS: Final = tag(service_pb.DecideResponse, "nominations")
 _STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
+_QUEUE_USAGE: Final = tag(service_pb.DecideResponse, "queue_usage")
 _BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
@@ -247,6 +249,8 @@ def encode_response(
         fields += [_IN_FLIGHT, encode_in_flight_status(cluster, cache, status, messages)]
     for budget in result.disruption_budgets:
         fields += [_BUDGETS, serialize_message(service_pb.DisruptionBudgetStatus(**budget._asdict()))]
+    for row in encode_queue_usage(cluster, result.queue_usage):
+        fields += [_QUEUE_USAGE, serialize_message(row)]
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 

@@ -16,14 +16,17 @@ from tenure.codec.carried_state import (
     decode_eviction_history,
     decode_in_flight,
 )
-from tenure.codec.decode import DecodeBase, DecodedSnapshot, excessive_totals, total_requests
+from tenure.codec.checks import excessive_totals, total_requests
+from tenure.codec.decode import DecodeBase, DecodedSnapshot
 from tenure.codec.missing_nodes import collect_missing_node_warnings
 from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
+from tenure.codec.queues import decode_queue_usage
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
+from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import leaves_by_name
 from tenure.terms.cancellation import Pace, no_check
@@ -33,8 +36,13 @@ from tenure.wire.rows import read_rows
 from tenure.wire.violations import ViolationCollector
 
 _WORKLOADS: Final = frozenset(
-    ("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history", "disruption_budgets")
+    (
+        *("pod_groups", "pods", "pod_columns"),
+        *("in_flight_groups", "eviction_history", "disruption_budgets", "queue_usage"),
+    )
 )
+_UNKNOWN: Final = -2
+"""Stands for a queue that does not exist."""
 
 
 class _Rows(NamedTuple):
@@ -78,11 +86,12 @@ def decode_change(
     check()
     in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
     budgets = _disruption_budgets(cluster, upserts, removes)
-    if in_flight is None or history is None or budgets is None:
+    usage = _queue_usage(cluster, upserts, removes)
+    if in_flight is None or history is None or budgets is None or usage is None:
         return None
     after = _cluster(before, base, history, in_flight, now, check)
     return DecodedSnapshot(
-        replace(after, disruption_budgets=budgets),
+        replace(after, disruption_budgets=budgets, queue_usage=usage),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -146,6 +155,7 @@ def _cluster(
         ),
         in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
         disruption_budgets=cluster.disruption_budgets,
+        queue_usage=cluster.queue_usage,
     )
 
 
@@ -190,6 +200,21 @@ def _disruption_budgets(
     sent = decode_disruption_budgets(upserts.disruption_budgets, found)
     budgets.update((budget.name, budget) for budget in sent)
     return None if found or "" in budgets else tuple([budgets[name] for name in sorted(budgets)])
+
+
+def _queue_usage(
+    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
+) -> tuple[QueueUsage, ...] | None:
+    """Past use after the change; None if it is invalid."""
+    if not upserts.queue_usage and not removes.queue_usage:
+        return before.queue_usage
+    found = ViolationCollector("upserts")
+    queues = {queue.name: queue.index for queue in before.queues}
+    rows = {row.queue: row for row in before.queue_usage}
+    for removed in removes.queue_usage:
+        rows.pop(queues.get(removed, _UNKNOWN) if removed else WHOLE_CLUSTER, None)
+    rows.update((row.queue, row) for row in decode_queue_usage(upserts.queue_usage, queues, found))
+    return None if found else tuple([rows[queue] for queue in sorted(rows)])
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:

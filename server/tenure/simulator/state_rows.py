@@ -9,7 +9,7 @@ from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.deltas import KEYS
 from tenure.wire.timestamps import timestamp
 
-LISTS: Final = ("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups")
+LISTS: Final = ("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups", "queue_usage")
 """Lists that change in a run."""
 EPOCH: Final = "run"
 """Epoch of the state, for a server."""

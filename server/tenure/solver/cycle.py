@@ -81,7 +81,7 @@ def run_cycle(
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
         if not with_reasons:
-            return context, moves_alone(session)
+            return context, moves_alone(session, profile)
         settle_delays(context)
         session.queue_status = session.chains.queue_status()
         check_capacity(context, profile, waiting)
@@ -124,7 +124,7 @@ def _result(
     guarded = collect_protections(session)
     check()
     verdicts = build_outcomes(session, waiting)
-    usage = next_usage(session, profile, waiting)
+    usage = next_usage(session, profile, session.queue_status)
     check()
     return CycleResult(
         groups=fold_decisions(session),

@@ -9,9 +9,11 @@ from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.outcomes import build_outcomes, collect_protections, next_wake_time
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.queue_usage import next_usage
 
 
-def moves_alone(session: Session) -> CycleResult:
+def moves_alone(session: Session, profile: Profile) -> CycleResult:
     """The result without outcomes, protections, nominations and warnings.
 
     The time at which a protection ends is that of a running pod group, so no reason has an earlier one but
@@ -19,12 +21,14 @@ def moves_alone(session: Session) -> CycleResult:
     """
     update_eviction_history(session)
     delayed = [each for each, why in session.rejections.items() if why.until is not None]
+    queues = session.chains.queue_status()
+    usage = next_usage(session, profile, queues)
     wake_time = next_wake_time(session, collect_protections(session), build_outcomes(session, delayed))
     return CycleResult(
         groups=fold_decisions(session),
         outcomes=(),
         protections=(),
-        queues=session.chains.queue_status(),
+        queues=queues,
         next_wake_time=wake_time,
         warnings=(),
         counters=session.counters,
@@ -32,4 +36,5 @@ def moves_alone(session: Session) -> CycleResult:
         in_flight=session.in_flight,
         stopped_early=False,
         without_expected_runtime=session.without_expected_runtime,
+        queue_usage=usage,
     )

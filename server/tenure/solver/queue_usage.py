@@ -1,10 +1,10 @@
 """History of queues after a cycle (semantics R18.4)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.queue_usage import QueueUsage
+from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.resources import NO_SHARE
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.proportion.shares import cluster_total
@@ -13,7 +13,7 @@ from tenure.solver.plugins.proportion.usage_history import UsageHistory, usage_s
 _PLUGIN: Final = "proportion"
 
 
-def next_usage(session: Session, profile: Profile, waiting: list[int]) -> tuple[QueueUsage, ...]:
+def next_usage(session: Session, profile: Profile, queues: Sequence[QueueStatus]) -> tuple[QueueUsage, ...]:
     """Rows of the history that changed; none if no history is kept.
 
     While something runs or waits, the averages move, and with them fair shares: so a later cycle is needed.
@@ -22,8 +22,7 @@ def next_usage(session: Session, profile: Profile, waiting: list[int]) -> tuple[
     if settings is None:
         return ()
     history = UsageHistory(session.cluster, cluster_total(session.cluster), settings)
-    queues = session.queue_status
-    if waiting or any(status.allocated_after != NO_SHARE for status in queues):
+    if session.phases.pending or any(status.allocated_after != NO_SHARE for status in queues):
         session.wake_times.append(history.next_wake(settings))
     return history.next_rows(queues, settings)
 

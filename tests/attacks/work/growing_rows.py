@@ -206,6 +206,18 @@ def _add_budget(snapshot: pb.ClusterSnapshot, name: str, **fields: Any) -> None:
     snapshot.disruption_budgets.add(name=name, allowed=1, **fields)
 
 
+def _queue_usage(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.queues.add(name=f"used{i}")
+        mean = {"average": {"gpu": i}, "held": {"gpu": 1}, "rate": {"gpu": 1_000}}
+        snapshot.queue_usage.add(queue=f"used{i}", time={"seconds": TIME["seconds"] + i % 60}, used=mean)
+
+
+def _usage_of_unknown_queues(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.queue_usage.add(queue=f"gone{i}", normalized={"gpu": i})
+
+
 _PENDING, _RUNNING = pb.POD_STATUS_PENDING, pb.POD_STATUS_RUNNING
 ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.nodes": (_nodes,),
@@ -222,6 +234,7 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
         lambda snapshot, count: _in_flight("bindings", _PENDING, count, 1, "", snapshot),
     ),
     "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
+    "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
     "DisruptionBudget.counted_pods": (_counted_pods,),
     "PodColumns.string_table": (_columns(_pod_groups),),
     "PodColumns.uid": (_columns(add_pods),),

@@ -141,6 +141,10 @@ def _place(draw: Draw, snapshot: pb.ClusterSnapshot, pod: pb.Pod) -> None:
         pod.numa_placement.add(zone=draw.choice(("0", "zone-2", "other"))).amounts.cpu_milli = 1_000
         return
     pod.status = pb.POD_STATUS_PENDING
+    if not snapshot.queue_usage:
+        snapshot.queue_usage.add()
+        for queue in snapshot.queues:
+            snapshot.queue_usage.add(queue=queue.name, normalized={"gpu": 1})
     if not snapshot.disruption_budgets:
         snapshot.disruption_budgets.add(name=f"ns/budget of {pod.uid}", counted_pods=[pod.uid, "gone"])
     pod.disruption_budgets.append(draw.choice((snapshot.disruption_budgets[0].name, "ns/gone")))

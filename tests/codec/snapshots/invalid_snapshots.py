@@ -262,6 +262,16 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "disruption_budgets[0].name: is required",
         "disruption_budgets[0].allowed: -1 is negative",
     ),
+    "s.queue_usage.add(queue='q').used.rate.gpu = -1": (
+        "queue_usage[0].time: is required",
+        "queue_usage[0].used.rate.gpu: -1 is negative",
+    ),
+    "s.queue_usage.extend([pb.QueueUsage()] * 2)": (
+        "queue_usage[1].queue: the capacity is already used by element 0",
+    ),
+    "s.queue_usage.add(queue='q').normalized.cpu = 10**9 + 1": (
+        f"queue_usage[0].normalized.cpu: {10**9 + 1} is more than the largest amount, {10**9}",
+    ),
     "s.disruption_budgets.extend([pb.DisruptionBudget(name='b')] * 2)": (
         "disruption_budgets[1].name: 'b' is already used by element 0",
     ),

@@ -257,8 +257,12 @@ type DecideResponse struct {
 	// and those that kept a search from some victims, ordered by name. Of the others,
 	// everything is left.
 	DisruptionBudgets []*DisruptionBudgetStatus `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Past use of queues: rows that changed, ordered by queue. Store them and send them
+	// again in ClusterSnapshot.queue_usage. Empty without the argument usageHalfLife of
+	// the plugin proportion.
+	QueueUsage    []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecideResponse) Reset() {
@@ -378,6 +382,13 @@ func (x *DecideResponse) GetSetAside() *SetAsideRows {
 func (x *DecideResponse) GetDisruptionBudgets() []*DisruptionBudgetStatus {
 	if x != nil {
 		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+func (x *DecideResponse) GetQueueUsage() []*QueueUsage {
+	if x != nil {
+		return x.QueueUsage
 	}
 	return nil
 }
@@ -885,7 +896,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\x86\x06\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xbe\x06\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -900,7 +911,9 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	" \x01(\bR\fstoppedEarly\x12W\n" +
 	"\x18in_flight_group_statuses\x18\v \x03(\v2\x1e.tenure.v1.InFlightGroupStatusR\x15inFlightGroupStatuses\x124\n" +
 	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
-	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\"\x8d\x01\n" +
+	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x126\n" +
+	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
+	"queueUsage\"\x8d\x01\n" +
 	"\x16DisruptionBudgetStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12\x1b\n" +
@@ -992,6 +1005,7 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*Nomination)(nil),             // 17: tenure.v1.Nomination
 	(*InFlightGroupStatus)(nil),    // 18: tenure.v1.InFlightGroupStatus
 	(*SetAsideRows)(nil),           // 19: tenure.v1.SetAsideRows
+	(*QueueUsage)(nil),             // 20: tenure.v1.QueueUsage
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	9,  // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1011,17 +1025,18 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	18, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
 	19, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
 	3,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
-	0,  // 17: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	11, // 18: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	7,  // 19: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	7,  // 20: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	7,  // 21: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	7,  // 22: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	20, // 17: tenure.v1.DecideResponse.queue_usage:type_name -> tenure.v1.QueueUsage
+	0,  // 18: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	11, // 19: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	7,  // 20: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	7,  // 21: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	7,  // 22: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	7,  // 23: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }

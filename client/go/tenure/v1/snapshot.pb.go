@@ -587,8 +587,11 @@ type ClusterSnapshot struct {
 	InFlightGroups []*InFlightGroup `protobuf:"bytes,14,rep,name=in_flight_groups,json=inFlightGroups,proto3" json:"in_flight_groups,omitempty"`
 	// Disruption budgets that pods refer to. Names are unique.
 	DisruptionBudgets []*DisruptionBudget `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Past use of queues, one row per queue, as set by earlier responses. Rows of queues
+	// that are not in the snapshot are ignored and may be dropped.
+	QueueUsage    []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClusterSnapshot) Reset() {
@@ -726,6 +729,13 @@ func (x *ClusterSnapshot) GetDisruptionBudgets() []*DisruptionBudget {
 	return nil
 }
 
+func (x *ClusterSnapshot) GetQueueUsage() []*QueueUsage {
+	if x != nil {
+		return x.QueueUsage
+	}
+	return nil
+}
+
 // How many running pods may be disrupted: evicted, or moved to another node. In
 // Kubernetes, a PodDisruptionBudget. Every action that evicts respects it.
 type DisruptionBudget struct {
@@ -802,6 +812,221 @@ func (x *DisruptionBudget) GetNextAllowedTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// Past use of a queue. Fair shares of capacity beyond quotas are smaller for queues that
+// used much (argument kValue of the plugin proportion). A history is kept if the
+// argument usageHalfLife is set: store the rows of DecideResponse.queue_usage and send
+// them again.
+type QueueUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the queue. Empty: the capacity of the cluster.
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Until when the history counts, in whole seconds. Required with `used`.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// What the queue used; of the cluster, its capacity. Written by responses only.
+	Used *UsageMean `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
+	// Fair share of a queue that has children. Written by responses only.
+	Entitled *UsageMean `protobuf:"bytes,4,opt,name=entitled,proto3" json:"entitled,omitempty"`
+	// Past use by the account of the caller, in millionths of the cluster. It precedes
+	// the history.
+	Normalized    *UsageAmounts `protobuf:"bytes,5,opt,name=normalized,proto3" json:"normalized,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueUsage) Reset() {
+	*x = QueueUsage{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueUsage) ProtoMessage() {}
+
+func (x *QueueUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueUsage.ProtoReflect.Descriptor instead.
+func (*QueueUsage) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *QueueUsage) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *QueueUsage) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *QueueUsage) GetUsed() *UsageMean {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *QueueUsage) GetEntitled() *UsageMean {
+	if x != nil {
+		return x.Entitled
+	}
+	return nil
+}
+
+func (x *QueueUsage) GetNormalized() *UsageAmounts {
+	if x != nil {
+		return x.Normalized
+	}
+	return nil
+}
+
+// A mean in which older use counts less.
+type UsageMean struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Mean at the begin of the current step, in millionths of a core, a MiB and a device.
+	Average *UsageAmounts `protobuf:"bytes,1,opt,name=average,proto3" json:"average,omitempty"`
+	// Use since then, in milli-core seconds, MiB seconds and milli-GPU seconds.
+	Held *UsageAmounts `protobuf:"bytes,2,opt,name=held,proto3" json:"held,omitempty"`
+	// What was held when the last cycle ended, in milli-cores, MiB and milli-GPUs.
+	Rate          *UsageAmounts `protobuf:"bytes,3,opt,name=rate,proto3" json:"rate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageMean) Reset() {
+	*x = UsageMean{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageMean) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageMean) ProtoMessage() {}
+
+func (x *UsageMean) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageMean.ProtoReflect.Descriptor instead.
+func (*UsageMean) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *UsageMean) GetAverage() *UsageAmounts {
+	if x != nil {
+		return x.Average
+	}
+	return nil
+}
+
+func (x *UsageMean) GetHeld() *UsageAmounts {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *UsageMean) GetRate() *UsageAmounts {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+// Amounts of the three resources that are shared among queues. The field that contains
+// them states the units.
+type UsageAmounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// CPU.
+	Cpu int64 `protobuf:"varint,1,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	// Memory.
+	Memory int64 `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	// GPUs.
+	Gpu           int64 `protobuf:"varint,3,opt,name=gpu,proto3" json:"gpu,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageAmounts) Reset() {
+	*x = UsageAmounts{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageAmounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageAmounts) ProtoMessage() {}
+
+func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageAmounts.ProtoReflect.Descriptor instead.
+func (*UsageAmounts) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UsageAmounts) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
+func (x *UsageAmounts) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *UsageAmounts) GetGpu() int64 {
+	if x != nil {
+		return x.Gpu
+	}
+	return 0
+}
+
 // A decision group that the caller accepted and that is not complete. Applied decisions
 // may be omitted or sent again. However, if an evicted pod returns with the same uid,
 // omit the eviction once the pod has terminated; otherwise it applies again.
@@ -831,7 +1056,7 @@ type InFlightGroup struct {
 
 func (x *InFlightGroup) Reset() {
 	*x = InFlightGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +1068,7 @@ func (x *InFlightGroup) String() string {
 func (*InFlightGroup) ProtoMessage() {}
 
 func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1081,7 @@ func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroup.ProtoReflect.Descriptor instead.
 func (*InFlightGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *InFlightGroup) GetId() string {
@@ -930,7 +1155,7 @@ type InFlightDecision struct {
 
 func (x *InFlightDecision) Reset() {
 	*x = InFlightDecision{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1167,7 @@ func (x *InFlightDecision) String() string {
 func (*InFlightDecision) ProtoMessage() {}
 
 func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1180,7 @@ func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightDecision.ProtoReflect.Descriptor instead.
 func (*InFlightDecision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *InFlightDecision) GetPod() string {
@@ -1025,7 +1250,7 @@ type PodColumns struct {
 
 func (x *PodColumns) Reset() {
 	*x = PodColumns{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1262,7 @@ func (x *PodColumns) String() string {
 func (*PodColumns) ProtoMessage() {}
 
 func (x *PodColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1275,7 @@ func (x *PodColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodColumns.ProtoReflect.Descriptor instead.
 func (*PodColumns) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PodColumns) GetStringTable() []string {
@@ -1146,7 +1371,7 @@ type EvictionRecord struct {
 
 func (x *EvictionRecord) Reset() {
 	*x = EvictionRecord{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1383,7 @@ func (x *EvictionRecord) String() string {
 func (*EvictionRecord) ProtoMessage() {}
 
 func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1396,7 @@ func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRecord.ProtoReflect.Descriptor instead.
 func (*EvictionRecord) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EvictionRecord) GetVictim() string {
@@ -1259,7 +1484,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1496,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1509,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Node) GetName() string {
@@ -1394,7 +1619,7 @@ type OtherPods struct {
 
 func (x *OtherPods) Reset() {
 	*x = OtherPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1631,7 @@ func (x *OtherPods) String() string {
 func (*OtherPods) ProtoMessage() {}
 
 func (x *OtherPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1644,7 @@ func (x *OtherPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
 func (*OtherPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OtherPods) GetNamespace() string {
@@ -1482,7 +1707,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1719,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1732,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NumaZone) GetId() string {
@@ -1547,7 +1772,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1784,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1797,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Taint) GetKey() string {
@@ -1643,7 +1868,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1880,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1893,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Queue) GetName() string {
@@ -1779,7 +2004,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2016,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2029,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -1926,7 +2151,7 @@ type PodGroup struct {
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2163,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2176,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -2183,7 +2408,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2420,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2433,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SubGroup) GetName() string {
@@ -2261,7 +2486,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2498,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2511,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -2323,7 +2548,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2560,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2573,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Topology) GetName() string {
@@ -2418,7 +2643,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2655,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2668,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pod) GetUid() string {
@@ -2616,7 +2841,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2853,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2866,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PodShape) GetId() string {
@@ -2762,7 +2987,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +2999,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +3012,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -2817,7 +3042,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +3054,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +3067,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -2881,7 +3106,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +3118,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +3131,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -2959,7 +3184,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3196,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3209,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -3036,7 +3261,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3273,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3286,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -3141,7 +3366,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3378,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3391,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -3225,7 +3450,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3462,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3475,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -3278,7 +3503,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3515,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3528,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -3328,7 +3553,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3565,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3578,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -3394,7 +3619,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3631,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3644,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Toleration) GetKey() string {
@@ -3454,7 +3679,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xf1\x05\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xa9\x06\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -3476,12 +3701,31 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\vpod_columns\x18\r \x01(\v2\x15.tenure.v1.PodColumnsR\n" +
 	"podColumns\x12B\n" +
 	"\x10in_flight_groups\x18\x0e \x03(\v2\x18.tenure.v1.InFlightGroupR\x0einFlightGroups\x12J\n" +
-	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\"\xab\x01\n" +
+	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\x126\n" +
+	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
+	"queueUsage\"\xab\x01\n" +
 	"\x10DisruptionBudget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12!\n" +
 	"\fcounted_pods\x18\x03 \x03(\tR\vcountedPods\x12F\n" +
-	"\x11next_allowed_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAllowedTime\"\xcb\x02\n" +
+	"\x11next_allowed_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAllowedTime\"\xe7\x01\n" +
+	"\n" +
+	"QueueUsage\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12(\n" +
+	"\x04used\x18\x03 \x01(\v2\x14.tenure.v1.UsageMeanR\x04used\x120\n" +
+	"\bentitled\x18\x04 \x01(\v2\x14.tenure.v1.UsageMeanR\bentitled\x127\n" +
+	"\n" +
+	"normalized\x18\x05 \x01(\v2\x17.tenure.v1.UsageAmountsR\n" +
+	"normalized\"\x98\x01\n" +
+	"\tUsageMean\x121\n" +
+	"\aaverage\x18\x01 \x01(\v2\x17.tenure.v1.UsageAmountsR\aaverage\x12+\n" +
+	"\x04held\x18\x02 \x01(\v2\x17.tenure.v1.UsageAmountsR\x04held\x12+\n" +
+	"\x04rate\x18\x03 \x01(\v2\x17.tenure.v1.UsageAmountsR\x04rate\"J\n" +
+	"\fUsageAmounts\x12\x10\n" +
+	"\x03cpu\x18\x01 \x01(\x03R\x03cpu\x12\x16\n" +
+	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x10\n" +
+	"\x03gpu\x18\x03 \x01(\x03R\x03gpu\"\xcb\x02\n" +
 	"\rInFlightGroup\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
@@ -3814,7 +4058,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -3826,143 +4070,154 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(SelectorOperator)(0),           // 7: tenure.v1.SelectorOperator
 	(*ClusterSnapshot)(nil),         // 8: tenure.v1.ClusterSnapshot
 	(*DisruptionBudget)(nil),        // 9: tenure.v1.DisruptionBudget
-	(*InFlightGroup)(nil),           // 10: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 11: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 12: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 13: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 14: tenure.v1.Node
-	(*OtherPods)(nil),               // 15: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 16: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 17: tenure.v1.Taint
-	(*Queue)(nil),                   // 18: tenure.v1.Queue
-	(*QueueResource)(nil),           // 19: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 20: tenure.v1.PodGroup
-	(*SubGroup)(nil),                // 21: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 22: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 23: tenure.v1.Topology
-	(*Pod)(nil),                     // 24: tenure.v1.Pod
-	(*PodShape)(nil),                // 25: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 26: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 27: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 28: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 29: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 30: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 31: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 32: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 33: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 34: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 35: tenure.v1.Toleration
-	nil,                             // 36: tenure.v1.Node.LabelsEntry
-	nil,                             // 37: tenure.v1.Node.DevicesEntry
-	nil,                             // 38: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 39: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 40: tenure.v1.Pod.LabelsEntry
-	nil,                             // 41: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 42: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 43: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 44: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 45: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 46: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 47: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 48: tenure.v1.GpuRequest
+	(*QueueUsage)(nil),              // 10: tenure.v1.QueueUsage
+	(*UsageMean)(nil),               // 11: tenure.v1.UsageMean
+	(*UsageAmounts)(nil),            // 12: tenure.v1.UsageAmounts
+	(*InFlightGroup)(nil),           // 13: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 14: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 15: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 16: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 17: tenure.v1.Node
+	(*OtherPods)(nil),               // 18: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 19: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 20: tenure.v1.Taint
+	(*Queue)(nil),                   // 21: tenure.v1.Queue
+	(*QueueResource)(nil),           // 22: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 23: tenure.v1.PodGroup
+	(*SubGroup)(nil),                // 24: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 25: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 26: tenure.v1.Topology
+	(*Pod)(nil),                     // 27: tenure.v1.Pod
+	(*PodShape)(nil),                // 28: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 29: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 30: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 31: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 32: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 33: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 34: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 35: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 36: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 37: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 38: tenure.v1.Toleration
+	nil,                             // 39: tenure.v1.Node.LabelsEntry
+	nil,                             // 40: tenure.v1.Node.DevicesEntry
+	nil,                             // 41: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 42: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 43: tenure.v1.Pod.LabelsEntry
+	nil,                             // 44: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 45: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 46: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 47: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 48: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 49: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 50: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 51: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	44, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	14, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	18, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	20, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	24, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	25, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	23, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	31, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	13, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	12, // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	10, // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	47, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	17, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	21, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	23, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	27, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	28, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	26, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	34, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	16, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	15, // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	13, // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
 	9,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
-	44, // 12: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	44, // 13: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	11, // 14: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	11, // 15: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	11, // 16: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	45, // 17: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	6,  // 18: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	44, // 19: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	44, // 20: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	36, // 21: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	46, // 22: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	17, // 23: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	0,  // 24: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	37, // 25: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	1,  // 26: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	16, // 27: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	15, // 28: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	38, // 29: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	28, // 30: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	29, // 31: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	46, // 32: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	46, // 33: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,  // 34: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	44, // 35: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	19, // 36: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	19, // 37: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	19, // 38: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	47, // 39: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	47, // 40: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	47, // 41: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	47, // 42: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	47, // 43: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,  // 44: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	5,  // 45: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	21, // 46: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	22, // 47: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	44, // 48: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	44, // 49: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	44, // 50: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	44, // 51: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	47, // 52: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	47, // 53: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	47, // 54: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	47, // 55: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	44, // 56: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	39, // 57: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	47, // 58: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	47, // 59: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	3,  // 60: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	4,  // 61: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	44, // 62: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	22, // 63: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	6,  // 64: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	44, // 65: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	40, // 66: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	45, // 67: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	46, // 68: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	48, // 69: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	41, // 70: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	33, // 71: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	35, // 72: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	28, // 73: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	28, // 74: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	29, // 75: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	30, // 76: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	26, // 77: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	27, // 78: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	27, // 79: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	30, // 80: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	33, // 81: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	28, // 82: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	42, // 83: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	34, // 84: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	43, // 85: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	34, // 86: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	32, // 87: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	34, // 88: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	7,  // 89: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 90: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	91, // [91:91] is the sub-list for method output_type
-	91, // [91:91] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	10, // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
+	47, // 13: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	47, // 14: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	11, // 15: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
+	11, // 16: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
+	12, // 17: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
+	12, // 18: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
+	12, // 19: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
+	12, // 20: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
+	47, // 21: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	14, // 22: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	14, // 23: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	14, // 24: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	48, // 25: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	6,  // 26: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	47, // 27: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	47, // 28: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	39, // 29: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	49, // 30: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	20, // 31: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	0,  // 32: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	40, // 33: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	1,  // 34: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	19, // 35: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	18, // 36: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	41, // 37: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	31, // 38: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	32, // 39: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	49, // 40: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	49, // 41: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	2,  // 42: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	47, // 43: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	22, // 44: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	22, // 45: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	22, // 46: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	50, // 47: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	50, // 48: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	50, // 49: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	50, // 50: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	50, // 51: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,  // 52: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	5,  // 53: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	24, // 54: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	25, // 55: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	47, // 56: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	47, // 57: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	47, // 58: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	47, // 59: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	50, // 60: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	50, // 61: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	50, // 62: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	50, // 63: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	47, // 64: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	42, // 65: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	50, // 66: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	50, // 67: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	3,  // 68: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	4,  // 69: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	47, // 70: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	25, // 71: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	6,  // 72: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	47, // 73: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	43, // 74: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	48, // 75: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	49, // 76: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	51, // 77: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	44, // 78: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	36, // 79: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	38, // 80: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	31, // 81: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	31, // 82: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	32, // 83: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	33, // 84: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	29, // 85: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	30, // 86: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	30, // 87: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	33, // 88: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	36, // 89: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	31, // 90: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	45, // 91: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	37, // 92: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	46, // 93: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	37, // 94: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	35, // 95: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	37, // 96: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	7,  // 97: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,  // 98: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	99, // [99:99] is the sub-list for method output_type
+	99, // [99:99] is the sub-list for method input_type
+	99, // [99:99] is the sub-list for extension type_name
+	99, // [99:99] is the sub-list for extension extendee
+	0,  // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -3971,18 +4226,18 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[13].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   36,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

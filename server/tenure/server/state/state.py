@@ -53,7 +53,7 @@ class State:
         cluster, decoded = self.cluster, self.decoded
         objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
         carried = (cluster.eviction_history, cluster.in_flight, cluster.disruption_budgets)
-        others = sum(map(len, (*objects, *carried)))
+        others = sum(map(len, (*objects, *carried, cluster.queue_usage)))
         rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
         return decoded_bytes(self.size, rows) + self.lineage.size
 

@@ -190,6 +190,7 @@ def _has_few_rows(decoded: DecodedSnapshot | None, header: ClusterSnapshot, most
         and len(header.in_flight_groups) <= most.in_flight_groups
         and len(header.eviction_history) <= most.eviction_history
         and len(decoded.cluster.disruption_budgets) <= most.disruption_budgets
+        and len(decoded.cluster.queue_usage) <= most.queue_usage
     )
 
 

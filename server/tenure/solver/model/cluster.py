@@ -7,8 +7,7 @@ from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.queue import Queue
-from tenure.solver.model.queue_usage import QueueUsage
+from tenure.solver.model.queue import Queue, QueueUsage
 from tenure.solver.model.resources import FIXED_SLOTS
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.workload import PodGroup, Task

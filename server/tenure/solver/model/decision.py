@@ -9,8 +9,7 @@ from tenure.solver.model.disruption_limits import DisruptionBudgetStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import Zones
-from tenure.solver.model.queue import QueueStatus
-from tenure.solver.model.queue_usage import QueueUsage
+from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.snapshot_warning import SnapshotWarning

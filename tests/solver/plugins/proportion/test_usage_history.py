@@ -1,4 +1,4 @@
-"""Past use of queues in fair shares (semantics R18)."""
+"""Past use of queues in fair shares (semantics R18.4, R18.5, R18.6, R18.7, R18.9, R4.70)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.model.queue_usage import WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
+from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugins.proportion.usage_history import PARSERS, follow

@@ -116,7 +116,7 @@ def _weighted_shares(
             part = max(0.0, part + k * (part - claim.usage))
             total += part
             parts.append((claim, part))
-    if total == 0:  # past use leaves nobody a part (semantics R18.7)
+    if total == 0:  # past use leaves no queue a part (semantics R18.7)
         return [(claim, amount * claim.weight / weights) for claim, _ in parts]
     return [(claim, amount * part / total) for claim, part in parts]
 

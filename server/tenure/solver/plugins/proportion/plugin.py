@@ -1,7 +1,6 @@
 """Hierarchical fair share at the extension points, with limits and quotas (semantics R4.60-R4.65)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, isfinite
 from typing import Any, ClassVar, Final
 
 from tenure.solver.model.placement import Placement
@@ -60,17 +59,6 @@ def _exceeded(bound: Share, used: Share, demand: Share) -> str:
     return ""
 
 
-def number(text: str) -> float:
-    """A finite number; ValueError otherwise."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = inf
-    if not isfinite(value):
-        raise ValueError(f"{text!r} is not a number; write it like 1 or 0.5")
-    return value
-
-
 def _build_sizes(context: PluginContext) -> PodGroupSizes:
     return PodGroupSizes.of(context.cluster)
 
@@ -101,7 +89,11 @@ class Proportion(
     """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
     TRAITS: ClassVar = Traits(gates_by_request=True)
-    ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number, **PARSERS}
+    ARGUMENTS: ClassVar[Parsers] = {
+        "kValue": shares.number,
+        "relcaimerSaturationMultiplier": shares.number,
+        **PARSERS,
+    }
     DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1", **DEFAULTS}
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """Fair shares of the queue tree, and values derived from them (semantics R4.1-R4.27)."""
 
 from collections.abc import Sequence
+from math import inf, isfinite
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
@@ -118,3 +119,14 @@ def is_within(amount: Share, bound: Share) -> bool:
         and (amount[MEMORY] <= bound[MEMORY] or bound[MEMORY] == UNLIMITED)
         and (amount[GPU] <= bound[GPU] or bound[GPU] == UNLIMITED)
     )
+
+
+def number(text: str) -> float:
+    """A finite number; ValueError otherwise."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = inf
+    if not isfinite(value):
+        raise ValueError(f"{text!r} is not a number; write it like 1 or 0.5")
+    return value

@@ -10,11 +10,12 @@ from math import isqrt
 from typing import Final, NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.queue import Queue, QueueStatus
-from tenure.solver.model.queue_usage import (
+from tenure.solver.model.queue import (
     MILLION,
     MILLIONTHS,
     WHOLE_CLUSTER,
+    Queue,
+    QueueStatus,
     QueueUsage,
     UsageMean,
     average_of,

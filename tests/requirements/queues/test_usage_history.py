@@ -1,0 +1,66 @@
+"""A queue that used much gets less beyond its quota than one that used nothing (R18.1, R18.2, R18.3)."""
+
+from typing import Final
+
+import pytest
+from tenure.v1.decide_pb2 import DecideResponse
+
+from tests.requirements.answers import bound
+from tests.requirements.cluster import ClusterText, seconds
+from tests.requirements.cluster_life import go_on
+from tests.requirements.conftest import Decide
+
+KEPT: Final = "plugins: {proportion: {usageHalfLife: 7d, usageMaxGap: 7d}}\n"
+"""All of the time between two cycles is charged."""
+
+
+def shares(answer: DecideResponse) -> dict[str, int]:
+    """Fair shares of GPUs by queue."""
+    return {queue.name: queue.fair_share.gpu_milli // 1_000 for queue in answer.queues}
+
+
+def after_a_week_of_one_queue(decide: Decide, configuration: str) -> ClusterText:
+    """Two queues without quota ask for 8 GPUs each; `busy` had all of them for a week."""
+    cluster = ClusterText().node(gpus=8).queue("busy", quota=0).queue("idle", quota=0)
+    cluster.runs("old", "busy", gpus=8)
+    answer = decide(cluster, configuration)
+    go_on(cluster, answer, seconds("7d"))
+    del cluster.snapshot.pods[:], cluster.snapshot.pod_groups[:]
+    for number in range(8):
+        cluster.waits(f"busy-{number}", "busy").waits(f"idle-{number}", "idle")
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [("", {"busy": 4, "idle": 4}), (KEPT, {"busy": 3, "idle": 5})],
+    ids=["without history", "half-life of a week"],
+)
+def test_queue_that_used_nothing_for_a_week_is_served_first(
+    decide: Decide, configuration: str, expected: dict[str, int]
+) -> None:
+    answer = decide(after_a_week_of_one_queue(decide, configuration), configuration)
+    assert shares(answer) == expected
+    assert sum(pod.startswith("idle") for pod in bound(answer)) == expected["idle"]
+    assert bool(answer.queue_usage) == bool(configuration)
+
+
+def test_history_comes_back_as_rows_that_changed(decide: Decide) -> None:
+    cluster = ClusterText().node(gpus=8).queue("busy", quota=0).queue("idle", quota=0)
+    cluster.runs("old", "busy", gpus=8)
+    first = decide(cluster, KEPT)
+    assert [row.queue for row in first.queue_usage] == ["", "busy", "idle"]
+    assert [row.used.rate.gpu for row in first.queue_usage] == [8_000, 8_000, 0]
+    go_on(cluster, first, 30)
+    cluster.waits("new", "idle", gpus=0)
+    second = decide(cluster, KEPT)
+    assert [row.queue for row in second.queue_usage] == ["idle"]
+    assert second.next_wake_time.seconds <= cluster.snapshot.now.seconds + 590
+
+
+def test_account_of_the_caller_precedes_the_history(decide: Decide) -> None:
+    cluster = after_a_week_of_one_queue(decide, KEPT)
+    for row in cluster.snapshot.queue_usage:
+        if row.queue:
+            row.normalized.gpu = 0
+    assert shares(decide(cluster, KEPT)) == {"busy": 4, "idle": 4}
