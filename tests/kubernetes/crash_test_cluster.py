@@ -13,6 +13,7 @@ from tenure.integration.testing import KillPoint
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.owner_writes import OwnerWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
@@ -173,7 +174,12 @@ class KubernetesRun:
         ownership = Ownership(caches, builder, "kai-scheduler")
         writer = AnnotationWriter(transport, caches, builder, ownership, stored, _leads)
         annotations = self._ends.enter_context(closing(writer))
-        applier = PodApplier(PodWriter(transport, _leads, settings.eviction_mode), caches, ownership)
+        applier = PodApplier(
+            PodWriter(transport, _leads, settings.eviction_mode),
+            caches,
+            ownership,
+            OwnerWriter(transport, settings.all_owner_kinds(), _leads),
+        )
         status = StatusWriter(transport, caches, builder, ownership, _leads, IDENTITY)
         ports = ClusterPorts(builder, applier, annotations, status)
         session = self._ends.enter_context(StateSession(client))

@@ -193,7 +193,7 @@ _ROWS: Final = (
            remedy="create the missing resource", public="A resource required by one of its pods is missing."),
     Reason(ReasonCode.HELD, ReasonClass.HELD, 15, condition="Held", stands=True,
            clause="it is held", victim_clause=NONE, eviction=NONE,
-           remedy="release it, if what it is held for is settled",
+           remedy="release it: clear what holds it, or set its release time (tenure.scheduler/released)",
            public="It is held until it is released."),
     Reason(ReasonCode.OPTED_OUT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed", stands=False,
            clause=NONE, victim_clause="it opts out of {action}", eviction=NONE,

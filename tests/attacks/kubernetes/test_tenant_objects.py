@@ -18,6 +18,7 @@ FORGED = {
     "tenure.scheduler/eviction-count": "1000",
     "tenure.scheduler/total-eviction-wait": "5000w",
     "tenure.scheduler/evictions-without-progress": "1000",
+    "tenure.scheduler/held-by": "evicted",
     "tenure.scheduler/signature": "9.00000000000000000000000000000000",
 }
 

@@ -7,9 +7,11 @@ from tenure.integration.applier import GroupApplier
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.owner_writes import OwnerWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.choices import EvictionMode
+from tenure.kubernetes.owners.kinds import built_in_kinds
 from tenure.v1.decision_pb2 import Decision
 from tenure.v1.report_pb2 import ApplyStatus
 
@@ -38,8 +40,9 @@ class ApplierRig:
         calls = PodWriter(transport, lambda: self.may_act, EvictionMode.EVICTION)
         self.builder = self.world.builder()
         ownership = Ownership(self.world.mirrors, self.builder, "kai-scheduler")
+        owners = OwnerWriter(transport, built_in_kinds(), lambda: self.may_act)
         self.applier = GroupApplier(
-            PodApplier(calls, self.world.mirrors, ownership), lambda: Timestamp(seconds=self.seconds)
+            PodApplier(calls, self.world.mirrors, ownership, owners), lambda: Timestamp(seconds=self.seconds)
         )
 
     def pods(self, *names: str, **more: Any) -> None:

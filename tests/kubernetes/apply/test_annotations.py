@@ -84,6 +84,18 @@ def test_evictions_without_progress_are_stored_signed_and_read_back(stage: Stage
     assert read_back(stage, forged).evictions_without_progress == 2
 
 
+def test_hold_is_stored_signed_and_read_back(stage: Stage) -> None:
+    assert stage.write(count(3), Patch(held_by=pb.HOLD_REASON_EVICTED)) == ["PATCH"]
+    there = stage.there["annotations"]
+    assert there["tenure.scheduler/held-by"] == "evicted"
+    assert read_back(stage, there).held_by == pb.HOLD_REASON_EVICTED
+    removed = {key: text for key, text in there.items() if key != names.HELD_BY}
+    assert read_back(stage, removed).held_by == pb.HOLD_REASON_EVICTED
+    released = {**there, names.RELEASED: "2026-01-02T00:00:00Z"}
+    assert read_back(stage, released).release_time.ToJsonString() == "2026-01-02T00:00:00Z"
+    assert read_back(stage, {**there, names.HOLD: "true"}).held_by == pb.HOLD_REASON_USER
+
+
 def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:
     """The row of the pod group in the next snapshot."""
     stage.world.put("kai_pod_groups", pod_group("g", annotations=annotations))

@@ -18,6 +18,7 @@ CONDITIONS = {
     ("WAITING_FOR_CAPACITY", "OPTED_OUT"): "Unschedulable",
     ("BUDGET_EXHAUSTED", "BUDGET_EXHAUSTED"): "SearchIncomplete",
     ("INVALID_POD_GROUP", "NOT_READY"): "InvalidPodGroup",
+    ("HELD", "HELD"): "Held",
 }
 
 
@@ -39,6 +40,12 @@ def test_condition_of_an_unknown_code_follows_the_outcome_kind(kind: str, reason
     verdict = build_condition(unknown)
     assert verdict is not None
     assert (verdict.reason, verdict.code) == (reason, "Unspecified")
+
+
+def test_condition_of_a_held_pod_group_has_the_way_out() -> None:
+    verdict = build_condition(outcome("HELD", "HELD"))
+    assert verdict is not None
+    assert "set tenure.scheduler/released to the current time" in verdict.message
 
 
 def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None:

@@ -10,10 +10,12 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import BindingPreparer
 from tenure.kubernetes.api.transport import LeaderTransport, Transport
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.owner_writes import OwnerWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.volume_binder import VolumeBinder
 from tenure.kubernetes.choices import EvictionMode
+from tenure.kubernetes.owners.kinds import built_in_kinds
 
 from tests.kubernetes.apply.decision_groups import NOW, bind, group
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse
@@ -43,7 +45,8 @@ class BinderRig:
         writer = PodWriter(self.transport, lambda: True, EvictionMode.EVICTION)
         binder = VolumeBinder(self.leader, caches, self.builder.volumes, lambda: self.seconds)
         ownership = Ownership(caches, self.builder, "kai-scheduler")
-        return GroupApplier(PodApplier(writer, caches, ownership), self.now, self.preparer(binder))
+        owners = OwnerWriter(self.transport, built_in_kinds(), lambda: True)
+        return GroupApplier(PodApplier(writer, caches, ownership, owners), self.now, self.preparer(binder))
 
     def preparer(self, binder: VolumeBinder) -> BindingPreparer:
         return binder

@@ -64,6 +64,10 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
         "tenure.scheduler/eviction-count": "4",
         "tenure.scheduler/total-eviction-wait": "90.5s",
         "tenure.scheduler/evictions-without-progress": "2",
+        "tenure.scheduler/held-by": "evicted",
+        "tenure.scheduler/on-evict": "Hold",
+        "tenure.scheduler/suspendable": "true",
+        "tenure.scheduler/released": "2025-01-05T00:00:00Z",
         "kai.scheduler/preemptibility": "Semi-Preemptible",
         "kai.scheduler/expected-runtime": "5d8h40m",
         "kai.scheduler/requeue-delay": "1h",
@@ -77,6 +81,8 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
     assert row.eviction_count == 4
     assert row.total_eviction_wait == Duration(seconds=90, nanos=500_000_000)
     assert row.evictions_without_progress == 2
+    assert (row.held_by, row.on_evict, row.suspendable) == (pb.HOLD_REASON_EVICTED, pb.FATE_HOLD, True)
+    assert row.release_time == timestamp("2025-01-05T00:00:00Z")
     passed = {
         key for key in annotations if key.startswith("kai.scheduler/") and not key.endswith("-timestamp")
     }

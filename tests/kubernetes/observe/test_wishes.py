@@ -216,3 +216,30 @@ def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> 
     [row] = builder.snapshot(NOW).queues
     assert not row.HasField("max_min_runtime")
     assert [warned.subject for warned in builder.warnings.take_new()] == ["Queue q"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "row", "warning"),
+    [
+        ({"on-evict": "hold"}, {"on_evict": pb.FATE_HOLD}, ""),
+        ({"on-evict": "destroy"}, {"on_evict": pb.FATE_REQUEUE}, "'destroy' is none of requeue, hold"),
+        ({"hold": "true"}, {"held_by": pb.HOLD_REASON_USER}, ""),
+        ({"hold": "until monday"}, {"held_by": pb.HOLD_REASON_USER}, ""),
+        ({"hold": "false"}, {"held_by": pb.HOLD_REASON_UNSPECIFIED}, ""),
+        ({"released": "soon"}, {}, "'soon' is not a time: it is ignored"),
+        ({"released": "2200-01-01T00:00:00Z"}, {}, "is in the future: it is ignored"),
+    ],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
+)
+def test_fate_and_hold_of_a_pod_without_a_pod_group(
+    annotations: dict[str, str], row: dict[str, int], warning: str
+) -> None:
+    world = CachedCluster()
+    notes = {f"tenure.scheduler/{key}": text for key, text in annotations.items()}
+    world.put("pods", pod("p", meta={"annotations": notes}))
+    builder = world.builder()
+    (group,) = builder.snapshot(NOW).pod_groups
+    assert {field: getattr(group, field) for field in row} == row
+    assert not group.HasField("release_time")
+    texts = " ".join(each.text for each in builder.warnings.take_new())
+    assert (warning in texts) if warning else not texts

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -195,6 +196,10 @@ CASES: Mapping[str, PendingCase] = {
     "BLOCKED": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, blocked_reason="a volume").build(),
         "a resource required by one of its pods is missing",
+    ),
+    "HELD": PendingCase(
+        lambda: single_queue().pending("job", queue="q", gpus=1, held_by=HoldReason.EVICTED).build(),
+        "it is held",
     ),
 }
 """Cases by the name of the reason code."""

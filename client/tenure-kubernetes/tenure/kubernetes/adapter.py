@@ -28,6 +28,7 @@ from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.claim_reserver import ClaimReserver
 from tenure.kubernetes.apply.device_allocator import DeviceAllocator
 from tenure.kubernetes.apply.events import AdapterIdentity
+from tenure.kubernetes.apply.owner_writes import OwnerWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
@@ -186,7 +187,7 @@ class KubernetesConnection:
         builder.publish = status.report_set_aside
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
-        applier = PodApplier(writer, caches, ownership)
+        applier = PodApplier(writer, caches, ownership, OwnerWriter(self._writing, kinds, may_act))
         binding = LeaderTransport(self._writing, may_act)
         binder = VolumeBinder(binding, caches, builder.volumes, self._now)
         allocator = self._device_allocator(term, caches, builder.claims, ends)

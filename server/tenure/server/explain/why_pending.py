@@ -45,6 +45,10 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     )
     if outcome.kind in HELPFUL_OUTCOMES:
         return ExplainResult(_reserved(replay, names, outcome), [fact])
+    if outcome.kind is OutcomeKind.HELD:
+        why = explain_pending(replay.cluster, names, pod_group, reason)
+        text = format_text("{who} is pending because {why}.", who=_capital(names), why=why)
+        return ExplainResult(join([text, usual_remedy(replay.cluster, names, reason.code)]), [fact])
     candidates = (
         [] if outcome.kind is OutcomeKind.INVALID_POD_GROUP else list(_describe_candidates(replay, pod_group))
     )

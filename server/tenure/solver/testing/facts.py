@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
+from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
 from tenure.solver.model.queue import QueueFacts
@@ -163,6 +164,9 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         eviction_count=options.get("eviction_count", 0),
         total_eviction_wait=_nanoseconds(options.get("total_eviction_wait")) or 0,
         evictions_without_progress=options.get("evictions_without_progress", 0),
+        on_evict=options.get("on_evict", Fate.UNSPECIFIED),
+        suspendable=options.get("suspendable", False),
+        held_by=options.get("held_by", HoldReason.UNSPECIFIED),
     )
 
 

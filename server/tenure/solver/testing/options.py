@@ -18,6 +18,7 @@ from tenure.solver.model.constraints import (
     Toleration,
     TopologySpread,
 )
+from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.requeue import RequeueSettings
 from tenure.solver.model.resources import (
@@ -146,6 +147,9 @@ class GroupOptions(TypedDict, total=False):
     total_eviction_wait: str
     """Total time it waited after evictions."""
     evictions_without_progress: int
+    on_evict: Fate
+    suspendable: bool
+    held_by: HoldReason
 
 
 class PodOptions(TypedDict, total=False):

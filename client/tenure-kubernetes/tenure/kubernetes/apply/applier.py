@@ -1,9 +1,12 @@
 """The decision applier of Kubernetes: evictions and bindings of pods, and their preconditions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed
+from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed, retry
+from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.apply.owner_writes import OwnerWriter
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_budgets import PodBudgets
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
@@ -13,6 +16,9 @@ from tenure.kubernetes.observe.pods import ENDED
 from tenure.kubernetes.observe.row_table import readable
 from tenure.v1.decision_pb2 import Bind, Decision, Evict
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED
+from tenure.v1.snapshot_pb2 import FATE_DELETE, FATE_SUSPEND
+
+_ENDING: Final = (FATE_DELETE, FATE_SUSPEND)
 
 
 class PodApplier:
@@ -21,11 +27,13 @@ class PodApplier:
     Ownership is checked with the other preconditions, and again directly before each write.
     """
 
-    def __init__(self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership) -> None:
+    def __init__(
+        self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership, owners: OwnerWriter
+    ) -> None:
         self._writer, self._pods, self._nodes = writer, caches.pods, caches.nodes
         self._bound_to, self._backoff = caches.bound_to, caches.binding_backoff
         self._budgets = caches.disruption_budgets
-        self._ownership = ownership
+        self._ownership, self._owners = ownership, owners
 
     def preconditions(self) -> Callable[[Decision], str]:
         """A check with the nodes as cached now."""
@@ -61,7 +69,7 @@ class PodApplier:
         if pod is None:
             return APPLIED
         known = self._writer.check_eviction(_name(pod), None)
-        return known if known.status == APPLY_STATUS_APPLIED else None
+        return self._end(decision.evict, pod) or known if known.status == APPLY_STATUS_APPLIED else None
 
     def apply(self, decision: Decision) -> ApplyResult:
         """Bind or evict the pod. Raises LeaseLost."""
@@ -69,7 +77,10 @@ class PodApplier:
         if foreign := self._ownership.refuse(decision):
             return precondition_failed(foreign)
         if decision.HasField("evict"):
-            return APPLIED if pod is None else self._writer.evict(_name(pod))
+            result = APPLIED if pod is None else self._writer.evict(_name(pod))
+            if pod is None or result.status != APPLY_STATUS_APPLIED:
+                return result
+            return self._end(decision.evict, pod) or result
         if pod is None:
             return precondition_failed("the pod is gone")
         bind = decision.bind
@@ -79,6 +90,24 @@ class PodApplier:
         if result.status == APPLY_STATUS_FAILED and not result.is_retryable:
             self._backoff.refuse(bind.pod, readable(f"its binding to {bind.node} failed: {result.detail}"))
         return result
+
+    def _end(self, evict: Evict, pod: Pod) -> ApplyResult | None:
+        """Delete or suspend the owner of an evicted pod, if its fate is that; None: nothing more to say.
+
+        The pod is evicted in any case. A call that fails for now is repeated while the pod terminates.
+        """
+        if evict.fate not in _ENDING:
+            return None
+        what = "deleted" if evict.fate == FATE_DELETE else "suspended"
+        if not self._ownership.has_fate(evict):
+            return ApplyResult(APPLY_STATUS_APPLIED, f"not {what}: neither it nor its queue asks for that")
+        try:
+            problem = self._owners.end(pod, evict.fate)
+        except ApiError as failure:
+            problem = retry(str(failure))
+        if problem is None or problem.is_retryable:
+            return problem
+        return ApplyResult(APPLY_STATUS_APPLIED, f"not {what}: {problem.detail}")
 
     def _note_binding(self, bind: Bind, result: ApplyResult) -> None:
         """Remember a binding, because the cache of pods may show it after later changes of other objects."""

@@ -17,6 +17,7 @@ from tenure.client.public_messages import format_public_message
 from tenure.kubernetes.limits.set_aside import SetAsideReason
 from tenure.kubernetes.limits.volume_waits import VolumeWait
 from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
@@ -40,6 +41,12 @@ _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
 _LACK_CAPACITY: Final = (pb.OUTCOME_KIND_INFEASIBLE, pb.OUTCOME_KIND_WAITING_FOR_CAPACITY)
 """Another node may help."""
+
+RELEASE: Final = (
+    f"To release it, remove the annotation {names.HOLD}, or set {names.RELEASED} to the current time "
+    "(date -u +%FT%TZ), on the pod group or its owner."
+)
+"""The way out of a hold."""
 
 
 class SchedulingCondition(NamedTuple):
@@ -94,6 +101,8 @@ def _message(reason: pb.Reason) -> str:
     row = REASONS.get(reason.code)
     if row is None:
         return format_public_message(reason)
+    if row.code is ReasonCode.HELD:
+        return f"{reason.message[:_MAX_LENGTH]} {RELEASE}"[:_MAX_LENGTH]
     if row.reason_class is not ReasonClass.PROTECTION:
         return reason.message[:_MAX_LENGTH]
     subject = reason.message.removesuffix(f": {reason.detail}.")

@@ -121,6 +121,8 @@ def _now() -> str:
 
 EVICTION_BLOCKED: Final = "EvictionBlocked"
 BINDING_FAILED: Final = "BindingFailed"
+VICTIM_LEFT: Final = "VictimLeft"
+"""A victim that was to be deleted or suspended, and was not."""
 DECISION_REFUSED: Final = "DecisionRefused"
 
 
@@ -177,6 +179,10 @@ class DecisionEvents:
         is_near = row is not None and row.namespace == pod.metadata.namespace
         if step.status == APPLY_STATUS_APPLIED:
             yield _done(decision, pod, is_near)
+            if step.detail and decision.HasField("evict"):
+                note = f"Evicted, but {step.detail}"
+                key = f"{VICTIM_LEFT} {decision.evict.pod_group}"
+                yield PendingEvent(pod_reference(pod.metadata), key, VICTIM_LEFT, note, "Evicting", True)
         elif step.status == APPLY_STATUS_FAILED and decision.HasField("bind"):
             yield _failed_binding(decision, pod, step.detail)
         elif step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):

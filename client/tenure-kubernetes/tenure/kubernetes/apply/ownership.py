@@ -60,6 +60,14 @@ class Ownership:
             self._add(kind, Refusal(subject, f"{action} of {subject} refused: {why}."))
         return why
 
+    def has_fate(self, evict: Evict) -> bool:
+        """Whether the fate of a victim is what its pod group, or the nearest queue, sets."""
+        group = self._builder.pod_group(evict.pod_group)
+        fate, queue = (group.on_evict, group.queue) if group is not None else (0, "")
+        while not fate and (row := self._builder.queue(queue)) is not None:
+            fate, queue = row.on_evict, row.parent
+        return fate == evict.fate
+
     def own_pod_groups(self, uids: Iterable[str]) -> set[str]:
         """The pod groups whose objects may be changed. New refusals are logged and counted."""
         wanted = set(uids)

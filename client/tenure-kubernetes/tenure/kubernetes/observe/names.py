@@ -16,6 +16,7 @@ STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
 EVICTIONS_WITHOUT_PROGRESS: Final = "tenure.scheduler/evictions-without-progress"
+HELD_BY: Final = "tenure.scheduler/held-by"
 STORED: Final = (
     LAST_START,
     LAST_EVICTION,
@@ -24,11 +25,17 @@ STORED: Final = (
     EVICTION_COUNT,
     TOTAL_EVICTION_WAIT,
     EVICTIONS_WITHOUT_PROGRESS,
+    HELD_BY,
 )
 """Annotations of pod groups that store patches of the server."""
 SIGNATURE: Final = "tenure.scheduler/signature"
 """Annotation of a pod group: proves that the adapter wrote the stored ones."""
 
+ON_EVICT: Final = "tenure.scheduler/on-evict"
+SUSPENDABLE: Final = "tenure.scheduler/suspendable"
+HOLD: Final = "tenure.scheduler/hold"
+RELEASED: Final = "tenure.scheduler/released"
+"""Annotations by users: what becomes of a victim, and holds."""
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
 """Annotation of owners and pods without a pod group object."""
 
@@ -51,6 +58,10 @@ WISHES: Final = (
     VOLCANO_PREEMPTABLE,
     *DURATIONS,
     PREEMPTION_DELAY,
+    ON_EVICT,
+    SUSPENDABLE,
+    HOLD,
+    RELEASED,
     QUEUE,
     VOLCANO_QUEUE,
     *PRIORITY_CLASSES,

@@ -10,6 +10,7 @@ from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
+from tenure.kubernetes.observe.fates import read_holds, read_stored_hold
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
@@ -22,6 +23,7 @@ from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
+from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
@@ -146,6 +148,8 @@ class PodGroupTable:
             return PodGroupRow(None)
         stored = self._read_stored(uid, warnings)
         read_annotations(row, stored.values, warnings)
+        read_holds(row, self._users_annotations(uid, origin, pods), now, warnings)
+        read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)
         return self._with_permitted_queue(row, pods, around)
 
@@ -154,6 +158,15 @@ class PodGroupTable:
         self._last_queues.pop(uid, None)
         if self._stored is not None:
             self._stored.forget(uid)
+
+    def _users_annotations(self, uid: str, origin: Origin | None, pods: Sequence[Pod]) -> Mapping[str, str]:
+        """Annotations of an object, else of the owners of a derived pod group and its oldest pod."""
+        item = self._caches.pod_group(uid)
+        if item is not None:
+            return item.metadata.annotations
+        oldest = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
+        chain = () if origin is None else origin.chain
+        return annotations_of([*map(place_of, chain), *(Place(pod.metadata) for pod in oldest)])
 
     def _read_stored(self, uid: str, warnings: list[str]) -> StoredValues:
         """Stored annotations of an object. A derived pod group has none: the journal stores its values."""

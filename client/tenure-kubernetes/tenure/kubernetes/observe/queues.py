@@ -12,6 +12,7 @@ from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.fates import read_fate
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
@@ -141,6 +142,7 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         preempt_min_runtime=_min_runtime("preemptMinRuntime", spec.preempt_min_runtime, warnings),
         reclaim_min_runtime=_min_runtime("reclaimMinRuntime", spec.reclaim_min_runtime, warnings),
         max_min_runtime=_max_min_runtime(queue.metadata, warnings),
+        on_evict=read_fate(queue.metadata.annotations, warnings),
     )
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
@@ -161,6 +163,7 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
         creation_time=timestamp(queue.metadata.creation_timestamp),
         reclaim_min_runtime=None if spec.reclaimable else FOREVER,
         max_min_runtime=_max_min_runtime(queue.metadata, warnings),
+        on_evict=read_fate(queue.metadata.annotations, warnings),
     )
     if row.name == ROOT and has_root:
         row.parent = ""

@@ -161,6 +161,10 @@ class SnapshotBuilder:
         """Whether a node has a row."""
         return name in self._nodes.table.rows
 
+    def queue(self, name: str) -> pb.Queue | None:
+        """Row of a queue."""
+        return self._queues.rows.get(name)
+
     def queue_objects(self) -> Iterable[QueueObject]:
         """Queues whose status describes this node pool."""
         return queue_objects(self._caches, self._config, self._queues.rows, self.set_aside)

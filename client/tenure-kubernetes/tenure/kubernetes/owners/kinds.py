@@ -94,6 +94,8 @@ class OwnerKind(_Row):
     queue: Paths = ()
     priority_class: Paths = ()
     preemptibility: Paths = ()
+    suspend: Annotated[str, Field(pattern=r"^(spec(\.[A-Za-z]+)+)?$", max_length=100)] = ""
+    """The field that suspends it if it is true, such as `spec.suspend`. Empty: none is known."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -24,7 +24,7 @@ from tenure.kubernetes.owners.kinds import OwnerKinds, built_in_kinds
 from tenure.kubernetes.owners.owner_lists import MAX_CACHED, OwnerLists
 from tenure.kubernetes.owners.owner_object import OwnerObject, kept_metadata, read_owner
 
-_MAX_LEVELS: Final = 8
+MAX_LEVELS: Final = 8
 _MAX_READS: Final = 16
 """Calls in an observation for single owners of a namespace."""
 _PATIENCE: Final = 60.0
@@ -51,17 +51,34 @@ class _LaterOwner(ApiError):
     """An owner is looked up in a later observation."""
 
 
-class _Resource(msgspec.Struct):
+class Resource(msgspec.Struct):
+    """A kind that an API server serves."""
+
     name: str = ""
     kind: str = ""
     namespaced: bool = True
 
 
 class _Resources(msgspec.Struct):
-    resources: list[_Resource] = []
+    resources: list[Resource] = []
 
 
 _RESOURCES: Final = msgspec.json.Decoder(_Resources)
+
+
+def version_path(reference: OwnerReference) -> str:
+    """Path of the version of an owner; "": no API server serves its version or name."""
+    version = reference.api_version
+    is_long = max(len(version), len(reference.name)) > _LONGEST_NAME
+    if is_long or not (VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
+        return ""
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+def read_resources(transport: Transport, base: str) -> dict[str, Resource]:
+    """Served kinds of a version, by name. Raises ApiError."""
+    found = _RESOURCES.decode(transport.get(base)).resources
+    return {one.kind: one for one in found if "/" not in one.name}
 
 
 class _Refusal(NamedTuple):
@@ -94,7 +111,7 @@ class ApiOwnerLookup:
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
         """By kind if the whole kind is forbidden, else by namespace and uid."""
         self._lists = OwnerLists(transport, stopwatch)
-        self._served: dict[str, dict[str, _Resource]] = {}
+        self._served: dict[str, dict[str, Resource]] = {}
         """Served kinds by path of their version."""
         self._asked: set[str] = set()
         """Versions whose kinds were asked for in this observation."""
@@ -122,7 +139,7 @@ class ApiOwnerLookup:
         """
         links = [link_of(self.kinds, namespace, reference)]
         try:
-            for number in range(_MAX_LEVELS):
+            for number in range(MAX_LEVELS):
                 above = self._find(namespace, reference)
                 if above is None:
                     break
@@ -191,11 +208,9 @@ class ApiOwnerLookup:
         return of_kind or self._refusals.get(_owner(namespace, reference))
 
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
-        version = reference.api_version
-        is_long = max(len(version), len(reference.name)) > _LONGEST_NAME
-        if is_long or not (VERSION.fullmatch(version) and _NAME.fullmatch(reference.name)):
+        version, base = reference.api_version, version_path(reference)
+        if not base:
             raise NotFound("the API server serves no such version or name")
-        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resource(namespace, base, reference.kind)
         if resource is None:
             raise NotFound(f"{version} has no {reference.kind}")
@@ -236,12 +251,11 @@ class ApiOwnerLookup:
             raise _LaterOwner(f"{_MAX_READS} calls were made for owners in {namespace}")
         self._reads[namespace] += 1
 
-    def _resource(self, namespace: str, base: str, kind: str) -> _Resource | None:
+    def _resource(self, namespace: str, base: str, kind: str) -> Resource | None:
         """A served kind; None: it is not served. An unknown one is looked for again: it may be new."""
         if kind not in self._served.get(base, {}) and base not in self._asked:
             self._count_read(namespace)
-            found = _RESOURCES.decode(self._transport.get(base)).resources
-            self._served[base] = {one.kind: one for one in found if "/" not in one.name}
+            self._served[base] = read_resources(self._transport, base)
             self._asked.add(base)
         return self._served.get(base, {}).get(kind)
 

@@ -20,6 +20,8 @@ _LABELS: Final = {
     "eviction_count": "evictions",
     "total_eviction_wait": "wait after evictions",
     "evictions_without_progress": "evictions without progress",
+    "held_by": "held since it was",
+    "on_evict": "when it is evicted",
     "expected_runtime": "expected runtime",
     "min_runtime": "minimum runtime",
 }

@@ -35,6 +35,8 @@ _ANNOTATIONS: Final = {
     "eviction_count": names.EVICTION_COUNT,
     "total_eviction_wait": names.TOTAL_EVICTION_WAIT,
     "evictions_without_progress": names.EVICTIONS_WITHOUT_PROGRESS,
+    "held_by": names.HELD_BY,
+    "on_evict": names.ON_EVICT,
     "expected_runtime": names.EXPECTED_RUNTIME,
     "min_runtime": names.MIN_RUNTIME,
 }
