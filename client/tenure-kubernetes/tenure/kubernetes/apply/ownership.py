@@ -64,7 +64,7 @@ class Ownership:
         """Whether the fate of a victim is what its pod group, or the nearest queue, sets."""
         group = self._builder.pod_group(evict.pod_group)
         fate, queue = (group.on_evict, group.queue) if group is not None else (0, "")
-        while not fate and (row := self._builder.queue(queue)) is not None:
+        while not fate and (row := self._builder.queues.rows.get(queue)) is not None:
             fate, queue = row.on_evict, row.parent
         return fate == evict.fate
 

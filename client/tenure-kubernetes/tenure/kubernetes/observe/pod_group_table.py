@@ -10,7 +10,6 @@ from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
-from tenure.kubernetes.observe.fates import read_holds, read_stored_hold
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
@@ -23,7 +22,7 @@ from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of
+from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of, read_holds, read_stored_hold
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"

@@ -12,10 +12,10 @@ from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.fates import read_fate
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
+from tenure.kubernetes.observe.wishes import read_fate
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 

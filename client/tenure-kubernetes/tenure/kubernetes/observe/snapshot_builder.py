@@ -67,7 +67,7 @@ class SnapshotBuilder:
         self._groups = PodGroupTable(caches, config, stored)
         self._owners = owners or NoOwnerLookup()
         self._members = Members(self._groups, config, self._owners)
-        self._queues: RowTable[pb.Queue] = RowTable()
+        self.queues: RowTable[pb.Queue] = RowTable()
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
         self._recheck_seconds: float | None = None
@@ -161,13 +161,9 @@ class SnapshotBuilder:
         """Whether a node has a row."""
         return name in self._nodes.table.rows
 
-    def queue(self, name: str) -> pb.Queue | None:
-        """Row of a queue."""
-        return self._queues.rows.get(name)
-
     def queue_objects(self) -> Iterable[QueueObject]:
         """Queues whose status describes this node pool."""
-        return queue_objects(self._caches, self._config, self._queues.rows, self.set_aside)
+        return queue_objects(self._caches, self._config, self.queues.rows, self.set_aside)
 
     def owns(self, pod_group: str) -> bool:
         """Whether a pod group has a row, and not only pods of other schedulers."""
@@ -186,7 +182,7 @@ class SnapshotBuilder:
     def _tables(self) -> Iterable[tuple[str, RowTable[Any]]]:
         return (
             ("nodes", self._nodes.table),
-            ("queues", self._queues),
+            ("queues", self.queues),
             ("pod_groups", self._pod_groups),
             ("pods", self._pods.pods),
             ("shapes", self._pods.shapes),
@@ -292,7 +288,7 @@ class SnapshotBuilder:
         before = self._workloads.context.leaf_queues
         if changed or is_new:
             rows, problems = build_queue_rows(self._caches, self._config, self.warnings, self._limits)
-            self._queues.replace(rows)
+            self.queues.replace(rows)
             leaves = frozenset(rows.keys() - {row.parent for row in rows.values()})
             self._workloads.context = self._workloads.context._replace(leaf_queues=leaves)
             for one in queue_references(self._caches):
