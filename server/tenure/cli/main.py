@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 from tenure.cli.audit import audit_app
 from tenure.cli.configuration.commands import config_app
+from tenure.cli.console import console
 from tenure.cli.decide import decide
 from tenure.cli.demo import demo
 from tenure.cli.exit_codes import INVALID_INPUT, report_errors
@@ -78,6 +79,7 @@ app.command()(explain)
 app.command()(play)
 app.command()(sweep)
 app.command()(serve)
+app.command()(console)
 app.command()(records)
 app.command()(replay)
 app.command()(redact)

@@ -1,0 +1,276 @@
+"""The page What if: a workload that a person describes, simulated on the newest state."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tenure.console.view import WHOLE_GPU, View
+from tenure.terms.durations import parse_duration
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
+from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING, Preemptibility
+
+MAX_PODS: Final = 10_000
+_UID: Final = "what-if"
+MODES: Final = {
+    "preemptible": (
+        Preemptibility.PREEMPTIBILITY_PREEMPTIBLE,
+        "Preemptible",
+        "May be evicted for others, after its minimum runtime. May use more than the quota of its queue.",
+    ),
+    "semi": (
+        Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+        "Semi-Preemptible",
+        "Its minimum runs to completion and stays within the quota. Pods beyond the minimum may be evicted.",
+    ),
+    "non": (
+        Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE,
+        "Non-Preemptible",
+        "Runs to completion once started. Must stay within the quota of its queue.",
+    ),
+}
+"""Choices of the form: value of the contract, label, and meaning."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """Texts of the form as the person wrote them."""
+
+    name: str = "my-workload"
+    queue: str = ""
+    pods: str = "1"
+    minimum: str = ""
+    gpus: str = "1"
+    cpus: str = "0"
+    priority: str = "50"
+    mode: str = "preemptible"
+    min_runtime: str = ""
+    expected_runtime: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "Form":
+        """The form with the values of a URL."""
+        return cls(**{key: query[key][:300] for key in cls.__dataclass_fields__ if key in query})
+
+
+class InvalidForm(Exception):
+    """Fields that cannot be used, with what to write instead."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems.values()))
+
+
+class Loss(NamedTuple):
+    """A pod group of which pods are evicted for the workload."""
+
+    uid: str
+    name: str
+    queue: str
+    pods: int
+    gpus: int
+    action: str
+    returns: str
+    """What becomes of it next."""
+
+
+class QueueChange(NamedTuple):
+    """GPUs of a leaf queue before and after, and its quota."""
+
+    name: str
+    quota: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What would happen."""
+
+    kind: int
+    """OutcomeKind."""
+    headline: str
+    reason: pb.Reason
+    losses: Sequence[Loss]
+    changes: Sequence[QueueChange]
+    nodes: Sequence[tuple[str, int]]
+    """Nodes and numbers of pods."""
+    version: int
+    valid_until: int
+    """Next wake time; 0: none."""
+
+
+def request_of(view: View, form: Form) -> SimulateRequest:
+    """The simulation of a form. Raises InvalidForm."""
+    problems: dict[str, str] = {}
+    pods = _whole(form.pods, "pods", 1, MAX_PODS, problems)
+    minimum = _whole(form.minimum or form.pods, "minimum", 1, MAX_PODS, problems)
+    priority = _whole(form.priority, "priority", -(2**31), 2**31 - 1, problems)
+    gpus = _gpus(form.gpus, problems)
+    cpus = _amount(form.cpus or "0", "cpus", problems)
+    parents = {queue.parent for queue in view.snapshot.queues}
+    if form.queue not in view.queues or form.queue in parents:
+        problems["queue"] = "Choose a queue."
+    if form.mode not in MODES:
+        problems["mode"] = "Choose one of the three."
+    if minimum > pods and "pods" not in problems and "minimum" not in problems:
+        problems["minimum"] = f"At most the number of pods, {pods}."
+    durations = {
+        field: _duration(getattr(form, field), field, problems)
+        for field in ("min_runtime", "expected_runtime")
+    }
+    if problems:
+        raise InvalidForm(problems)
+    taken = {group.uid for group in view.snapshot.pod_groups} | {pod.uid for pod in view.snapshot.pods}
+    uid = next(each for each in (_UID, *(f"{_UID}-{i}" for i in range(10**6))) if each not in taken)
+    request = SimulateRequest(state=view.state, cycles=1)
+    group = request.upserts.pod_groups.add(
+        uid=uid, name=form.name or uid, queue=form.queue, priority=priority, min_member=minimum
+    )
+    group.preemptibility = MODES[form.mode][0]
+    group.creation_time.FromNanoseconds(view.snapshot.now.ToNanoseconds())
+    for field, nanoseconds in durations.items():
+        if nanoseconds is not None:
+            getattr(group, field).FromNanoseconds(nanoseconds)
+    shape = request.upserts.shapes.add(id=f"{uid} shape")
+    shape.requests.cpu_milli = round(cpus * 1000)
+    if 0 < gpus < WHOLE_GPU:
+        shape.gpu.devices, shape.gpu.portion_milli = 1, gpus
+    elif gpus:
+        shape.gpu.devices = gpus // WHOLE_GPU
+    for number in range(pods):
+        pod = request.upserts.pods.add(
+            uid=f"{uid} {number}", pod_group=uid, shape=shape.id, status=POD_STATUS_PENDING
+        )
+        pod.creation_time.CopyFrom(group.creation_time)
+    return request
+
+
+def answer_of(view: View, request: SimulateRequest, response: DecideResponse) -> Answer:
+    """What the simulated cycle means for the workload of the request."""
+    uid = request.upserts.pod_groups[0].uid
+    outcome = next((each for each in response.outcomes if each.pod_group == uid), pb.PodGroupOutcome())
+    losses, nodes = _losses(view, uid, response), Counter[str]()
+    for group in response.groups:
+        for decision in group.decisions if group.beneficiary == uid else ():
+            node = decision.bind.node or decision.reserve.node
+            if node:
+                nodes[node] += 1
+    pods = sum(loss.pods for loss in losses)
+    return Answer(
+        kind=outcome.kind,
+        headline=_headline(outcome, pods),
+        reason=outcome.reason,
+        losses=losses,
+        changes=_changes(view, response),
+        nodes=sorted(nodes.items()),
+        version=response.header.version,
+        valid_until=response.next_wake_time.ToNanoseconds(),
+    )
+
+
+def _headline(outcome: pb.PodGroupOutcome, evicted: int) -> str:
+    pods = f"{evicted} {'pod' if evicted == 1 else 'pods'}"
+    match outcome.kind:
+        case pb.OUTCOME_KIND_BOUND if outcome.pending or outcome.reserved:
+            return (
+                f"{outcome.bound} of {outcome.bound + outcome.reserved + outcome.pending} pods start at once."
+            )
+        case pb.OUTCOME_KIND_BOUND:
+            return "It starts at once, on free capacity."
+        case pb.OUTCOME_KIND_WAITING_FOR_VICTIMS if evicted:
+            return f"It starts when {pods} of others have terminated."
+        case pb.OUTCOME_KIND_WAITING_FOR_VICTIMS | pb.OUTCOME_KIND_WAITING_FOR_RELEASE:
+            return "It starts when pods that already terminate are gone."
+        case pb.OUTCOME_KIND_DELAYED:
+            return "It waits for a time that is known."
+        case pb.OUTCOME_KIND_WAITING_FOR_QUOTA:
+            return "It waits: a quota or a limit does not permit it."
+        case pb.OUTCOME_KIND_INFEASIBLE | pb.OUTCOME_KIND_INVALID_POD_GROUP:
+            return "It cannot start on this cluster."
+        case pb.OUTCOME_KIND_BUDGET_EXHAUSTED:
+            return "Not known: the search ended before it was complete."
+    return "It waits for capacity."
+
+
+def _losses(view: View, uid: str, response: DecideResponse) -> list[Loss]:
+    evicted: dict[str, list[pb.Decision]] = defaultdict(list)
+    actions: dict[str, str] = {}
+    relocated: set[str] = set()
+    for group in response.groups:
+        for decision in group.decisions if group.beneficiary == uid else ():
+            if decision.HasField("evict"):
+                evicted[decision.evict.pod_group].append(decision)
+                actions.setdefault(decision.evict.pod_group, group.action)
+                if decision.evict.relocating:
+                    relocated.add(decision.evict.pod_group)
+    outcomes = {outcome.pod_group: outcome for outcome in response.outcomes}
+    found = []
+    for victim, decisions in evicted.items():
+        gpus = sum(
+            view.pod_gpus(view.names.pods[each.evict.pod])
+            for each in decisions
+            if each.evict.pod in view.names.pods
+        )
+        left = len(view.pods_of.get(victim, ())) - len(decisions)
+        if victim in relocated:
+            returns = "restarts on another node"
+        elif left > 0 and victim not in outcomes:
+            returns = f"keeps running with {left} {'pod' if left == 1 else 'pods'}"
+        else:
+            returns = "returns to its queue"
+        found.append(
+            Loss(
+                *(victim, view.names.name(victim), view.names.queue(victim), len(decisions), gpus),
+                *(actions[victim], returns),
+            )
+        )
+    return found
+
+
+def _changes(view: View, response: DecideResponse) -> list[QueueChange]:
+    """Leaf queues whose GPUs change, and that of the workload first."""
+    parents = {queue.parent for queue in view.snapshot.queues}
+    found = []
+    for status in response.queues:
+        queue = view.queues.get(status.name)
+        if queue is None or status.name in parents:
+            continue
+        before, after = status.allocated_before.gpu_milli, status.allocated_after.gpu_milli
+        quota = queue.gpu_milli.quota if queue.HasField("gpu_milli") else -1
+        found.append(QueueChange(status.name, quota, before, after))
+    return sorted(found, key=lambda change: (change.before == change.after, change.name))
+
+
+def _whole(text: str, field: str, least: int, most: int, problems: dict[str, str]) -> int:
+    if re.fullmatch(r"\s*-?[0-9]{1,10}\s*", text) and least <= int(text) <= most:
+        return int(text)
+    problems[field] = f"Write a whole number from {least:,} to {most:,}."
+    return 0
+
+
+def _gpus(text: str, problems: dict[str, str]) -> int:
+    milli = round(_amount(text or "0", "gpus", problems) * 1000)
+    if milli > WHOLE_GPU and milli % WHOLE_GPU:
+        problems["gpus"] = "Write whole GPUs such as 2, or a part of one such as 0.5."
+    return milli
+
+
+def _amount(text: str, field: str, problems: dict[str, str]) -> float:
+    if re.fullmatch(r"\s*[0-9]{1,6}(\.[0-9]{1,3})?\s*", text):
+        return float(text)
+    problems[field] = "Write a number such as 2 or 0.5."
+    return 0.0
+
+
+def _duration(text: str, field: str, problems: dict[str, str]) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        return parse_duration(text.strip())
+    except ValueError:
+        problems[field] = "Write a duration such as 30m or 2h, or nothing."
+        return None

@@ -1,0 +1,138 @@
+"""Each page says what the service decided, in words, for people without JavaScript as well."""
+
+from collections.abc import Iterator
+
+import pytest
+from tenure.console.http_guard import HEADERS
+
+from tests.console.console_site import ReadSite, run_site, sample
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[ReadSite]:
+    with run_site(sample()) as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("path", "facts"),
+    [
+        (
+            "queues",
+            ["GPUs allocated 15.5 of 16", "10m against other queues", "5m against own queue, from product"],
+        ),
+        ("queues", ["In research language 3 lends to ⟶ vision +3"]),
+        ("queues?resource=cpu", ["CPU cores allocated 124 of 256"]),
+        (
+            "workloads",
+            [
+                "1-13 of 13",
+                "Protected until",
+                "Cooldown",
+                "Why it waits",
+                "Within fair share: the other queues",
+            ],
+        ),
+        (
+            "workload?uid=sweep",
+            ["vision in research", "Nothing protects it now", "created", "2 pods evicted for distill"],
+        ),
+        (
+            "workload?uid=finetune",
+            ["minruntime : protected from other queues of research until 10:42:00 UTC"],
+        ),
+        ("workload?uid=nightly-eval", ["Why it waits", "Ask the service what would help"]),
+        ("decisions", ["reclaim distill reserves 2 pods", "evicts 2 pods of sweep", "preempt month-end"]),
+        ("decisions?action=reclaim", ["distill"]),
+        ("nodes", ["gpu-1", "4 of 4", "analytics 3", "language 2"]),
+        ("health", ["serving", "in 7m", "expectedruntime", "simulated"]),
+        ("what-if", ["Preemptible May be evicted for others", "Runs to completion once started"]),
+    ],
+)
+def test_page_has_the_facts(site: ReadSite, path: str, facts: list[str]) -> None:
+    text = site.text(path)
+    for fact in facts:
+        assert fact in text
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        (
+            "finetune",
+            [
+                "running",
+                "vision",
+                "Preemptible from its field",
+                "1/1 min 1",
+                "in 7m",
+                "from other queues of research",
+            ],
+        ),
+        ("notebook", ["Non-Preemptible from its field", "while running from all"]),
+        ("sweep", ["5/5 min 2"]),
+        ("distill", ["starts soon", "0/2 min 2"]),
+        ("nightly-eval", ["waiting", "0/1", "2m"]),
+        ("captioner", ["starting", "0.4"]),
+    ],
+)
+def test_grid_has_the_columns_of_preemptibility(site: ReadSite, name: str, facts: list[str]) -> None:
+    row = site.row("workloads", name)
+    for fact in facts:
+        assert fact in row
+
+
+def test_filters_and_orders_are_in_the_url(site: ReadSite) -> None:
+    assert "1-3 of 3" in site.text("workloads?queue=vision")
+    assert "1-5 of 5" in site.text("workloads?queue=research")
+    assert "1-2 of 2" in site.text("workloads?preemptibility=Non-Preemptible")
+    assert "1-1 of 1" in site.text("workloads?q=FINE")
+    html = site.html("workloads?sort=priority")
+    assert html.index(">chat-api<") < html.index(">notebook<") < html.index(">finetune<")
+    assert 'aria-sort="ascending"' in html
+
+
+def test_unknown_workload_is_a_page_with_the_status_404(site: ReadSite) -> None:
+    assert "There is no such workload now" in site.text("workload?uid=gone", 404)
+
+
+def test_every_response_has_the_security_headers(site: ReadSite) -> None:
+    for path in ("queues", "healthz", "nowhere", "workloads.csv", "workload?uid=gone"):
+        headers = site.http.get(path).headers
+        assert {name: headers[name] for name in HEADERS} == HEADERS
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+def test_pages_have_no_inline_script_or_style_and_refer_to_nothing_else(site: ReadSite) -> None:
+    for path in ("queues", "workloads", "workload?uid=sweep", "decisions", "what-if", "nodes", "health"):
+        html = site.html(path)
+        assert " style=" not in html
+        assert "<style" not in html
+        assert html.count("<script") == html.count('<script src="static/')
+        assert "://" not in html.replace("http://www.w3.org", "")
+
+
+def test_assets_are_kept_for_ever_under_their_digest(site: ReadSite) -> None:
+    html = site.html("queues")
+    path = html.partition('href="')[2].partition('"')[0]
+    response = site.http.get(path)
+    assert response.status_code == 200
+    assert "immutable" in response.headers["cache-control"]
+    name = path.rpartition("/")[2]
+    assert site.http.get(f"static/0000000000000000/{name}").status_code == 404
+
+
+def test_only_reads_are_accepted(site: ReadSite) -> None:
+    for path in ("queues", "what-if", "workloads.csv"):
+        assert site.http.post(path).status_code == 405
+
+
+def test_csv_has_all_rows_of_the_filter(site: ReadSite) -> None:
+    lines = site.http.get("workloads.csv?queue=vision").text.splitlines()
+    assert lines[0].startswith("uid,name,namespace,queue,state,priority,preemptibility")
+    assert sorted(line.split(",")[0] for line in lines[1:]) == ["finetune", "nightly-eval", "sweep"]
+
+
+def test_without_a_state_the_page_says_so() -> None:
+    with run_site() as site:
+        assert "No scheduler has pushed a state yet" in site.text("queues", 503)
