@@ -71,7 +71,12 @@ class Traits(NamedTuple):
     """`Guard`. Whether a verdict may protect until a time."""
     gates_by_request: bool = False
     """`Gate`, `CapacityGate`. Results have no `until`, and depend on the usage of queues and on the queue,
-    priority, preemptibility, opt-outs and requests of a pod group that has no running pods.
+    priority, preemptibility, opt-outs and requests of a pod group that has no running pods. A smaller usage
+    or request is rejected only where a larger one is.
+    """
+    queue_keys_grow: bool = False
+    """`QueueOrder`. More usage or a larger request gives no smaller key, and neither does an amount that is
+    used instead of requested, or popped instead of not used.
     """
     protections_only_end: bool = False
     """`ProtectionReporter`. Without changed facts protections only end, apart from those that follow from

@@ -135,6 +135,10 @@ class Search:
         """Whether any scenario placed the preemptor, so that validators were called."""
         self._sequence: VictimSequence | None = None
 
+    def has_victims(self, queue: int) -> bool:
+        """Whether a leaf queue has any candidate."""
+        return next(self.victims.candidates(queue), None) is not None
+
     def sequence(self, parts: "SearchParts") -> VictimSequence:
         """Victims in the order of all probes that recorded none, or only complete batches."""
         if self._sequence is None:

@@ -44,8 +44,11 @@ class Solver:
         search.feasible = self.feasible(search.tasks)
         self._session.chains.on_search_start(search.preemptor, search.tasks)
         search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
-        if not budget.is_exhausted and self._solve_first(statement, search, budget):
-            return None
+        if not budget.is_exhausted:
+            if not any(map(search.has_victims, search.queues)):
+                return NO_SOLUTION  # semantics R5.50
+            if self._solve_first(statement, search, budget):
+                return None
         rejection = self._look_ahead(search)
         if rejection is not None:
             return rejection

@@ -88,7 +88,7 @@ class Proportion(
 ):
     """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
-    TRAITS: ClassVar = Traits(gates_by_request=True)
+    TRAITS: ClassVar = Traits(gates_by_request=True, queue_keys_grow=True)
     ARGUMENTS: ClassVar[Parsers] = {
         "kValue": shares.number,
         "relcaimerSaturationMultiplier": shares.number,

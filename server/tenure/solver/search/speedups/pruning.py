@@ -18,6 +18,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.oracle import (
+    NO_SOLUTION,
     WITHIN_FAIR_SHARE,
     FitCheck,
     Oracle,
@@ -30,6 +31,7 @@ from tenure.solver.search.oracle import (
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
 from tenure.solver.search.speedups.node_index import NodeIndex
+from tenure.solver.search.speedups.queue_turns import QueueTurns, may_take_turns
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
 from tenure.solver.search.victim_sequence import VictimSequence
 
@@ -235,6 +237,7 @@ class Pruning(Oracle):
         shapes = session.cluster.shapes
         self._counts_whole_gpus = with_fits and all(requests_whole_gpus(shape) for shape in shapes)
         self._with_bound = with_bound and not any(is_inexact(shape) for shape in shapes)
+        self._takes_turns = self._with_bound and may_take_turns(session)
         self._checked: dict[int, SearchFits] = {}
         """Fits without victims, by preemptor, until something is committed."""
         self._commits = 0
@@ -249,8 +252,12 @@ class Pruning(Oracle):
         if self._with_bound and not search.is_trial:  # the bound contains the gate that a trial lifts
             free = self._index.free_gpu_bound()
             bound = ReclaimBound(self._session, search.action, search.preemptor, queues, free)
-            if not bound.is_possible(search.tasks, queues):
+            if not bound.is_possible(search.tasks):
                 return WITHIN_FAIR_SHARE
+            if bound.bounds and self._takes_turns:
+                bound.follow_turns(QueueTurns(self._session, self._parts, search.preemptor, search.tasks))
+                if not bound.is_possible(search.tasks):
+                    return NO_SOLUTION
         return Bounds(fits, bound, search.tasks, self._counts_whole_gpus)
 
     def fit_check(self, preemptor: int, tasks: Sequence[int], feasible: int) -> FitCheck | None:

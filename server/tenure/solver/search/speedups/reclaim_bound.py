@@ -15,6 +15,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.speedups.fit_counts import NO_BOUND
+from tenure.solver.search.speedups.queue_turns import QueueTurns
 
 Bounds = dict[int, tuple[int, int]]
 """By victims' leaf queue: the queue with the bound, and the maximum amount taken from there."""
@@ -31,22 +32,32 @@ class ReclaimBound:
     ) -> None:
         self.session = session
         self.free = free
+        self._turns: QueueTurns | None = None
         self._demands: dict[int, int] = {}
         self.bounds: Bounds = {}
-        for queue in queues:
+        self.queues = tuple(queues)
+        for queue in self.queues:
             bound = session.chains.reclaimable_gpu(action, preemptor, queue)
             if bound is not None:
                 self.bounds[queue] = bound
 
-    def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
+    def is_possible(self, tasks: Collection[int]) -> bool:
         """Whether the demand could be met if every queue contributed its maximum."""
         if not self.bounds:
             return True
-        for queue in queues:
+        for queue in self.queues:
             if queue not in self.bounds:
                 return True
         most = sum(dict(self.bounds.values()).values())
         return self._demand(tasks) <= self.free + most
+
+    def follow_turns(self, turns: QueueTurns) -> None:
+        """Count nothing for victims that take their places again before the preemptor has its turn."""
+        self._turns = turns
+        for queue in self.queues:
+            most = turns.most_taken_from(queue)
+            if most is not None and most < self.bounds.get(queue, (queue, NO_BOUND))[1]:
+                self.bounds[queue] = (queue, most)
 
     def missing(self, pending: Collection[int]) -> int:
         """GPUs that these tasks need beyond the free ones, in thousandths."""
@@ -63,8 +74,9 @@ class ReclaimBound:
         """Queue with the bound for the batch, the bound, and the GPUs of the batch."""
         ledger = self.session.ledger
         gpus = 0
-        for task in batch.tasks:
-            gpus += ledger.freed_gpu_milli(task)
+        if self._turns is None or not self._turns.takes_nothing_of(batch.pod_group):
+            for task in batch.tasks:
+                gpus += ledger.freed_gpu_milli(task)
         queue = self.session.cluster.pod_groups[batch.pod_group].queue
         assert queue is not None
         level, most = self.bounds.get(queue, (UNBOUNDED, NO_BOUND))

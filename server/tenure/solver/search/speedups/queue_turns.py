@@ -1,0 +1,170 @@
+"""Saves, with `reclaim_bound`: simulating evictions of pod groups that take their places again before the
+preemptor has its turn.
+Sound: the preemptor waits for the pod groups ahead of it in its queue. While one of them would be last among
+sibling queues, the victims of a sibling are placed first. If the preemptor then finds a node, each victim
+that fits wherever it does has found one before, because only such placements take capacity until its turn.
+So nothing is taken from these victims for good. For victims with one task, in queues whose keys grow
+(`Traits.queue_keys_grow`), among tasks that take whole GPUs.
+Switch: `reclaim_bound`. Plain: the simulation.
+Compared by: tests/solver/search/speedups/test_queue_turns.py, and the check `differential`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import GPU, NO_SHARE, WHOLE_GPU, Share
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.traits import traits_of
+from tenure.solver.search.oracle import SearchParts
+from tenure.solver.search.pod_group_lists import ALONE, Key
+from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
+
+_MAX_LOOKED_AT: Final = 64
+"""Pod groups of a queue, or their kinds, up to which those ahead of another one are looked at."""
+
+
+class QueueTurns:
+    """Victims that get their capacity back before one preemptor has its turn."""
+
+    def __init__(self, session: Session, parts: SearchParts, preemptor: int, tasks: Sequence[int]) -> None:
+        self._session = session
+        self._parts = parts
+        self._preemptor = preemptor
+        self._asked = session.cluster.tasks[tasks[0]].shape
+        self._groups = session.cluster.pod_groups
+        self._queue = self._groups[preemptor].queue
+        self._demand = session.demand(tasks)[GPU]
+        self._last: tuple[Any, ...] | None = None
+        """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
+        self._known: dict[int, int | None] = {}
+        self._returns: dict[int, bool] = {}
+
+    def most_taken_from(self, queue: int) -> int | None:
+        """Upper bound of the GPUs that a leaf queue loses for good, in thousandths; None: unknown."""
+        late = self._late(queue)
+        if late is None:
+            return None
+        largest = 0
+        for victim in self._parts.pod_groups.victim_groups(queue):
+            if not self._takes_its_place(victim):
+                return None
+            largest = max(largest, self._session.demand(self._groups[victim].tasks)[GPU])
+        return late + largest - 1 if late else 0
+
+    def takes_nothing_of(self, pod_group: int) -> bool:
+        """Whether a victim certainly gets a place again."""
+        queue = self._groups[pod_group].queue
+        return queue is not None and self._late(queue) == 0 and self._takes_its_place(pod_group)
+
+    def _late(self, queue: int) -> int | None:
+        """GPUs without which the queue is ahead of the preemptor; None: unknown.
+
+        As long as its victims wait for this and the request of the first one, they have their turn before.
+        """
+        if queue not in self._known:
+            self._known[queue] = self._find_late(queue) if self._is_sibling(queue) else None
+        return self._known[queue]
+
+    def _is_sibling(self, queue: int) -> bool:
+        queues, mine = self._session.cluster.queues, self._queue
+        return mine is not None and mine != queue and queues[mine].parent == queues[queue].parent
+
+    def _find_late(self, queue: int) -> int | None:
+        if self._last is None:
+            self._last = self._last_turn()
+        if not self._last or not self._is_ahead(queue, NO_SHARE, self._demand):
+            return None
+        last = [self._key_after_eviction(each) for each in self._parts.pod_groups.victim_groups(queue)]
+        ahead = None if () in last else self._ahead(queue, max(last, default=()))
+        if ahead is None:
+            return None
+        request = NO_SHARE
+        for other in ahead:
+            request = _most(request, self._parts.gangs.request(other))
+        low, high = -1, self._demand // WHOLE_GPU + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_ahead(queue, request, middle * WHOLE_GPU):
+                high = middle
+            else:
+                low = middle
+        return high * WHOLE_GPU if high * WHOLE_GPU <= self._demand else None
+
+    def _is_ahead(self, queue: int, request: Share, missing: int) -> bool:
+        """Whether a queue has its turn before the preemptor while it lacks so many GPUs of its victims."""
+        assert self._last is not None
+        key = self._session.chains.queue_key(queue, request, (0, 0, missing))
+        return bool((key, self._session.cluster.queues[queue].rank) < self._last)
+
+    def _last_turn(self) -> tuple[Any, ...]:
+        """Key of the preemptor's queue with the pod group ahead of it that goes last; empty: it is first."""
+        mine = self._queue
+        assert mine is not None
+        ahead = self._ahead(mine, self._session.pod_group_key(self._preemptor)) or ()
+        chains, rank = self._session.chains, self._session.cluster.queues[mine].rank
+        keys = [chains.queue_key(mine, self._parts.gangs.request(each), NO_SHARE) for each in ahead]
+        return (max(keys), rank) if keys else ()
+
+    def _key_after_eviction(self, pod_group: int) -> Key:
+        """Key of a gang without its tasks; empty: it may lose a part of them, or waits for others."""
+        group = self._groups[pod_group]
+        pod_set = group.pod_sets[0]
+        is_whole = group.is_plain and pod_set.min_available >= len(group.tasks)
+        if not is_whole or self._session.ledger.pending[pod_group]:
+            return ()
+        return self._session.pod_group_key(pod_group, {pod_set.index: 0})
+
+    def _ahead(self, queue: int, key: Key) -> list[int] | None:
+        """The first of each kind of the pending pod groups before a key; None: there are too many."""
+        lists, found = self._parts.pod_groups, list[int]()
+        kinds = lists.kinds(queue)
+        for kind in (ALONE,) if kinds is None else sorted(kinds):
+            of_kind = lists.pending(queue) if kinds is None else lists.of_kind(queue, kind)
+            for other, pod_group in of_kind:
+                if other >= key:
+                    break
+                found.append(pod_group)
+                if len(found) > _MAX_LOOKED_AT:
+                    return None
+                if kind != ALONE:
+                    break
+        return found
+
+    def _takes_its_place(self, pod_group: int) -> bool:
+        known = self._returns.get(pod_group)
+        if known is None:
+            known = self._returns[pod_group] = self._is_no_harder(pod_group)
+        return known
+
+    def _is_no_harder(self, pod_group: int) -> bool:
+        """Whether it has one task, which fits wherever the preemptor does, and its queue permits it."""
+        session, group = self._session, self._groups[pod_group]
+        if len(group.tasks) != 1 or not group.is_plain:
+            return False
+        shape = session.cluster.tasks[group.tasks[0]].shape
+        if shape is not self._asked and not self._fits_alike(shape):
+            return False
+        demand = session.least_demand(group.tasks)  # beside itself, which is more than it needs
+        return session.chains.has_capacity(pod_group, group.tasks, demand) is None
+
+    def _fits_alike(self, shape: TaskShape) -> bool:
+        allowed = self._parts.allowed_nodes
+        is_smaller = all(a <= b for a, b in zip(shape.request, self._asked.request, strict=True))
+        return is_smaller and not allowed.of(self._asked) & ~allowed.of(shape)
+
+
+def may_take_turns(session: Session) -> bool:
+    """Whether the order of queues and the fits of tasks are simple enough."""
+    chains, cluster = session.chains, session.cluster
+    return (
+        chains.gates_by_request
+        and all(traits_of(order).queue_keys_grow for order in chains.queue_orders)
+        and not (cluster.claims or session.blocked)
+        and not (chains.placement_filters or chains.numa_zone_selectors)
+        and all(map(requests_whole_gpus, cluster.shapes))
+    )
+
+
+def _most(share: Share, other: Share) -> Share:
+    return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
