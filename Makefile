@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster test lint bench e2e compiled plugin proto clean
+.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -16,14 +16,14 @@ help: ## show this list
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	@echo 'Installing Tenure in .venv: about a minute, 180 MB.'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[console]'
 	@touch $@
 
 .venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml # and what developers need
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable client/tenure-kubernetes
 	@touch $@
 
-demo: .venv/installed ## start a server and let it decide on a small cluster
+demo: .venv/installed ## decide on a small cluster; on a terminal also one that moves, in the browser, until Ctrl-C
 	@$(BIN)/tenure demo
 
 cluster: .venv/ready ## a Kubernetes cluster here, with Tenure and workloads (EMPTY=1: without), until Ctrl-C (Go)
@@ -31,7 +31,7 @@ cluster: .venv/ready ## a Kubernetes cluster here, with Tenure and workloads (EM
 	@$(BIN)/python -m tests.cluster $(if $(EMPTY),--empty)
 
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long'
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long and not browser'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
 	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py
@@ -48,6 +48,10 @@ lint: .venv/ready ## style, types, architecture
 
 bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
+
+console-test: .venv/ready ## the web console in a real browser (Debian's Chromium, npm)
+	$(BIN)/python -m tests build browser axe
+	REQUIRE_BROWSER=1 $(BIN)/pytest -m browser tests/console
 
 e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
 	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl krew helm

@@ -149,6 +149,20 @@ CHECKS: Final = (
         needs=("kubeapi", "helm"),
     ),
     Check(
+        "console-pictures",
+        "the pages of the console against the kept pictures of the documentation (--update: make them again)",
+        "30 s",
+        "tests.console.browser.pictures:main",
+        needs=("browser",),
+    ),
+    Check(
+        "console-speed",
+        "a console with 1,000 nodes and 2,000 workloads: times in the browser, and what it costs the service",
+        "2 min",
+        "tests.console.browser.speed:main",
+        needs=("browser",),
+    ),
+    Check(
         "linear-work",
         "the counted work for twice the elements of every repeated field: at most 2.2 times",
         "1 min",

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tenure.cli.demo import server_process
+from tenure.cli.live.demo import server_process
 from tenure.v1 import decision_pb2
 
 from tests.e2e.command import ROOT, SAMPLE, run_command, run_tenure

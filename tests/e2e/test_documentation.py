@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tenure.cli.configuration.verdict import check_file
-from tenure.cli.demo import server_process
+from tenure.cli.live.demo import server_process
 from tenure.server.settings import load_settings
 from tenure.server.settings.configuration import Configuration
 

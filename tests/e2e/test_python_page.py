@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from tenure.cli.demo import server_process
+from tenure.cli.live.demo import server_process
 
 from tests.e2e.command import ROOT, SAMPLE, run_command
 

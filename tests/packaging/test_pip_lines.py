@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("docs/**/*.md", "*.md", "client/**/*.md", "server/**/*.py", "client/**/*.py")
-INSTALLED = tuple(f"pip install 'tenure[{extra}]'" for extra in ("parquet", "report", "sweep", "telemetry"))
+EXTRAS = ("console", "parquet", "report", "sweep", "telemetry")
+INSTALLED = tuple(f"pip install 'tenure[{extra}]'" for extra in EXTRAS)
 """In messages of an installed Tenure, pip only adds the packages of the extra."""
 LINES = sorted(
     {

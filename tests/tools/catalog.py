@@ -3,7 +3,9 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -16,6 +18,9 @@ COMPILED: Final = ROOT / ".venv-compiled"
 """The environment with the compiled package."""
 BUF: Final = CACHE / "buf/node_modules/.bin/buf"
 BUF_VERSION: Final = "^1.50"
+AXE_VERSION: Final = "4.14.1"
+AXE: Final = CACHE / f"axe-{AXE_VERSION}/node_modules/axe-core/axe.min.js"
+"""Finds faults of accessibility. Not part of the repository: its license, MPL 2.0, is another one."""
 GO_CLIENT: Final = CACHE / "go-client/client"
 KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
@@ -93,6 +98,23 @@ def _install_buf() -> None:
     quiet = ("--silent", "--no-fund", "--no-audit")
     run("npm", "install", *quiet, "--prefix", CACHE / "buf", f"@bufbuild/buf@{BUF_VERSION}")
     (CACHE / "buf/ready").touch()
+
+
+def _install_axe() -> None:
+    folder = CACHE / f"axe-{AXE_VERSION}"
+    quiet = ("--silent", "--no-fund", "--no-audit", "--ignore-scripts")
+    run("npm", "install", *quiet, "--prefix", folder, f"axe-core@{AXE_VERSION}")
+
+
+def _has_browser() -> bool:
+    return shutil.which("chromium") is not None and all(map(find_spec, ("playwright", "PIL")))
+
+
+def _install_browser() -> None:
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[browser]")
+    if shutil.which("chromium") is None:
+        run("apt-get", "-qq", "update")
+        run("apt-get", "-qq", "install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core")
 
 
 def _build_go_client() -> None:
@@ -189,6 +211,22 @@ TOOLS: Final = (
         ("npm",),
         lambda: is_newer(CACHE / "buf/ready", "tests/tools/catalog.py"),
         _install_buf,
+    ),
+    Tool(
+        "axe",
+        "axe-core, which finds faults of accessibility",
+        "5 s",
+        ("npm",),
+        AXE.exists,
+        _install_axe,
+    ),
+    Tool(
+        "browser",
+        "Debian's Chromium, the library that drives it, and one that compares pictures",
+        "1 min",
+        (),
+        _has_browser,
+        _install_browser,
     ),
     Tool(
         "go-client",

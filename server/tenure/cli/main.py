@@ -7,12 +7,12 @@ from typing import Annotated, Final
 import typer
 from tenure.cli.audit import audit_app
 from tenure.cli.configuration.commands import config_app
-from tenure.cli.console import console
 from tenure.cli.decide import decide
-from tenure.cli.demo import demo
 from tenure.cli.exit_codes import INVALID_INPUT, report_errors
 from tenure.cli.explain import explain
 from tenure.cli.importers.commands import import_app
+from tenure.cli.live.console import console
+from tenure.cli.live.demo import demo
 from tenure.cli.migrate import migrate
 from tenure.cli.play.command import play
 from tenure.cli.records import records

@@ -1,6 +1,6 @@
 """Cycles as people read them: decision groups as steps, with victims and reasons."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,6 +10,10 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.v1.cycles_pb2 import RecentCycle
 from tenure.wire.enum_labels import enum_label
 
+MAX_ROWS: Final = 40
+MAX_STEPS: Final = 12
+"""Steps of a cycle among others; its own page has more."""
+MAX_STEPS_OF_ONE: Final = 500
 _MINIMALITY: Final = {
     pb.MINIMALITY_PROVEN: "every victim is needed",
     pb.MINIMALITY_HEURISTIC: "some victims may be needless",
@@ -53,6 +57,8 @@ class CycleRow:
 
     cycle: RecentCycle
     steps: Sequence[Step]
+    more: int
+    """Steps that are left out."""
     bound: int
     evicted: int
     waiting: int
@@ -63,23 +69,31 @@ class CycleRow:
         return self.cycle.response.header.version
 
 
-def cycle_rows(view: View, action: str = "") -> Sequence[CycleRow]:
-    """Cycles, newest first; with an action, only those with groups of it."""
-    rows = [cycle_row(view, cycle) for cycle in reversed(view.cycles)]
-    return [row for row in rows if any(step.group.action == action for step in row.steps)] if action else rows
+def cycle_rows(view: View, action: str = "", number: int = 0) -> Sequence[CycleRow]:
+    """The newest cycles first, or the one with a number; with an action, only those with groups of it."""
+    wanted = [cycle for cycle in reversed(view.cycles) if number in (0, cycle.number)]
+    if action:
+        wanted = [cycle for cycle in wanted if any(group.action == action for group in cycle.response.groups)]
+    most = MAX_STEPS_OF_ONE if number else MAX_STEPS
+    return [_cycle_row(view, cycle, most) for cycle in wanted[:MAX_ROWS]]
 
 
-def cycle_row(view: View, cycle: RecentCycle) -> CycleRow:
-    """One cycle."""
-    steps = [_step(view, group) for group in cycle.response.groups]
-    outcomes = cycle.response.outcomes
+def _cycle_row(view: View, cycle: RecentCycle, most: int) -> CycleRow:
+    response = cycle.response
+    groups = [group for group in response.groups if any(_acts(decision) for decision in group.decisions)]
+    kinds = Counter(decision.WhichOneof("kind") for group in groups for decision in group.decisions)
     return CycleRow(
         cycle=cycle,
-        steps=[step for step in steps if step.victims or step.bound or step.reserved or step.requeued],
-        bound=sum(len(step.bound) for step in steps),
-        evicted=sum(victim.pods for step in steps for victim in step.victims),
-        waiting=sum(outcome.kind != pb.OUTCOME_KIND_BOUND for outcome in outcomes),
+        steps=[_step(view, group) for group in groups[:most]],
+        more=max(0, len(groups) - most),
+        bound=kinds["bind"],
+        evicted=kinds["evict"],
+        waiting=sum(outcome.kind != pb.OUTCOME_KIND_BOUND for outcome in response.outcomes),
     )
+
+
+def _acts(decision: pb.Decision) -> bool:
+    return decision.WhichOneof("kind") != "patch"
 
 
 def _step(view: View, group: pb.DecisionGroup) -> Step:

@@ -24,6 +24,7 @@ class EventStreams:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._open = 0
+        self._is_ended = False
 
     def open(self, shard: ShardName) -> Response:
         """A stream about a cluster, or a refusal if there are too many."""
@@ -31,6 +32,11 @@ class EventStreams:
             return PlainTextResponse("too many streams of events", 503)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._stream(shard), media_type="text/event-stream", headers=headers)
+
+    def end(self) -> None:
+        """End all streams at once: the process stops."""
+        self._is_ended = True
+        self._watch.notify()
 
     async def _stream(self, shard: ShardName) -> AsyncIterator[str]:
         """At most one event a second, and a comment when nothing happens, so that proxies keep the stream."""
@@ -40,7 +46,7 @@ class EventStreams:
         try:
             with self._watch.listening(partial(_wake, loop, changed)):
                 yield "retry: 2000\n\n"
-                while time.monotonic() < ends:
+                while time.monotonic() < ends and not self._is_ended:
                     changed.clear()
                     view = await run_in_threadpool(self._watch.view, shard, 0.0)
                     current = ("!" if self._watch.problem else "") + (str(view.number) if view else "")

@@ -144,13 +144,11 @@ def decisions_page(request: Request) -> Content:
     action, number = request.text("action"), request.number("cycle")
     if action not in _ACTIONS:
         action = ""
-    rows = decisions.cycle_rows(request.view, action)
-    if number:
-        rows = [row for row in rows if row.cycle.number == number]
-        if not rows:
-            raise NotFound("This cycle is no longer kept by the service. Its records may have it.")
+    rows = decisions.cycle_rows(request.view, action, number)
+    if number and not rows:
+        raise NotFound("This cycle is no longer kept by the service. Its records may have it.")
     return "decisions.html.j2", {
-        "rows": rows[:50],
+        "rows": rows,
         "action": action,
         "actions": _ACTIONS,
         "in_flight": decisions.in_flight(request.view),

@@ -1,8 +1,11 @@
 """The console as a process: credentials, addresses, and the web server."""
 
 import logging
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,6 +24,34 @@ _LOG: Final = logging.getLogger(__name__)
 
 class ConsoleError(ValueError):
     """The console cannot or may not run like this. The message has the fix."""
+
+
+class ConsoleServer(uvicorn.Server):
+    """Ends open streams of events before it waits for connections to close, and returns after a signal."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """See uvicorn, which raises signals again afterwards: then callers could not end what they began."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {
+            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        self._site.event_streams.end()
+        await super().shutdown(sockets)
 
 
 class ServiceConnection(NamedTuple):
@@ -70,7 +101,7 @@ def run(connection: ServiceConnection, options: ConsoleOptions, announce: Callab
     access = Access(client, connect)
     with _listener(host, port) as listener, client, Watch(client) as watch:
         site = Site(watch, access, SiteOptions(options.audience, options.queues, _hosts(options, host)))
-        server = uvicorn.Server(
+        server = ConsoleServer(
             uvicorn.Config(
                 site.application(),
                 log_level="warning",
@@ -82,7 +113,8 @@ def run(connection: ServiceConnection, options: ConsoleOptions, announce: Callab
                 timeout_graceful_shutdown=1,
                 h11_max_incomplete_event_size=65_536,
                 lifespan="off",
-            )
+            ),
+            site,
         )
         bound = listener.getsockname()
         announce(f"http://{f'[{host}]' if ':' in host else host}:{bound[1]}/")
@@ -136,6 +168,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(128)  # before its address is announced
     except OSError as error:
         listener.close()
         raise ConsoleError(f"cannot listen on {host}:{port}: {error.strerror}") from None

@@ -28,6 +28,8 @@ BURST_SECONDS: Final = 1.0
 """Unused time of calls that is saved up, so that the first view appears at once."""
 POLL_SECONDS: Final = 1.0
 LIST_SECONDS: Final = 5.0
+FIRST_SECONDS: Final = 5.0
+"""Time that the first page waits for the service."""
 WANTED_SECONDS: Final = 120.0
 """Time after its last request during which a cluster is watched."""
 CALL_SECONDS: Final = 15.0
@@ -111,11 +113,16 @@ class Watch:
             self._changed.wait_for(lambda: shard in self._views or self._is_unknown(shard), timeout)
             return self._views.get(shard)
 
-    def wait_for_states(self, timeout: float = CALL_SECONDS) -> Sequence[StateReference]:
+    def wait_for_states(self, timeout: float = FIRST_SECONDS) -> Sequence[StateReference]:
         """The states, as soon as they are known."""
         with self._changed:
-            self._changed.wait_for(lambda: self.states or self.problem or self._listed_at > 0, timeout)
+            self._changed.wait_for(lambda: self.states or self.problem or self.has_listed, timeout)
             return self.states
+
+    @property
+    def has_listed(self) -> bool:
+        """Whether the service has answered once."""
+        return self._listed_at > 0
 
     def current(self) -> Mapping[ShardName, View]:
         """Views that are kept."""
@@ -137,7 +144,7 @@ class Watch:
         if self.problem:
             return True
         known = {ShardName(state.cluster_id, state.node_pool) for state in self.states}
-        return self._listed_at > 0 and shard not in known
+        return self.has_listed and shard not in known
 
     def _run(self) -> None:
         while not self._is_stopped.is_set():
@@ -151,7 +158,7 @@ class Watch:
                 problem = "internal error of the console; see its log"
             if problem != self.problem:
                 self.problem = problem
-                self._notify()
+                self.notify()
             self._woken.wait(max(self._poll_seconds, self.budget.wait_seconds()))
             self._woken.clear()
 
@@ -164,7 +171,7 @@ class Watch:
             with self.budget.spend():
                 self.states = self._client.list_states(CALL_SECONDS)
             self._listed_at = now
-            self._notify()
+            self.notify()
         for shard in self._watched(now):
             self._poll_shard(shard)
 
@@ -214,15 +221,16 @@ class Watch:
             return
         with self._changed:
             self._views[shard] = view
-        self._notify()
+        self.notify()
 
     def _drop(self, shard: ShardName) -> None:
         with self._changed:
             if self._views.pop(shard, None) is None:
                 return
-        self._notify()
+        self.notify()
 
-    def _notify(self) -> None:
+    def notify(self) -> None:
+        """Wake everything that waits for a change."""
         with self._changed:
             self._changed.notify_all()
             listeners = list(self._listeners)

@@ -49,7 +49,7 @@ class Site:
         self._watch, self._access, self._options = watch, access, options
         self._questions = Questions(access)
         self._assets = read_assets()
-        self._event_streams = EventStreams(watch)
+        self.event_streams = EventStreams(watch)
         environment = jinja2.Environment(
             autoescape=True,
             undefined=jinja2.StrictUndefined,
@@ -137,9 +137,10 @@ class Site:
         elif shards:
             shard = shards[0]
         else:
-            text = self._watch.problem and f"The service does not respond: {self._watch.problem}"
-            text = text if self._is_operator else ""
-            raise _Problem("No cluster", text or "No scheduler has pushed a state yet.", 503, shards)
+            if self._watch.problem or not self._watch.has_listed:
+                detail = f": {self._watch.problem}" if self._watch.problem and self._is_operator else "."
+                raise _Problem("No connection", f"The service does not respond{detail}", 503, shards)
+            raise _Problem("No cluster", "No scheduler has pushed a state yet.", 503, shards)
         view = self._watch.view(shard) if shard in shards else None
         if view is None:
             kept = self._watch.current().get(shard) if shard in shards or self._watch.problem else None
@@ -253,7 +254,7 @@ class Site:
             view = await run_in_threadpool(self._view, request, shards)
         except _Problem as problem:
             return PlainTextResponse(problem.text, problem.status)
-        return self._event_streams.open(view.shard)
+        return self.event_streams.open(view.shard)
 
     async def _not_found(self, request: WebRequest, error: Exception) -> Response:
         return PlainTextResponse("There is no such page.", 404)

@@ -23,12 +23,12 @@
   const isSame = (before, after) => before.isEqualNode && before.isEqualNode(after);
   const merge = (before, after) =>
     Idiomorph.morph(before, after, {
-      morphStyle: "innerHTML",
+      morphStyle: "outerHTML",
       ignoreActiveValue: true,
       callbacks: {
         beforeNodeMorphed(old, next) {
           if (old.nodeType !== Node.ELEMENT_NODE) return true;
-          if (old.matches(KEEP)) return false;
+          if (old !== before && old.matches(KEEP)) return false;
           if (old.localName === "details" && old.open) next.setAttribute("open", "");
           return !isSame(old, next);
         },
@@ -72,7 +72,8 @@
     const fetched = await get(withParameter(table.dataset.rows, "start", Number(body.dataset.chunk) * size));
     const rows = fetched.querySelector("tbody");
     if (!rows || !body.isConnected) return;
-    if (body.dataset.filled) merge(body, rows.innerHTML.trim() ? rows : "");
+    rows.dataset.filled = "1";
+    if (body.dataset.filled) merge(body, rows);
     else {
       body.replaceChildren(...rows.childNodes);
       body.dataset.filled = "1";
@@ -185,7 +186,10 @@
   const timedLoad = async (body) => {
     const fetched = await get(withParameter(table.dataset.rows, "start", Number(body.dataset.chunk) * size));
     const began = performance.now(), rows = fetched.querySelector("tbody");
-    if (rows && body.isConnected) merge(body, rows);
+    if (rows && body.isConnected) {
+      rows.dataset.filled = "1";
+      merge(body, rows);
+    }
     return performance.now() - began;
   };
 
@@ -207,7 +211,7 @@
       if (!document.hidden && isStale) update();
     });
     askAll();
-  }
+  } else setTimeout(() => location.reload(), 5000);
 
   // Filters apply as they are chosen.
   const filters = document.getElementById("filters");

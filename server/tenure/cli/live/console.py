@@ -57,8 +57,7 @@ def console(
     Prints one line when ready, which ends with the address. Needs the extra `console`:
     pip install 'tenure[console]'
     """
-    missing = [name for name in ("starlette", "uvicorn", "jinja2") if find_spec(name) is None]
-    if missing:
+    if missing := missing_packages():
         raise typer.BadParameter(f"{missing[0]} is missing: pip install 'tenure[console]'")
     from tenure.console.access import Audience
     from tenure.console.process import ConsoleError, ConsoleOptions, ServiceConnection, run
@@ -76,6 +75,11 @@ def console(
         run(connection, options, _announce)
     except ConsoleError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def missing_packages() -> list[str]:
+    """Packages of the extra `console` that are not installed."""
+    return [name for name in ("starlette", "uvicorn", "jinja2") if find_spec(name) is None]
 
 
 def _announce(address: str) -> None:

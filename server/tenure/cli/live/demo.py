@@ -1,8 +1,11 @@
-"""`tenure demo`: a server process, a sample cluster and its decisions."""
+"""`tenure demo`: a server process, a sample cluster and its decisions, and one that moves in the console."""
 
 import os
 import subprocess
 import sys
+import threading
+import webbrowser
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -10,6 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from tenure.cli.live.console import missing_packages
 from tenure.process.options import Output
 
 if TYPE_CHECKING:
@@ -31,12 +35,13 @@ _STOP_SECONDS: Final = 10
 
 
 @contextmanager
-def server_process() -> Iterator[str]:
+def server_process(log_level: str = "warning") -> Iterator[str]:
     """Start `tenure serve` on a free loopback port and yield its address; stop it when the block ends.
 
     Raises Unavailable if the server exits before it serves.
     """
     command = [sys.executable, "-m", "tenure.cli", "serve", "--listen", "127.0.0.1:0", "--no-records"]
+    command += ["--log-level", log_level]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (our own)
         try:
             yield _address(process)
@@ -64,10 +69,17 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 
 def demo(
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+    console: Annotated[
+        bool | None,
+        typer.Option(
+            help="Then show a cluster that moves in the web console, until Ctrl-C. Default: on a terminal, "
+            "if the extra console is installed.",
+        ),
+    ] = None,
 ) -> None:
-    """Decide on a sample cluster with a temporary server.
+    """Decide on a sample cluster with a temporary server, and show one that moves in the web console.
 
-    The server is always stopped again.
+    The servers are always stopped again.
     """
     from tenure.client.snapshot_file import read_snapshot
 
@@ -79,6 +91,32 @@ def demo(
         typer.echo(MessageToJson(_request_decisions(snapshot)[0], preserving_proto_field_name=True))
     else:
         _print_report(snapshot, place)
+        if console if console is not None else sys.stdout.isatty() and not missing_packages():
+            _show_story()
+
+
+def _show_story() -> None:
+    """Play the story on a server, and serve pages about it, until Ctrl-C."""
+    from tenure.cli.live.story import play
+    from tenure.console.process import ConsoleOptions, ServiceConnection, run
+
+    is_stopped = threading.Event()
+    with server_process("error") as address:
+        story = play(address, is_stopped)
+        next(story)
+        player = threading.Thread(target=lambda: deque(story, 0), daemon=True)
+        player.start()
+        try:
+            run(ServiceConnection(address), ConsoleOptions(listen="127.0.0.1:0"), _announce_story)
+        finally:
+            is_stopped.set()
+            player.join(_STOP_SECONDS)
+
+
+def _announce_story(address: str) -> None:
+    typer.echo(f"\nA cluster that moves, in a loop of one minute: {address} (Ctrl-C ends)")
+    if sys.stdout.isatty():
+        webbrowser.open(address)
 
 
 def _request_decisions(snapshot: "ClusterSnapshot") -> tuple["DecideResponse", str]:

@@ -1,0 +1,1 @@
+"""Commands that people look at: the demo with its story, and the web console."""

@@ -1,0 +1,82 @@
+"""`tenure console` and `tenure demo --console` as processes: what they print, serve, and how they end."""
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tenure.client import Client, StateSession
+
+from tests.console.console_site import sample
+from tests.e2e.command import ROOT, run_tenure
+from tests.server.servers import run_server
+from tests.small_snapshot import child_environment
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A command, and the address in the line that ends what it prints first."""
+    command = [sys.executable, "-m", "tenure.cli", *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        address = next(found for line in child.stdout if (found := re.search(r"http://\S+", line)))
+        try:
+            yield child, address[0]
+        finally:
+            child.kill()
+
+
+def read(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=30) as response:
+        return str(response.read().decode())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_console_serves_until_a_signal_and_ends_open_streams(number: signal.Signals) -> None:
+    with run_server() as (_, service), Client(service) as client, StateSession(client) as session:
+        session.push(sample())
+        with process("console", "--server", service, "--listen", "127.0.0.1:0") as (child, address):
+            assert "two-departments" in read(f"{address}queues")
+            with urllib.request.urlopen(f"{address}events", timeout=30) as events:
+                assert events.readline() == b"retry: 2000\n"
+                child.send_signal(number)
+                assert child.wait(20) == 0
+            assert child.stderr is not None
+            assert child.stderr.read() == ""
+
+
+def test_service_that_is_gone_is_told_on_the_page() -> None:
+    with process("console", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0") as (_, address):
+        with pytest.raises(urllib.error.HTTPError, match="503") as failure:
+            read(f"{address}queues")
+        assert "The service does not respond" in failure.value.read().decode()
+        assert read(f"{address}healthz") == "ok"
+
+
+def test_demo_shows_a_cluster_that_moves() -> None:
+    with process("demo", "--console") as (child, address):
+        assert "chat-api" in read(f"{address}workloads")
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 0
+        assert child.stderr is not None
+        assert child.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        (["--listen", "0.0.0.0:0"], "--forward-authorization"),
+        (["--audience", "tenant"], "--queue NAME"),
+        (["--listen", "127.0.0.1"], "HOST:PORT"),
+    ],
+)
+def test_unsafe_options_are_refused_with_the_fix(arguments: list[str], fix: str) -> None:
+    run = run_tenure("console", "--server", "127.0.0.1:1", *arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert fix in " ".join(run.stderr.replace("│", " ").split())
