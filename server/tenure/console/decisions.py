@@ -93,7 +93,7 @@ def _cycle_row(view: View, cycle: RecentCycle, most: int) -> CycleRow:
 
 
 def _acts(decision: pb.Decision) -> bool:
-    return decision.WhichOneof("kind") != "patch"
+    return bool(decision.WhichOneof("kind") != "patch")
 
 
 def _step(view: View, group: pb.DecisionGroup) -> Step:

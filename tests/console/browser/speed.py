@@ -1,7 +1,7 @@
 """How fast the console is with a large cluster, and what it costs the service.
 
-The page is measured in the browser: the first view until it is painted, an update by the time of its scripts.
-The cost is the processor time of the service with ten open consoles, without that for its scheduler alone, by turns.
+The first view is measured in the browser until it is painted, an update by the time of its scripts. The cost
+is the processor time of the service with ten open consoles, without that for its scheduler alone, by turns.
 """
 
 import shutil
