@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tenure.console.http_guard import HEADERS
+from tenure.v1.snapshot_pb2 import HoldReason
 
 from tests.console.console_site import ReadSite, run_site, sample
 
@@ -136,3 +137,27 @@ def test_csv_has_all_rows_of_the_filter(site: ReadSite) -> None:
 def test_without_a_state_the_page_says_so() -> None:
     with run_site() as site:
         assert "No scheduler has pushed a state yet" in site.text("queues", 503)
+
+
+def test_held_workload_says_what_holds_it() -> None:
+    snapshot = sample()
+    (group,) = (each for each in snapshot.pod_groups if each.uid == "nightly-eval")
+    group.held_by = HoldReason.HOLD_REASON_EVICTED
+    group.last_eviction_time.seconds = snapshot.now.seconds - 60
+    with run_site(snapshot) as site:
+        assert "held" in site.row("workloads", "nightly-eval")
+        assert "1-1 of 1" in site.text("workloads?state=held")
+        assert "Held by its eviction, until it is released" in site.text("workload?uid=nightly-eval")
+    group.release_time.seconds = snapshot.now.seconds
+    with run_site(snapshot) as site:
+        assert "held" not in site.row("workloads", "nightly-eval")
+
+
+def test_disruption_budgets_show_what_is_left() -> None:
+    snapshot = sample()
+    snapshot.disruption_budgets.add(name="vision/sweep", allowed=3)
+    for pod in snapshot.pods:
+        if pod.pod_group == "sweep":
+            pod.disruption_budgets.append("vision/sweep")
+    with run_site(snapshot) as site:
+        assert "vision/sweep 3 0 2 1" in site.text("health")

@@ -1,35 +1,16 @@
 """`tenure console` and `tenure demo --console` as processes: what they print, serve, and how they end."""
 
-import re
 import signal
-import subprocess
-import sys
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from tenure.client import Client, StateSession
 
+from tests.console.console_process import process
 from tests.console.console_site import sample
-from tests.e2e.command import ROOT, run_tenure
+from tests.e2e.command import run_tenure
 from tests.server.servers import run_server
-from tests.small_snapshot import child_environment
-
-
-@contextmanager
-def process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A command, and the address in the line that ends what it prints first."""
-    command = [sys.executable, "-m", "tenure.cli", *arguments]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        address = next(found for line in child.stdout if (found := re.search(r"http://\S+", line)))
-        try:
-            yield child, address[0]
-        finally:
-            child.kill()
 
 
 def read(address: str) -> str:
@@ -66,6 +47,13 @@ def test_demo_shows_a_cluster_that_moves() -> None:
         assert child.wait(20) == 0
         assert child.stderr is not None
         assert child.stderr.read() == ""
+
+
+def test_requests_for_other_hosts_are_refused() -> None:
+    with process("console", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0") as (_, address):
+        rebound = urllib.request.Request(f"{address}healthz", headers={"Host": "evil.example"})
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(rebound, timeout=30)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tenure.client import Client, StateSession
 from tenure.console.view import ShardName
 from tenure.console.watch import BURST_SECONDS, CallBudget, Watch
+from tenure.console.workload_filter import MAX_CACHED
 
 from tests.console.console_site import run_site, sample
 from tests.server.servers import run_server
@@ -82,3 +83,12 @@ def test_last_view_stays_with_its_age_when_the_service_is_gone() -> None:
     wait_for(lambda: bool(watch.problem))
     assert watch.view(SHARD) is not None
     watch.__exit__(None, None, None)
+
+
+def test_filters_of_readers_do_not_fill_the_memory() -> None:
+    with run_site(sample()) as site:
+        for number in range(3 * MAX_CACHED):
+            site.http.get(f"workloads?q={number}")
+        view = site.watch.view(SHARD)
+        assert view is not None
+        assert len(view.caches) <= MAX_CACHED + 1

@@ -64,6 +64,23 @@ VALUES: Final = {
         "adapter.config.priorityClasses={train,system-*}",
     ),
     "device claims": ("adapter.config.allocateDevices=true",),
+    "a console": ("console.enabled=true",),
+    "a console behind a proxy": (
+        *_STANDALONE,
+        "server.tls.secretName=tls",
+        "console.enabled=true",
+        "console.service.enabled=true",
+        "console.forwardAuthorization=true",
+        "console.token.secretName=token",
+        "console.hosts={console.example.com}",
+    ),
+    "a console for tenants": (
+        "replicas=1",
+        "console.enabled=true",
+        "console.service.enabled=true",
+        "console.allowAnonymous=true",
+        "console.tenantQueues={team-a,team-b}",
+    ),
     "nothing around it": (
         "admissionPolicy.enabled=false",
         "tenantPolicies.protectedFields.enabled=false",

@@ -5,6 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import grpc
 import pytest
@@ -16,6 +17,7 @@ from tenure.kubernetes.settings import AdapterSettings, load_adapter_settings
 from tenure.server.settings import TelemetrySection, load_settings
 
 from tests.child_processes import free_port
+from tests.console.console_process import process
 from tests.packaging.charts import (
     CHART,
     MANIFESTS,
@@ -117,6 +119,23 @@ def test_server_with_adapter_is_reachable_only_within_its_pod() -> None:
     assert only_object(objects, "NetworkPolicy")["spec"]["ingress"] == []
 
 
+@pytest.mark.parametrize("choice", ["a console", "a console for tenants"])
+def test_console_starts_with_the_container_arguments(choice: str) -> None:
+    command, *options = containers(render_chart(VALUES[choice]))["console"]["args"]
+    listen = next(option for option in options if option.startswith("--listen="))
+    options[options.index(listen)] = "--listen=127.0.0.1:0"
+    with process(command, *options) as (_, address):
+        assert urlopen(f"{address}healthz", timeout=20).read() == b"ok"
+
+
+def test_console_is_off_and_then_reached_by_a_port_forward_only() -> None:
+    assert "console" not in containers(render_chart(()))
+    objects = render_chart(VALUES["a console"])
+    assert "--listen=127.0.0.1:8080" in containers(objects)["console"]["args"]
+    assert "Service" not in {item["kind"] for item in objects}
+    assert only_object(objects, "NetworkPolicy")["spec"]["ingress"] == []
+
+
 def test_server_without_adapter_has_no_permissions() -> None:
     kinds = {item["kind"] for item in render_chart(VALUES["alone, in clear text"])}
     assert kinds == {
@@ -180,6 +199,14 @@ def test_pods_are_replaced_when_their_configuration_changes() -> None:
             "server.tls.clientCa requires server.tls.secretName",
         ),
         (("records.claimName=claim",), "records.claimName requires replicas=1"),
+        (
+            ("console.enabled=true", "console.service.enabled=true", "replicas=1"),
+            "console.service.enabled requires console.forwardAuthorization",
+        ),
+        (
+            ("console.enabled=true", "console.service.enabled=true", "console.forwardAuthorization=true"),
+            "console.service.enabled requires replicas=1 or adapter.server",
+        ),
     ],
 )
 def test_invalid_values_are_rejected(values: tuple[str, ...], message: str) -> None:

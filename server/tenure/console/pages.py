@@ -13,7 +13,7 @@ from tenure.console.questions import reason_for
 from tenure.console.workload_filter import filter_of, select
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import join_words
-from tenure.v1.snapshot_pb2 import PodStatus
+from tenure.v1.snapshot_pb2 import Fate, HoldReason, PodGroup, PodStatus
 from tenure.wire.enum_labels import enum_label
 
 ROWS: Final = 100
@@ -33,6 +33,19 @@ _ACTIONS: Final = (
     "fulfill",
     "stalegangeviction",
 )
+_HOLDS: Final = {
+    HoldReason.HOLD_REASON_USER: "its owner",
+    HoldReason.HOLD_REASON_ADMIN: "an operator",
+    HoldReason.HOLD_REASON_DEPENDENCY: "another workload that it waits for",
+    HoldReason.HOLD_REASON_EVICTION_LIMIT: "its eviction limit, until it is released",
+    HoldReason.HOLD_REASON_EVICTED: "its eviction, until it is released",
+    HoldReason.HOLD_REASON_TIME_LIMIT: "its time limit, until it is released",
+}
+_FATES: Final = {
+    Fate.FATE_HOLD: "it is held until it is released",
+    Fate.FATE_DELETE: "it is deleted",
+    Fate.FATE_SUSPEND: "it is suspended",
+}
 _HOUR: Final = 3600 * SECOND
 
 
@@ -135,8 +148,16 @@ def workload_page(request: Request) -> Content:
         "story": story.tell(view, row),
         "pods": view.pods_of.get(row.group.uid, ()),
         "pod_status": lambda status: enum_label(PodStatus, status).replace("_", " "),
+        "hold_text": _hold_text,
         "clock": lambda time: clock(time, view.now),
     }
+
+
+def _hold_text(group: PodGroup) -> str:
+    """What holds a pod group, or what becomes of it when it is evicted."""
+    if group.held_by:
+        return _HOLDS.get(group.held_by, "another reason")
+    return _FATES.get(group.on_evict, "it waits again for capacity")
 
 
 def decisions_page(request: Request) -> Content:

@@ -28,6 +28,8 @@ ORDERS: Final[Mapping[str, Callable[[Workload], Any]]] = {
 """Sort keys of the columns, each in its usual direction."""
 
 
+MAX_CACHED: Final = 50
+"""Derived lists that are kept for a view, whatever readers ask for."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -51,6 +53,8 @@ def select(view: View, wanted: Filter, queues: frozenset[str] | None = None) -> 
     key = f"{wanted} {queues and sorted(queues)}"
     cached = view.caches.get(key)
     if cached is None:
+        for oldest in list(view.caches)[: max(0, len(view.caches) - MAX_CACHED)]:
+            view.caches.pop(oldest, None)
         rows = [row for row in workloads(view) if _matches(view, row, wanted, queues)]
         rows.sort(key=lambda row: (row.group.queue, -row.group.priority, row.name, row.group.uid))
         order = ORDERS.get(wanted.sort)

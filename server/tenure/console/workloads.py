@@ -10,7 +10,7 @@ from typing import Any, Final
 from tenure.console.view import View
 from tenure.render.protected import preemptor_text, relevant_protections
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.snapshot_pb2 import Pod, PodGroup, PodStatus
+from tenure.v1.snapshot_pb2 import HoldReason, Pod, PodGroup, PodStatus
 from tenure.wire.enum_labels import PREEMPTIBILITY
 
 LEGACY_LIMIT: Final = 100
@@ -30,6 +30,14 @@ _SOON: Final = (pb.OUTCOME_KIND_WAITING_FOR_RELEASE, pb.OUTCOME_KIND_WAITING_FOR
 _NEVER: Final = (pb.OUTCOME_KIND_INFEASIBLE, pb.OUTCOME_KIND_INVALID_POD_GROUP)
 
 
+_UNTIL_RELEASED: Final = (
+    HoldReason.HOLD_REASON_EVICTION_LIMIT,
+    HoldReason.HOLD_REASON_EVICTED,
+    HoldReason.HOLD_REASON_TIME_LIMIT,
+)
+"""Holds that a release after the eviction ends."""
+
+
 class State(StrEnum):
     """Where a pod group is in its life."""
 
@@ -38,6 +46,7 @@ class State(StrEnum):
     LEAVING = "leaving"
     SOON = "starts soon"
     WAITING = "waiting"
+    HELD = "held"
     BLOCKED = "cannot start"
     FINISHED = "finished"
 
@@ -120,7 +129,7 @@ def _row(view: View, group: PodGroup, leaving: set[str]) -> Workload:
     return Workload(
         group=group,
         name=group.name or group.uid,
-        state=_state(statuses, pods, outcome, leaving),
+        state=State.HELD if is_held(group) and not running else _state(statuses, pods, outcome, leaving),
         preemptibility=mode,
         preemptibility_source=mode_source,
         running=running,
@@ -160,6 +169,12 @@ def _state(
     if kind == pb.OUTCOME_KIND_BOUND:
         return State.STARTING
     return State.SOON if kind in _SOON else State.BLOCKED if kind in _NEVER else State.WAITING
+
+
+def is_held(group: PodGroup) -> bool:
+    """Whether it waits without competing (semantics R16)."""
+    ends = group.release_time.ToNanoseconds() > group.last_eviction_time.ToNanoseconds()
+    return bool(group.held_by) and not (ends and group.held_by in _UNTIL_RELEASED)
 
 
 def preemptibility(group: PodGroup) -> tuple[str, str]:
