@@ -153,3 +153,15 @@ def test_an_invalid_disruption_budget_causes_a_full_decode() -> None:
     snapshot, delta = small_snapshot(), StateDelta()
     delta.upserts.disruption_budgets.add(name="b", allowed=-1)
     assert decode_delta(decode(snapshot), snapshot, delta) is None
+
+
+def test_a_change_of_eviction_rates_decodes_no_rows_again() -> None:
+    snapshot = small_snapshot()
+    for name in ("a", "b", "c"):
+        snapshot.eviction_rates.add(name=name, tokens_milli=1, time=snapshot.now)
+    delta = StateDelta(now=snapshot.now)
+    delta.upserts.eviction_rates.add(name="b", tokens_milli=-5, time=snapshot.now)
+    delta.removals.eviction_rates.append("c")
+    part = decode_delta(decode(snapshot), snapshot, delta)
+    assert part is not None
+    assert [(each.name, each.tokens) for each in part.cluster.eviction_rates] == [("a", 1), ("b", -5)]

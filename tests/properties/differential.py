@@ -17,7 +17,7 @@ from tenure.terms.reasons import ReasonCode
 
 from tests.checks import Counts
 from tests.properties.generators.contested_clusters import contested_cluster
-from tests.properties.generators.disruption_budgets import with_disruption_budgets
+from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 
@@ -37,9 +37,12 @@ def compare(seed: int) -> Counter[str]:
     )
     if seed % 5 < 2:
         cluster = with_disruption_budgets(SeededDraw(~seed), cluster)
+    options = CycleOptions()
+    if seed % 7 < 2:
+        cluster, options = random_pacing(SeededDraw(-7 - seed), cluster)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
-    fast, plain = decide_with(cluster, SPEEDUPS), decide_with(cluster, ())
-    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off))
+    fast, plain = decide_with(cluster, SPEEDUPS, options), decide_with(cluster, (), options)
+    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off), options)
     found = Counter(
         {
             "clusters": 1,
@@ -48,6 +51,10 @@ def compare(seed: int) -> Counter[str]:
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
                 1 for each in plain.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
+            ),
+            "with eviction rates": bool(options.eviction_rates),
+            "waiting for an eviction rate": sum(
+                1 for each in plain.outcomes if each.reason.code is ReasonCode.EVICTION_RATE
             ),
             "with evictions": any(group.evictions for group in plain.groups),
             "searched": plain.counters.simulated > 0,
@@ -97,7 +104,11 @@ def main(
     return Counts(count - total["different"], total["different"])
 
 
-def decide_with(cluster: Cluster, speedups: tuple[str, ...]) -> CycleResult:
+def decide_with(
+    cluster: Cluster,
+    speedups: tuple[str, ...],
+    options: CycleOptions = CycleOptions(),  # noqa: B008
+) -> CycleResult:
     """Decide with the default profile, without skipping pod groups that are similar to a failed one."""
-    options = CycleOptions(speedups=speedups, skip_similar_pod_groups=False)
+    options = replace(options, speedups=speedups, skip_similar_pod_groups=False)
     return decide(cluster, replace(default_profile(), options=options))

@@ -15,7 +15,7 @@ from tenure.solver.model.decision import CycleResult
 from tenure.terms.reasons import ReasonCode
 
 from tests.checks import Counts
-from tests.properties.checks.budget_checks import find_exceeded_budgets
+from tests.properties.checks.budget_checks import find_exceeded_budgets, find_hasty_evictions
 from tests.properties.checks.constraint_checks import find_broken_constraints
 from tests.properties.checks.decision_checks import (
     find_needless_evictions,
@@ -32,7 +32,7 @@ from tests.properties.checks.guard_checks import (
 from tests.properties.checks.guard_facts import GuardFacts
 from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
-from tests.properties.generators.disruption_budgets import with_disruption_budgets
+from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
 from tests.properties.generators.random_clusters import random_cluster
@@ -56,7 +56,7 @@ _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]
 def judge(seed: int) -> Counter[str]:
     """Decide on the cluster of a seed. Violations are counted by their text.
 
-    The pods of two of five clusters have disruption budgets.
+    The pods of two of five clusters have disruption budgets, and two of seven profiles have eviction rates.
     """
     draw = SeededDraw(seed)
     if seed % 3:
@@ -67,8 +67,14 @@ def judge(seed: int) -> Counter[str]:
     if seed % 5 < 2:
         cluster = with_disruption_budgets(SeededDraw(~seed), cluster)
     profile = random_profile(draw)
+    if seed % 7 < 2:
+        cluster, pacing = random_pacing(SeededDraw(-7 - seed), cluster)
+        names = ("eviction_rates", "max_disrupted_per_cycle", "max_disrupted_per_pod_group")
+        values = {name: getattr(pacing, name) for name in names}
+        profile = replace(profile, options=replace(profile.options, **values))
     decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
+    problems += find_hasty_evictions(cluster, decision, profile.options)
     problems += [problem for check in _OF_GUARDS for problem in check(facts, decision)]
     found = Counter({"clusters": 1, "decision groups": len(decision.groups), "wrong": bool(problems)})
     bound = (cluster.tasks[step.task] for group in decision.groups for step in group.bindings)
@@ -78,6 +84,9 @@ def judge(seed: int) -> Counter[str]:
     found["scenarios trimmed to disruption budgets"] = decision.counters.trimmed
     found["pod groups that wait for a disruption budget"] = sum(
         1 for each in decision.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
+    )
+    found["pod groups that wait for an eviction rate"] = sum(
+        1 for each in decision.outcomes if each.reason.code is ReasonCode.EVICTION_RATE
     )
     found["losses of pod groups"] = sum(1 for _ in guarded_losses(cluster, decision))
     found["protections"] = len(decision.protections)

@@ -1,4 +1,4 @@
-"""The journal in memory: in-flight groups, eviction history, past use, and patches that the cluster lacks."""
+"""The journal in memory: in-flight groups, eviction history, rates, past use, and patches to be written."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.ports import ClusterSource, PatchWriter
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import (
     IN_FLIGHT_GROUP_STATE_EXPIRED,
     IN_FLIGHT_GROUP_STATE_IN_FLIGHT,
@@ -15,7 +16,7 @@ from tenure.v1.decision_pb2 import (
     Patch,
 )
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup, QueueUsage
+from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, PodGroup, QueueUsage
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
@@ -58,6 +59,7 @@ class Journal:
         self.eviction_history: dict[Pair, EvictionRecord] = {}
         self.queue_usage: dict[str, QueueUsage] = {}
         """Past use by name of the queue; "": that of the capacity."""
+        self.eviction_rates: dict[str, EvictionRateState] = {}
         self.pending_patches: dict[str, PendingPatches] = {}
         self.changed_pod_groups: set[str] = set()
         """Uids of pod groups whose pending patches changed since rows were last sent."""
@@ -74,6 +76,16 @@ class Journal:
         """Remove groups without sent decisions."""
         for entry in entries:
             self.entries.pop(entry.id, None)
+
+    def store_rates(self, response: DecideResponse) -> None:
+        """Store the states of eviction rates that a response changes, and forget rates that are gone."""
+        names = {rate.name for rate in response.eviction_rates}
+        known = {name: state for name, state in self.eviction_rates.items() if name in names}
+        for patch in response.state_patches:
+            if patch.HasField("set_eviction_rate"):
+                known[patch.set_eviction_rate.name] = patch.set_eviction_rate
+        if known != self.eviction_rates:
+            self.eviction_rates, self.is_changed = known, True
 
     def update_states(self, statuses: Iterable[InFlightGroupStatus]) -> None:
         """Stop the groups that the server dropped, and remove closed ones."""

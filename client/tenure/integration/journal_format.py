@@ -17,7 +17,7 @@ from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import JournalStore, JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import GroupReport, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord, QueueUsage
+from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, QueueUsage
 
 _MAX_UNPACKED_BYTES: Final = 64 * 2**20
 _END_OF_HEADER: Final = b"\0"
@@ -34,6 +34,7 @@ def pack_journal(journal: Journal) -> bytes:
         ],
         "evictionHistory": len(journal.eviction_history),
         "queueUsage": len(journal.queue_usage),
+        "evictionRates": len(journal.eviction_rates),
         "pendingPatches": {
             uid: {"lastSeen": one.last_seen_seconds, "patches": len(one.patches)}
             for uid, one in pending.items()
@@ -68,6 +69,7 @@ def _messages(journal: Journal) -> Iterator[Message]:
         yield from entry.stored_patches
     yield from journal.eviction_history.values()
     yield from journal.queue_usage.values()
+    yield from journal.eviction_rates.values()
     for pending in journal.pending_patches.values():
         yield from pending.patches.values()
 
@@ -85,6 +87,8 @@ def _unpack(content: bytes) -> Journal:
     journal.eviction_history = {(row.victim, row.preemptor): row for row in records}
     used = [_next(QueueUsage, stream) for _ in range(header.get("queueUsage", 0))]
     journal.queue_usage = {row.queue: row for row in used}
+    rates = [_next(EvictionRateState, stream) for _ in range(header.get("evictionRates", 0))]
+    journal.eviction_rates = {row.name: row for row in rates}
     for uid, row in header["pendingPatches"].items():
         pending = journal.pending_patches[uid] = PendingPatches(last_seen_seconds=row["lastSeen"])
         for _ in range(row["patches"]):

@@ -2,7 +2,14 @@
 
 from tenure.integration.journal import Journal, Pair
 from tenure.integration.ports import ClusterSource
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup, PodGroup, QueueUsage
+from tenure.v1.snapshot_pb2 import (
+    ClusterSnapshot,
+    EvictionRateState,
+    EvictionRecord,
+    InFlightGroup,
+    PodGroup,
+    QueueUsage,
+)
 from tenure.v1.state_pb2 import StateDelta
 
 
@@ -14,6 +21,7 @@ class JournalRows:
         self._groups: dict[str, InFlightGroup] = {}
         self._eviction_history: dict[Pair, EvictionRecord] = {}
         self._usage: dict[str, QueueUsage] = {}
+        self._eviction_rates: dict[str, EvictionRateState] = {}
 
     def complete(self, snapshot: ClusterSnapshot) -> None:
         """Add all rows to a full snapshot."""
@@ -25,6 +33,8 @@ class JournalRows:
         snapshot.eviction_history.extend(self._eviction_history.values())
         self._usage = dict(self._journal.queue_usage)
         snapshot.queue_usage.extend(self._usage.values())
+        self._eviction_rates = dict(self._journal.eviction_rates)
+        snapshot.eviction_rates.extend(self._eviction_rates.values())
 
     def extend(self, delta: StateDelta) -> None:
         """Add the changes since the last snapshot or delta."""
@@ -41,6 +51,12 @@ class JournalRows:
         usage = dict(self._journal.queue_usage)
         delta.upserts.queue_usage.extend(row for name, row in usage.items() if self._usage.get(name) != row)
         self._groups, self._eviction_history, self._usage = groups, history, usage
+        rates = dict(self._journal.eviction_rates)
+        delta.upserts.eviction_rates.extend(
+            row for name, row in rates.items() if self._eviction_rates.get(name) != row
+        )
+        delta.removals.eviction_rates.extend(sorted(self._eviction_rates.keys() - rates.keys()))
+        self._eviction_rates = rates
 
     def _extend_pod_groups(self, delta: StateDelta) -> None:
         known = set(delta.removals.pod_groups)

@@ -179,6 +179,8 @@ class Reconciler:
         known_failures = self._journal.failed_decisions()
         wanted = [JournalEntry(group) for group in response.groups if group.id not in self._journal.entries]
         new = self._add_entries(wanted)
+        if new:
+            self._journal.store_rates(response)
         self._save_new(new)
         self._applier.apply(list(self._journal.entries.values()))
         has_failed = not self._journal.failed_decisions() <= known_failures

@@ -58,6 +58,7 @@ class ReasonCode(IntEnum):
     EXPIRED = 52
     GONE = 53
     DISRUPTION_BUDGET = 56
+    EVICTION_RATE = 57
 
 
 NONE: Final = ""
@@ -233,6 +234,9 @@ _ROWS: Final = (
            victim_clause="a disruption budget allows no more disruptions", eviction=NONE,
            remedy="wait until more pods of the disruption budget are available, or change the budget",
            public="It is protected: a disruption budget allows no more disruptions."),
+    Reason(ReasonCode.EVICTION_RATE, ReasonClass.DELAY, 119, condition="Delayed", stands=False,
+           clause="a limit for evictions is reached", victim_clause="a limit for evictions is reached",
+           eviction=NONE, remedy="wait, or raise the limit", public="A limit for evictions is reached."),
     Reason(ReasonCode.RESERVED, ReasonClass.CAPACITY, 122, condition="Unschedulable", stands=False,
            clause="capacity is reserved for other pod groups", victim_clause=NONE, eviction=NONE,
            remedy="wait until the reservation is used or ends, or add a node",

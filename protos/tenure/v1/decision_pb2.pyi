@@ -79,6 +79,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
     REASON_CODE_GONE: _ClassVar[ReasonCode]
     REASON_CODE_DISRUPTION_BUDGET: _ClassVar[ReasonCode]
+    REASON_CODE_EVICTION_RATE: _ClassVar[ReasonCode]
 
 class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -181,6 +182,7 @@ REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
 REASON_CODE_GONE: ReasonCode
 REASON_CODE_DISRUPTION_BUDGET: ReasonCode
+REASON_CODE_EVICTION_RATE: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
 OUTCOME_KIND_BOUND: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_RELEASE: OutcomeKind

@@ -186,7 +186,7 @@ ROWS: Final = (
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
-            *messages("queue_usage"),
+            *messages("eviction_rates", "queue_usage"),
         ),
     ),
     Row(
@@ -418,6 +418,11 @@ ROWS: Final = (
             *messages("evictions", "reservations", "bindings"),
         ),
         key=("id",),
+    ),
+    Row(
+        pb.EvictionRateState,
+        (text("name", "a name of the configuration"), *values("tokens_milli", "time")),
+        key=("name",),
     ),
     Row(
         pb.DisruptionBudget,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tenure.codec.checks import MISSING, amount, time
 from tenure.codec.nodes import decode_placement
 from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE, Zones
 from tenure.solver.model.workload import PodGroup, Task
@@ -75,6 +75,21 @@ def decode_disruption_budgets(
         allowed = amount(message.allowed, findings, i, "allowed", MAX_COUNT)
         counted = frozenset(message.counted_pods)
         found[message.name] = DisruptionBudget(message.name, allowed, counted, next_allowed)
+    return tuple([found[name] for name in sorted(found)])
+
+
+def decode_eviction_rates(
+    messages: Sequence[pb.EvictionRateState], findings: ViolationCollector
+) -> tuple[EvictionRateState, ...]:
+    """States of eviction rates by name. Names are checked with those of the other lists."""
+    found: dict[str, EvictionRateState] = {}
+    for i, message in enumerate(messages):
+        findings.step()
+        if not message.HasField("time"):
+            findings.add(i, "time", MISSING)
+        amount(abs(message.tokens_milli), findings, i, "tokens_milli")
+        charged = time(message.time, findings, i, "time")
+        found[message.name] = EvictionRateState(message.name, message.tokens_milli, charged)
     return tuple([found[name] for name in sorted(found)])
 
 

@@ -11,6 +11,7 @@ from tenure.codec.carried_state import (
     check_in_flight,
     decode_disruption_budgets,
     decode_eviction_history,
+    decode_eviction_rates,
     decode_in_flight,
 )
 from tenure.codec.checks import (
@@ -53,7 +54,8 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, Viol
 
 _LISTS: Final = (
     *("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
-    *("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage"),
+    *("eviction_history", "pod_columns", "in_flight_groups"),
+    *("disruption_budgets", "eviction_rates", "queue_usage"),
 )
 """Lists of a snapshot in the order of the message."""
 
@@ -208,6 +210,8 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     index_names([group.id for group in carried], found["in_flight_groups"], "id")
     check_in_flight(carried, found["in_flight_groups"])
     index_names([budget.name for budget in message.disruption_budgets], found["disruption_budgets"])
+    index_names([rate.name for rate in message.eviction_rates], found["eviction_rates"])
+    rates = decode_eviction_rates(message.eviction_rates, found["eviction_rates"])
     budgets = decode_disruption_budgets(message.disruption_budgets, found["disruption_budgets"])
     usage = decode_queue_usage(message.queue_usage, queue_ranks, found["queue_usage"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
@@ -236,6 +240,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         else (),
         disruption_budgets=budgets,
         queue_usage=usage,
+        eviction_rates=rates,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)

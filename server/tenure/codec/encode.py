@@ -20,12 +20,14 @@ from tenure.solver.model.decision import (
     PodGroupOutcome,
     Protection,
 )
+from tenure.solver.model.disruption_limits import EvictionRateStatus
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
 from tenure.terms.cancellation import STRIDE, no_check
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1 import snapshot_pb2
 from tenure.wire.timestamps import span, timestamp
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, scalar, serialize_message, tag, text
@@ -190,6 +192,8 @@ _STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
 _QUEUE_USAGE: Final = tag(service_pb.DecideResponse, "queue_usage")
 _BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
+_RATES: Final = tag(service_pb.DecideResponse, "eviction_rates")
+_STATE_PATCHES: Final = tag(service_pb.DecideResponse, "state_patches")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
 _FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
@@ -249,9 +253,25 @@ def encode_response(
         fields += [_IN_FLIGHT, encode_in_flight_status(cluster, cache, status, messages)]
     for budget in result.disruption_budgets:
         fields += [_BUDGETS, serialize_message(service_pb.DisruptionBudgetStatus(**budget._asdict()))]
+    for rate in result.eviction_rates:
+        fields += [_RATES, serialize_message(_encode_rate(rate))]
+    now = timestamp(cluster.now)
+    for rate in (rate for rate in result.eviction_rates if rate.is_charged):
+        state = snapshot_pb2.EvictionRateState(name=rate.name, tokens_milli=rate.after, time=now)
+        fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_eviction_rate=state))]
     for row in encode_queue_usage(cluster, result.queue_usage):
         fields += [_QUEUE_USAGE, serialize_message(row)]
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
+
+
+def _encode_rate(rate: EvictionRateStatus) -> service_pb.EvictionRateStatus:
+    return service_pb.EvictionRateStatus(
+        name=rate.name,
+        before_milli=rate.before,
+        after_milli=rate.after,
+        full_time=None if rate.full_time is None else timestamp(rate.full_time),
+        refusals=rate.refusals,
+    )
 
 
 def _outcome_order(outcome: PodGroupOutcome) -> int:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tenure.codec.messages import printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.disruption_limits import EvictionRateStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.v1.decide_pb2 import DecideResponse, ResponseHeader, SearchCounters
@@ -115,6 +116,7 @@ class CycleSummary(NamedTuple):
     without_expected_runtime: int
     """Number of running pod groups that have none, if the cycle nominates for requeue."""
     warnings: tuple[WarningSummary, ...]
+    eviction_rates: tuple[EvictionRateStatus, ...] = ()
 
 
 class EncodedResponse(NamedTuple):
@@ -192,6 +194,7 @@ def summarize(
         nominations=_summarize_nominations(cluster, result),
         without_expected_runtime=result.without_expected_runtime,
         warnings=_summarize_warnings(cluster, result),
+        eviction_rates=result.eviction_rates,
     )
 
 

@@ -14,6 +14,7 @@ from tenure.codec.carried_state import (
     check_in_flight,
     decode_disruption_budgets,
     decode_eviction_history,
+    decode_eviction_rates,
     decode_in_flight,
 )
 from tenure.codec.checks import excessive_totals, total_requests
@@ -24,7 +25,7 @@ from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
 from tenure.codec.queues import decode_queue_usage
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage
 from tenure.solver.resolution.persistent_map import PersistentMap
@@ -37,8 +38,8 @@ from tenure.wire.violations import ViolationCollector
 
 _WORKLOADS: Final = frozenset(
     (
-        *("pod_groups", "pods", "pod_columns"),
-        *("in_flight_groups", "eviction_history", "disruption_budgets", "queue_usage"),
+        *("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history"),
+        *("disruption_budgets", "eviction_rates", "queue_usage"),
     )
 )
 _UNKNOWN: Final = -2
@@ -86,12 +87,12 @@ def decode_change(
     check()
     in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
     budgets = _disruption_budgets(cluster, upserts, removes)
-    usage = _queue_usage(cluster, upserts, removes)
-    if in_flight is None or history is None or budgets is None or usage is None:
+    rates, usage = _eviction_rates(cluster, upserts, removes), _queue_usage(cluster, upserts, removes)
+    if in_flight is None or history is None or budgets is None or rates is None or usage is None:
         return None
     after = _cluster(before, base, history, in_flight, now, check)
     return DecodedSnapshot(
-        replace(after, disruption_budgets=budgets, queue_usage=usage),
+        replace(after, disruption_budgets=budgets, eviction_rates=rates, queue_usage=usage),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -156,6 +157,7 @@ def _cluster(
         in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
         disruption_budgets=cluster.disruption_budgets,
         queue_usage=cluster.queue_usage,
+        eviction_rates=cluster.eviction_rates,
     )
 
 
@@ -215,6 +217,18 @@ def _queue_usage(
         rows.pop(queues.get(removed, _UNKNOWN) if removed else WHOLE_CLUSTER, None)
     rows.update((row.queue, row) for row in decode_queue_usage(upserts.queue_usage, queues, found))
     return None if found else tuple([rows[queue] for queue in sorted(rows)])
+
+
+def _eviction_rates(
+    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
+) -> tuple[EvictionRateState, ...] | None:
+    """States of eviction rates after the change; None if they are invalid."""
+    if not upserts.eviction_rates and not removes.eviction_rates:
+        return before.eviction_rates
+    found = ViolationCollector("upserts")
+    rates = {rate.name: rate for rate in before.eviction_rates if rate.name not in removes.eviction_rates}
+    rates.update((rate.name, rate) for rate in decode_eviction_rates(upserts.eviction_rates, found))
+    return None if found or "" in rates else tuple([rates[name] for name in sorted(rates)])
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:

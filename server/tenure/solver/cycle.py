@@ -137,6 +137,7 @@ def _result(
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,
         disruption_budgets=session.disruptions.status(),
+        eviction_rates=session.disruptions.pacing.status(session.commits),
         stopped_early=stopped_early,
         without_expected_runtime=session.without_expected_runtime,
         queue_usage=usage,

@@ -20,7 +20,7 @@ from tenure.solver.model.decision import (
     PatchKind,
     Reserve,
 )
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
@@ -58,6 +58,7 @@ def apply_decisions(
         queue_usage=with_changed_rows(cluster.queue_usage, decision.queue_usage),
         in_flight=_reservations(cluster, decision, ids),
         disruption_budgets=_disruption_budgets(cluster, tasks),
+        eviction_rates=_eviction_rates(cluster, decision),
     )
 
 
@@ -110,6 +111,14 @@ def _disruption_budgets(before: Cluster, after: Iterable[Task]) -> tuple[Disrupt
         allowed = max(min(budget.allowed + change[name], most), 0)
         found.append(budget._replace(allowed=allowed, most=most, counted_pods=frozenset()))
     return tuple(found)
+
+
+def _eviction_rates(before: Cluster, decision: CycleResult) -> tuple[EvictionRateState, ...]:
+    """States after the cycle, by name."""
+    states = {state.name: state for state in before.eviction_rates}
+    charged = [status for status in decision.eviction_rates if status.is_charged]
+    states.update((each.name, EvictionRateState(each.name, each.after, before.now)) for each in charged)
+    return tuple([states[name] for name in sorted(states)])
 
 
 def _reservations(

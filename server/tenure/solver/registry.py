@@ -150,7 +150,19 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
         wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))
     problems.extend(_check_speedups(profile))
+    problems.extend(_check_rates(profile, registry))
     return problems
+
+
+def _check_rates(profile: Profile, registry: Registry) -> list[tuple[str, str]]:
+    """An eviction rate for an action that does not exist would limit nothing."""
+    known = tuple(registry.actions)
+    return [
+        (f"options.evictionRates[{i}].actions", f"unknown action {name!r}; {known_names_hint(name, known)}")
+        for i, rate in enumerate(profile.options.eviction_rates)
+        for name in rate.actions
+        if name not in registry.actions
+    ]
 
 
 def _check_speedups(profile: Profile) -> list[tuple[str, str]]:

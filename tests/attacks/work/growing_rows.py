@@ -218,6 +218,11 @@ def _usage_of_unknown_queues(snapshot: pb.ClusterSnapshot, count: int) -> None:
         snapshot.queue_usage.add(queue=f"gone{i}", normalized={"gpu": i})
 
 
+def _eviction_rates(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.eviction_rates.add(name=f"r{i}", tokens_milli=i, time=TIME)
+
+
 _PENDING, _RUNNING = pb.POD_STATUS_PENDING, pb.POD_STATUS_RUNNING
 ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.nodes": (_nodes,),
@@ -233,6 +238,7 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
         lambda snapshot, count: _in_flight("reservations", _PENDING, count, 1, "gone-", snapshot),
         lambda snapshot, count: _in_flight("bindings", _PENDING, count, 1, "", snapshot),
     ),
+    "ClusterSnapshot.eviction_rates": (_eviction_rates,),
     "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
     "DisruptionBudget.counted_pods": (_counted_pods,),

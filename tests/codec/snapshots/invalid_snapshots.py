@@ -258,6 +258,14 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "eviction_history[0].last_failure_time: is not between the years 1677 and 2262",
     ),
     # In-flight groups
+    "s.eviction_rates.add(tokens_milli=-2**54)": (
+        "eviction_rates[0].name: is required",
+        "eviction_rates[0].time: is required",
+        f"eviction_rates[0].tokens_milli: {2**54} is more than the largest amount, {2**53}",
+    ),
+    "s.eviction_rates.extend([pb.EvictionRateState(name='r', time={'seconds': 1})] * 2)": (
+        "eviction_rates[1].name: 'r' is already used by element 0",
+    ),
     "s.disruption_budgets.add(allowed=-1)": (
         "disruption_budgets[0].name: is required",
         "disruption_budgets[0].allowed: -1 is negative",

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from tenure.cli.main import app
 from tenure.process.values import Logs, TelemetrySection
 from tenure.server.settings.configuration import OptionsSection
+from tenure.server.settings.eviction_rates import EvictionRateSection
 from tenure.server.settings.server import JwtIssuer, MaxRows, RecordSettings, Security, ServerLimits
 from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS, SAFETY_PLUGINS, SERVICE_FEATURES
 
@@ -141,6 +142,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "plugins": _plugins,
     "safety": _safety,
     "options": lambda: _keys(OptionsSection),
+    "evictionRates": lambda: _keys(EvictionRateSection),
     "limits": lambda: _keys(ServerLimits),
     "lists": _lists,
     "security": lambda: _keys(Security, options=True),

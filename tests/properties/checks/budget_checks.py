@@ -1,11 +1,14 @@
-"""Disruption budgets, judged by the facts of the snapshot and the decisions alone (semantics P15.1)."""
+"""Disruption budgets and rates, judged by the snapshot and the decisions alone (semantics P15.1, P15.2)."""
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult, InFlightGroupState
+from tenure.solver.model.decision import CycleResult, DecisionGroup, InFlightGroupState
+from tenure.solver.model.disruption_limits import EvictionRate
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.plugin_api.profile import CycleOptions
 
 
 def find_exceeded_budgets(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
@@ -44,3 +47,51 @@ def find_exceeded_budgets(cluster: Cluster, decision: CycleResult) -> Iterator[s
             left,
         ):
             yield f"budget {name} is reported as {found}, with {spent[name]} spent and {left} left"
+
+
+def find_hasty_evictions(cluster: Cluster, decision: CycleResult, options: CycleOptions) -> Iterator[str]:
+    """No limit of the cycle is exceeded; each group had the tokens that it needs; tokens add up (P15.2)."""
+    groups = [(group, [evict.task for evict in group.evictions]) for group in decision.groups]
+    total = sum(len(tasks) for _, tasks in groups)
+    if 0 <= options.max_disrupted_per_cycle < total:
+        yield f"{total} pods are disrupted in a cycle, at most {options.max_disrupted_per_cycle} may be"
+    for beneficiary in {group.beneficiary for group, _ in groups}:
+        own = sum(len(tasks) for group, tasks in groups if group.beneficiary == beneficiary)
+        if 0 <= options.max_disrupted_per_pod_group < own:
+            yield f"{own} pods are disrupted for a pod group"
+    states = {state.name: state for state in cluster.eviction_rates}
+    stated = {status.name: status for status in decision.eviction_rates}
+    for rate in options.eviction_rates:
+        tokens = Fraction(rate.burst)
+        if rate.name in states:
+            elapsed = max(cluster.now - states[rate.name].time, 0)
+            tokens = Fraction(states[rate.name].tokens, 1000) + Fraction(elapsed * rate.added, rate.period)
+            tokens = min(tokens, Fraction(rate.burst))
+        if not 0 <= tokens - Fraction(stated[rate.name].before, 1000) < Fraction(1, 1000):
+            yield f"rate {rate.name} is reported with {stated[rate.name].before}, not {float(tokens)}"
+        paid = 0
+        for group, tasks in groups:
+            units = _units(cluster, rate, group, tasks)
+            if units and tokens - paid < min(units, rate.burst):
+                yield f"rate {rate.name} has {float(tokens - paid)} tokens, and {group.action} takes {units}"
+            paid += units
+        if stated[rate.name].after != stated[rate.name].before - paid * 1000:
+            yield f"rate {rate.name} is charged with something else than {paid}"
+
+
+def _units(cluster: Cluster, rate: EvictionRate, group: DecisionGroup, tasks: list[int]) -> int:
+    """Pods or pod groups that a decision group disrupts, as far as the rate counts them."""
+
+    def is_below(pod_group: int) -> bool:
+        queue = cluster.pod_groups[pod_group].queue
+        names = [] if queue is None else [cluster.queues[each].name for each in cluster.queues[queue].path]
+        return rate.queue in names
+
+    if rate.actions and group.action not in rate.actions:
+        return 0
+    if rate.scope == "preemptorQueue" and not is_below(group.beneficiary):
+        return 0
+    victims = [cluster.tasks[task].pod_group for task in tasks]
+    if rate.scope == "victimQueue":
+        victims = [victim for victim in victims if is_below(victim)]
+    return len(victims) if rate.unit == "pods" else len(set(victims))

@@ -1,11 +1,21 @@
-"""Random disruption budgets for the pods of a cluster: tight, ample, unknown, shared and overlapping."""
+"""Random disruption budgets for the pods of a cluster: tight, ample, unknown, shared; and random rates."""
 
 from dataclasses import replace
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import (
+    POD_GROUPS,
+    PODS,
+    POOL,
+    PREEMPTOR_QUEUE,
+    VICTIM_QUEUE,
+    DisruptionBudget,
+    EvictionRate,
+    EvictionRateState,
+)
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.terms.durations import SECOND
 
 from tests.properties.generators.draw import Draw
@@ -38,3 +48,26 @@ def with_disruption_budgets(draw: Draw, cluster: Cluster) -> Cluster:
         end = cluster.now + draw.choice((-60, 60, 600)) * SECOND if draw.chance(40) else None
         budgets.append(DisruptionBudget(name, draw.choice(_ALLOWED), frozenset(counted[name]), end))
     return replace(cluster, tasks=tasks, disruption_budgets=tuple(budgets))
+
+
+def random_pacing(draw: Draw, cluster: Cluster) -> tuple[Cluster, CycleOptions]:
+    """The same cluster with states of rates, and options with these rates and with limits of a cycle."""
+    rates, states = list[EvictionRate](), list[EvictionRateState]()
+    queues = [queue.name for queue in cluster.queues]
+    for name in ("a", "b")[: draw.integer(0, 2)]:
+        scope = draw.choice((POOL, VICTIM_QUEUE, PREEMPTOR_QUEUE))
+        queue = "" if scope == POOL else draw.choice(queues)
+        actions = draw.choice(((), (), ("reclaim",), ("preempt", "consolidation")))
+        burst, unit = draw.integer(1, 4), draw.choice((PODS, PODS, POD_GROUPS))
+        rates.append(
+            EvictionRate(name, draw.integer(1, 20), 3_600 * SECOND, burst, scope, queue, actions, unit)
+        )
+        if draw.chance(80):
+            ago = draw.choice((-60, 0, 1, 60, 600)) * SECOND
+            states.append(EvictionRateState(name, draw.integer(-3_000, burst * 1_000), cluster.now - ago))
+    options = CycleOptions(
+        eviction_rates=tuple(rates),
+        max_disrupted_per_cycle=draw.choice((-1, -1, 0, 1, 3)),
+        max_disrupted_per_pod_group=draw.choice((-1, -1, 1, 2)),
+    )
+    return replace(cluster, eviction_rates=tuple(states)), options

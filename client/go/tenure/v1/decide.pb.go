@@ -260,7 +260,12 @@ type DecideResponse struct {
 	// Past use of queues: rows that changed, ordered by queue. Store them and send them
 	// again in ClusterSnapshot.queue_usage. Empty without the argument usageHalfLife of
 	// the plugin proportion.
-	QueueUsage    []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	QueueUsage []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	// The eviction rates of the profile, in its order.
+	EvictionRates []*EvictionRateStatus `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
+	// Stored data that belongs to no pod group and changes if the decisions of this
+	// response are applied. Store it when you accept any of them, before you apply them.
+	StatePatches  []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +398,172 @@ func (x *DecideResponse) GetQueueUsage() []*QueueUsage {
 	return nil
 }
 
+func (x *DecideResponse) GetEvictionRates() []*EvictionRateStatus {
+	if x != nil {
+		return x.EvictionRates
+	}
+	return nil
+}
+
+func (x *DecideResponse) GetStatePatches() []*StatePatch {
+	if x != nil {
+		return x.StatePatches
+	}
+	return nil
+}
+
+// Change of stored data that belongs to no pod group. Ignore unknown changes.
+type StatePatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What changes.
+	//
+	// Types that are valid to be assigned to Change:
+	//
+	//	*StatePatch_SetEvictionRate
+	Change        isStatePatch_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatePatch) Reset() {
+	*x = StatePatch{}
+	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatePatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatePatch) ProtoMessage() {}
+
+func (x *StatePatch) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatePatch.ProtoReflect.Descriptor instead.
+func (*StatePatch) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *StatePatch) GetChange() isStatePatch_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *StatePatch) GetSetEvictionRate() *EvictionRateState {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_SetEvictionRate); ok {
+			return x.SetEvictionRate
+		}
+	}
+	return nil
+}
+
+type isStatePatch_Change interface {
+	isStatePatch_Change()
+}
+
+type StatePatch_SetEvictionRate struct {
+	// Store as the row of the same name of ClusterSnapshot.eviction_rates.
+	SetEvictionRate *EvictionRateState `protobuf:"bytes,1,opt,name=set_eviction_rate,json=setEvictionRate,proto3,oneof"`
+}
+
+func (*StatePatch_SetEvictionRate) isStatePatch_Change() {}
+
+// Tokens of an eviction rate, in thousandths.
+type EvictionRateStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the rate.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Tokens before the decisions of this response.
+	BeforeMilli int64 `protobuf:"varint,2,opt,name=before_milli,json=beforeMilli,proto3" json:"before_milli,omitempty"`
+	// Tokens after them.
+	AfterMilli int64 `protobuf:"varint,3,opt,name=after_milli,json=afterMilli,proto3" json:"after_milli,omitempty"`
+	// When all tokens are there. Unset: they are.
+	FullTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=full_time,json=fullTime,proto3" json:"full_time,omitempty"`
+	// Number of scenarios of the search that were rejected for lack of tokens.
+	Refusals      int32 `protobuf:"varint,5,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictionRateStatus) Reset() {
+	*x = EvictionRateStatus{}
+	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictionRateStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictionRateStatus) ProtoMessage() {}
+
+func (x *EvictionRateStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictionRateStatus.ProtoReflect.Descriptor instead.
+func (*EvictionRateStatus) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EvictionRateStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EvictionRateStatus) GetBeforeMilli() int64 {
+	if x != nil {
+		return x.BeforeMilli
+	}
+	return 0
+}
+
+func (x *EvictionRateStatus) GetAfterMilli() int64 {
+	if x != nil {
+		return x.AfterMilli
+	}
+	return 0
+}
+
+func (x *EvictionRateStatus) GetFullTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FullTime
+	}
+	return nil
+}
+
+func (x *EvictionRateStatus) GetRefusals() int32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
 // What is left of a disruption budget once all decisions are applied; numbers of pods.
 type DisruptionBudgetStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -412,7 +583,7 @@ type DisruptionBudgetStatus struct {
 
 func (x *DisruptionBudgetStatus) Reset() {
 	*x = DisruptionBudgetStatus{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	mi := &file_tenure_v1_decide_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +595,7 @@ func (x *DisruptionBudgetStatus) String() string {
 func (*DisruptionBudgetStatus) ProtoMessage() {}
 
 func (x *DisruptionBudgetStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[2]
+	mi := &file_tenure_v1_decide_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +608,7 @@ func (x *DisruptionBudgetStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisruptionBudgetStatus.ProtoReflect.Descriptor instead.
 func (*DisruptionBudgetStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DisruptionBudgetStatus) GetName() string {
@@ -494,7 +665,7 @@ type SnapshotWarning struct {
 
 func (x *SnapshotWarning) Reset() {
 	*x = SnapshotWarning{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	mi := &file_tenure_v1_decide_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +677,7 @@ func (x *SnapshotWarning) String() string {
 func (*SnapshotWarning) ProtoMessage() {}
 
 func (x *SnapshotWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[3]
+	mi := &file_tenure_v1_decide_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +690,7 @@ func (x *SnapshotWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotWarning.ProtoReflect.Descriptor instead.
 func (*SnapshotWarning) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SnapshotWarning) GetCode() WarningCode {
@@ -576,7 +747,7 @@ type ResponseHeader struct {
 
 func (x *ResponseHeader) Reset() {
 	*x = ResponseHeader{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[4]
+	mi := &file_tenure_v1_decide_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +759,7 @@ func (x *ResponseHeader) String() string {
 func (*ResponseHeader) ProtoMessage() {}
 
 func (x *ResponseHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[4]
+	mi := &file_tenure_v1_decide_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +772,7 @@ func (x *ResponseHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseHeader.ProtoReflect.Descriptor instead.
 func (*ResponseHeader) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ResponseHeader) GetClusterId() string {
@@ -658,7 +829,7 @@ type QueueStatus struct {
 
 func (x *QueueStatus) Reset() {
 	*x = QueueStatus{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[5]
+	mi := &file_tenure_v1_decide_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +841,7 @@ func (x *QueueStatus) String() string {
 func (*QueueStatus) ProtoMessage() {}
 
 func (x *QueueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[5]
+	mi := &file_tenure_v1_decide_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +854,7 @@ func (x *QueueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
 func (*QueueStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QueueStatus) GetName() string {
@@ -736,7 +907,7 @@ type ResourceShare struct {
 
 func (x *ResourceShare) Reset() {
 	*x = ResourceShare{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[6]
+	mi := &file_tenure_v1_decide_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +919,7 @@ func (x *ResourceShare) String() string {
 func (*ResourceShare) ProtoMessage() {}
 
 func (x *ResourceShare) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[6]
+	mi := &file_tenure_v1_decide_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +932,7 @@ func (x *ResourceShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceShare.ProtoReflect.Descriptor instead.
 func (*ResourceShare) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ResourceShare) GetCpuMilli() int64 {
@@ -808,7 +979,7 @@ type SearchCounters struct {
 
 func (x *SearchCounters) Reset() {
 	*x = SearchCounters{}
-	mi := &file_tenure_v1_decide_proto_msgTypes[7]
+	mi := &file_tenure_v1_decide_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +991,7 @@ func (x *SearchCounters) String() string {
 func (*SearchCounters) ProtoMessage() {}
 
 func (x *SearchCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decide_proto_msgTypes[7]
+	mi := &file_tenure_v1_decide_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +1004,7 @@ func (x *SearchCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchCounters.ProtoReflect.Descriptor instead.
 func (*SearchCounters) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decide_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SearchCounters) GetGenerated() int64 {
@@ -896,7 +1067,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xbe\x06\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xc0\a\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -913,7 +1084,20 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x126\n" +
 	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
-	"queueUsage\"\x8d\x01\n" +
+	"queueUsage\x12D\n" +
+	"\x0eeviction_rates\x18\x10 \x03(\v2\x1d.tenure.v1.EvictionRateStatusR\revictionRates\x12:\n" +
+	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\"b\n" +
+	"\n" +
+	"StatePatch\x12J\n" +
+	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRateB\b\n" +
+	"\x06change\"\xc1\x01\n" +
+	"\x12EvictionRateStatus\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fbefore_milli\x18\x02 \x01(\x03R\vbeforeMilli\x12\x1f\n" +
+	"\vafter_milli\x18\x03 \x01(\x03R\n" +
+	"afterMilli\x127\n" +
+	"\tfull_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bfullTime\x12\x1a\n" +
+	"\brefusals\x18\x05 \x01(\x05R\brefusals\"\x8d\x01\n" +
 	"\x16DisruptionBudgetStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12\x1b\n" +
@@ -983,60 +1167,67 @@ func file_tenure_v1_decide_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_decide_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tenure_v1_decide_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_tenure_v1_decide_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_tenure_v1_decide_proto_goTypes = []any{
 	(WarningCode)(0),               // 0: tenure.v1.WarningCode
 	(*DecideRequest)(nil),          // 1: tenure.v1.DecideRequest
 	(*DecideResponse)(nil),         // 2: tenure.v1.DecideResponse
-	(*DisruptionBudgetStatus)(nil), // 3: tenure.v1.DisruptionBudgetStatus
-	(*SnapshotWarning)(nil),        // 4: tenure.v1.SnapshotWarning
-	(*ResponseHeader)(nil),         // 5: tenure.v1.ResponseHeader
-	(*QueueStatus)(nil),            // 6: tenure.v1.QueueStatus
-	(*ResourceShare)(nil),          // 7: tenure.v1.ResourceShare
-	(*SearchCounters)(nil),         // 8: tenure.v1.SearchCounters
-	(*ClusterSnapshot)(nil),        // 9: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),         // 10: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil),  // 11: google.protobuf.Timestamp
-	(*StateDelta)(nil),             // 12: tenure.v1.StateDelta
-	(Faults)(0),                    // 13: tenure.v1.Faults
-	(*DecisionGroup)(nil),          // 14: tenure.v1.DecisionGroup
-	(*PodGroupOutcome)(nil),        // 15: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),             // 16: tenure.v1.Protection
-	(*Nomination)(nil),             // 17: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),    // 18: tenure.v1.InFlightGroupStatus
-	(*SetAsideRows)(nil),           // 19: tenure.v1.SetAsideRows
-	(*QueueUsage)(nil),             // 20: tenure.v1.QueueUsage
+	(*StatePatch)(nil),             // 3: tenure.v1.StatePatch
+	(*EvictionRateStatus)(nil),     // 4: tenure.v1.EvictionRateStatus
+	(*DisruptionBudgetStatus)(nil), // 5: tenure.v1.DisruptionBudgetStatus
+	(*SnapshotWarning)(nil),        // 6: tenure.v1.SnapshotWarning
+	(*ResponseHeader)(nil),         // 7: tenure.v1.ResponseHeader
+	(*QueueStatus)(nil),            // 8: tenure.v1.QueueStatus
+	(*ResourceShare)(nil),          // 9: tenure.v1.ResourceShare
+	(*SearchCounters)(nil),         // 10: tenure.v1.SearchCounters
+	(*ClusterSnapshot)(nil),        // 11: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),         // 12: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil),  // 13: google.protobuf.Timestamp
+	(*StateDelta)(nil),             // 14: tenure.v1.StateDelta
+	(Faults)(0),                    // 15: tenure.v1.Faults
+	(*DecisionGroup)(nil),          // 16: tenure.v1.DecisionGroup
+	(*PodGroupOutcome)(nil),        // 17: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),             // 18: tenure.v1.Protection
+	(*Nomination)(nil),             // 19: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),    // 20: tenure.v1.InFlightGroupStatus
+	(*SetAsideRows)(nil),           // 21: tenure.v1.SetAsideRows
+	(*QueueUsage)(nil),             // 22: tenure.v1.QueueUsage
+	(*EvictionRateState)(nil),      // 23: tenure.v1.EvictionRateState
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
-	9,  // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	10, // 1: tenure.v1.DecideRequest.state:type_name -> tenure.v1.StateReference
-	11, // 2: tenure.v1.DecideRequest.now:type_name -> google.protobuf.Timestamp
-	12, // 3: tenure.v1.DecideRequest.delta:type_name -> tenure.v1.StateDelta
-	13, // 4: tenure.v1.DecideRequest.faults:type_name -> tenure.v1.Faults
-	5,  // 5: tenure.v1.DecideResponse.header:type_name -> tenure.v1.ResponseHeader
-	14, // 6: tenure.v1.DecideResponse.groups:type_name -> tenure.v1.DecisionGroup
-	15, // 7: tenure.v1.DecideResponse.outcomes:type_name -> tenure.v1.PodGroupOutcome
-	16, // 8: tenure.v1.DecideResponse.protections:type_name -> tenure.v1.Protection
-	11, // 9: tenure.v1.DecideResponse.next_wake_time:type_name -> google.protobuf.Timestamp
-	6,  // 10: tenure.v1.DecideResponse.queues:type_name -> tenure.v1.QueueStatus
-	4,  // 11: tenure.v1.DecideResponse.warnings:type_name -> tenure.v1.SnapshotWarning
-	8,  // 12: tenure.v1.DecideResponse.counters:type_name -> tenure.v1.SearchCounters
-	17, // 13: tenure.v1.DecideResponse.nominations:type_name -> tenure.v1.Nomination
-	18, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
-	19, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	3,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
-	20, // 17: tenure.v1.DecideResponse.queue_usage:type_name -> tenure.v1.QueueUsage
-	0,  // 18: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	11, // 19: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	7,  // 20: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	7,  // 21: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	7,  // 22: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	7,  // 23: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	12, // 1: tenure.v1.DecideRequest.state:type_name -> tenure.v1.StateReference
+	13, // 2: tenure.v1.DecideRequest.now:type_name -> google.protobuf.Timestamp
+	14, // 3: tenure.v1.DecideRequest.delta:type_name -> tenure.v1.StateDelta
+	15, // 4: tenure.v1.DecideRequest.faults:type_name -> tenure.v1.Faults
+	7,  // 5: tenure.v1.DecideResponse.header:type_name -> tenure.v1.ResponseHeader
+	16, // 6: tenure.v1.DecideResponse.groups:type_name -> tenure.v1.DecisionGroup
+	17, // 7: tenure.v1.DecideResponse.outcomes:type_name -> tenure.v1.PodGroupOutcome
+	18, // 8: tenure.v1.DecideResponse.protections:type_name -> tenure.v1.Protection
+	13, // 9: tenure.v1.DecideResponse.next_wake_time:type_name -> google.protobuf.Timestamp
+	8,  // 10: tenure.v1.DecideResponse.queues:type_name -> tenure.v1.QueueStatus
+	6,  // 11: tenure.v1.DecideResponse.warnings:type_name -> tenure.v1.SnapshotWarning
+	10, // 12: tenure.v1.DecideResponse.counters:type_name -> tenure.v1.SearchCounters
+	19, // 13: tenure.v1.DecideResponse.nominations:type_name -> tenure.v1.Nomination
+	20, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
+	21, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	5,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
+	22, // 17: tenure.v1.DecideResponse.queue_usage:type_name -> tenure.v1.QueueUsage
+	4,  // 18: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
+	3,  // 19: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
+	23, // 20: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	13, // 21: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 22: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 23: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 24: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 25: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 26: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 27: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -1047,13 +1238,16 @@ func file_tenure_v1_decide_proto_init() {
 	file_tenure_v1_decision_proto_init()
 	file_tenure_v1_snapshot_proto_init()
 	file_tenure_v1_state_proto_init()
+	file_tenure_v1_decide_proto_msgTypes[2].OneofWrappers = []any{
+		(*StatePatch_SetEvictionRate)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decide_proto_rawDesc), len(file_tenure_v1_decide_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

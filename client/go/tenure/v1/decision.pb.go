@@ -290,6 +290,9 @@ const (
 	// Disruption budgets of the candidates allow no more disruptions now. With `until`:
 	// more may be allowed from then on, and the snapshot of that time tells.
 	ReasonCode_REASON_CODE_DISRUPTION_BUDGET ReasonCode = 56
+	// An eviction rate has too few tokens, until `until`; or the maximum number of pods
+	// that a cycle disrupts is reached.
+	ReasonCode_REASON_CODE_EVICTION_RATE ReasonCode = 57
 )
 
 // Enum value maps for ReasonCode.
@@ -340,6 +343,7 @@ var (
 		52: "REASON_CODE_EXPIRED",
 		53: "REASON_CODE_GONE",
 		56: "REASON_CODE_DISRUPTION_BUDGET",
+		57: "REASON_CODE_EVICTION_RATE",
 	}
 	ReasonCode_value = map[string]int32{
 		"REASON_CODE_UNSPECIFIED":                0,
@@ -387,6 +391,7 @@ var (
 		"REASON_CODE_EXPIRED":                    52,
 		"REASON_CODE_GONE":                       53,
 		"REASON_CODE_DISRUPTION_BUDGET":          56,
+		"REASON_CODE_EVICTION_RATE":              57,
 	}
 )
 
@@ -2474,7 +2479,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xd7\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xf6\n" +
 	"\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
@@ -2522,7 +2527,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +
 	"\x10REASON_CODE_GONE\x105\x12!\n" +
-	"\x1dREASON_CODE_DISRUPTION_BUDGET\x108*\xef\x02\n" +
+	"\x1dREASON_CODE_DISRUPTION_BUDGET\x108\x12\x1d\n" +
+	"\x19REASON_CODE_EVICTION_RATE\x109*\xef\x02\n" +
 	"\vOutcomeKind\x12\x1c\n" +
 	"\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n" +

@@ -589,7 +589,10 @@ type ClusterSnapshot struct {
 	DisruptionBudgets []*DisruptionBudget `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
 	// Past use of queues, one row per queue, as set by earlier responses. Rows of queues
 	// that are not in the snapshot are ignored and may be dropped.
-	QueueUsage    []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	QueueUsage []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
+	// States of the eviction rates of the profile, as set by earlier patches. Names are
+	// unique. A rate without a state is full; a state without a rate is ignored.
+	EvictionRates []*EvictionRateState `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,6 +739,77 @@ func (x *ClusterSnapshot) GetQueueUsage() []*QueueUsage {
 	return nil
 }
 
+func (x *ClusterSnapshot) GetEvictionRates() []*EvictionRateState {
+	if x != nil {
+		return x.EvictionRates
+	}
+	return nil
+}
+
+// What is left of an eviction rate, a token bucket. Written by patches only.
+type EvictionRateState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the rate in the options.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Thousandths of tokens at `time`. Negative: a debt, left by a large gang.
+	TokensMilli int64 `protobuf:"varint,2,opt,name=tokens_milli,json=tokensMilli,proto3" json:"tokens_milli,omitempty"`
+	// Time of the last charge. Required.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictionRateState) Reset() {
+	*x = EvictionRateState{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictionRateState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictionRateState) ProtoMessage() {}
+
+func (x *EvictionRateState) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictionRateState.ProtoReflect.Descriptor instead.
+func (*EvictionRateState) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EvictionRateState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EvictionRateState) GetTokensMilli() int64 {
+	if x != nil {
+		return x.TokensMilli
+	}
+	return 0
+}
+
+func (x *EvictionRateState) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
 // How many running pods may be disrupted: evicted, or moved to another node. In
 // Kubernetes, a PodDisruptionBudget. Every action that evicts respects it.
 type DisruptionBudget struct {
@@ -756,7 +830,7 @@ type DisruptionBudget struct {
 
 func (x *DisruptionBudget) Reset() {
 	*x = DisruptionBudget{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +842,7 @@ func (x *DisruptionBudget) String() string {
 func (*DisruptionBudget) ProtoMessage() {}
 
 func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +855,7 @@ func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisruptionBudget.ProtoReflect.Descriptor instead.
 func (*DisruptionBudget) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DisruptionBudget) GetName() string {
@@ -835,7 +909,7 @@ type QueueUsage struct {
 
 func (x *QueueUsage) Reset() {
 	*x = QueueUsage{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +921,7 @@ func (x *QueueUsage) String() string {
 func (*QueueUsage) ProtoMessage() {}
 
 func (x *QueueUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +934,7 @@ func (x *QueueUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueUsage.ProtoReflect.Descriptor instead.
 func (*QueueUsage) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *QueueUsage) GetQueue() string {
@@ -913,7 +987,7 @@ type UsageMean struct {
 
 func (x *UsageMean) Reset() {
 	*x = UsageMean{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +999,7 @@ func (x *UsageMean) String() string {
 func (*UsageMean) ProtoMessage() {}
 
 func (x *UsageMean) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1012,7 @@ func (x *UsageMean) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageMean.ProtoReflect.Descriptor instead.
 func (*UsageMean) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UsageMean) GetAverage() *UsageAmounts {
@@ -978,7 +1052,7 @@ type UsageAmounts struct {
 
 func (x *UsageAmounts) Reset() {
 	*x = UsageAmounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1064,7 @@ func (x *UsageAmounts) String() string {
 func (*UsageAmounts) ProtoMessage() {}
 
 func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1077,7 @@ func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageAmounts.ProtoReflect.Descriptor instead.
 func (*UsageAmounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UsageAmounts) GetCpu() int64 {
@@ -1056,7 +1130,7 @@ type InFlightGroup struct {
 
 func (x *InFlightGroup) Reset() {
 	*x = InFlightGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1142,7 @@ func (x *InFlightGroup) String() string {
 func (*InFlightGroup) ProtoMessage() {}
 
 func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1155,7 @@ func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroup.ProtoReflect.Descriptor instead.
 func (*InFlightGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *InFlightGroup) GetId() string {
@@ -1155,7 +1229,7 @@ type InFlightDecision struct {
 
 func (x *InFlightDecision) Reset() {
 	*x = InFlightDecision{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1241,7 @@ func (x *InFlightDecision) String() string {
 func (*InFlightDecision) ProtoMessage() {}
 
 func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1254,7 @@ func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightDecision.ProtoReflect.Descriptor instead.
 func (*InFlightDecision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *InFlightDecision) GetPod() string {
@@ -1250,7 +1324,7 @@ type PodColumns struct {
 
 func (x *PodColumns) Reset() {
 	*x = PodColumns{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1336,7 @@ func (x *PodColumns) String() string {
 func (*PodColumns) ProtoMessage() {}
 
 func (x *PodColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1349,7 @@ func (x *PodColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodColumns.ProtoReflect.Descriptor instead.
 func (*PodColumns) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PodColumns) GetStringTable() []string {
@@ -1371,7 +1445,7 @@ type EvictionRecord struct {
 
 func (x *EvictionRecord) Reset() {
 	*x = EvictionRecord{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1457,7 @@ func (x *EvictionRecord) String() string {
 func (*EvictionRecord) ProtoMessage() {}
 
 func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1470,7 @@ func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRecord.ProtoReflect.Descriptor instead.
 func (*EvictionRecord) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EvictionRecord) GetVictim() string {
@@ -1484,7 +1558,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1570,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1583,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Node) GetName() string {
@@ -1619,7 +1693,7 @@ type OtherPods struct {
 
 func (x *OtherPods) Reset() {
 	*x = OtherPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1705,7 @@ func (x *OtherPods) String() string {
 func (*OtherPods) ProtoMessage() {}
 
 func (x *OtherPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1718,7 @@ func (x *OtherPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
 func (*OtherPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OtherPods) GetNamespace() string {
@@ -1707,7 +1781,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1793,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1806,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NumaZone) GetId() string {
@@ -1772,7 +1846,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1858,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1871,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Taint) GetKey() string {
@@ -1868,7 +1942,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +1954,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +1967,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Queue) GetName() string {
@@ -2004,7 +2078,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2090,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2103,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -2151,7 +2225,7 @@ type PodGroup struct {
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2237,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2250,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -2408,7 +2482,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2494,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2507,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SubGroup) GetName() string {
@@ -2486,7 +2560,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2572,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2585,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -2548,7 +2622,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2634,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2647,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Topology) GetName() string {
@@ -2643,7 +2717,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2729,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2742,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Pod) GetUid() string {
@@ -2841,7 +2915,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2927,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2940,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PodShape) GetId() string {
@@ -2987,7 +3061,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3073,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3086,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -3042,7 +3116,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3128,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3141,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -3106,7 +3180,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3192,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3205,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -3184,7 +3258,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3270,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3283,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -3261,7 +3335,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3347,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3360,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -3366,7 +3440,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3452,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3465,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -3450,7 +3524,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3536,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3549,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -3503,7 +3577,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3589,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3602,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -3553,7 +3627,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +3639,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +3652,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -3619,7 +3693,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +3705,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +3718,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Toleration) GetKey() string {
@@ -3679,7 +3753,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xa9\x06\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xee\x06\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -3703,7 +3777,12 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x10in_flight_groups\x18\x0e \x03(\v2\x18.tenure.v1.InFlightGroupR\x0einFlightGroups\x12J\n" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\x126\n" +
 	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
-	"queueUsage\"\xab\x01\n" +
+	"queueUsage\x12C\n" +
+	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\"z\n" +
+	"\x11EvictionRateState\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\ftokens_milli\x18\x02 \x01(\x03R\vtokensMilli\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xab\x01\n" +
 	"\x10DisruptionBudget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\x05R\aallowed\x12!\n" +
@@ -4058,7 +4137,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -4069,155 +4148,158 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(PodStatus)(0),                  // 6: tenure.v1.PodStatus
 	(SelectorOperator)(0),           // 7: tenure.v1.SelectorOperator
 	(*ClusterSnapshot)(nil),         // 8: tenure.v1.ClusterSnapshot
-	(*DisruptionBudget)(nil),        // 9: tenure.v1.DisruptionBudget
-	(*QueueUsage)(nil),              // 10: tenure.v1.QueueUsage
-	(*UsageMean)(nil),               // 11: tenure.v1.UsageMean
-	(*UsageAmounts)(nil),            // 12: tenure.v1.UsageAmounts
-	(*InFlightGroup)(nil),           // 13: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 14: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 15: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 16: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 17: tenure.v1.Node
-	(*OtherPods)(nil),               // 18: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 19: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 20: tenure.v1.Taint
-	(*Queue)(nil),                   // 21: tenure.v1.Queue
-	(*QueueResource)(nil),           // 22: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 23: tenure.v1.PodGroup
-	(*SubGroup)(nil),                // 24: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 25: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 26: tenure.v1.Topology
-	(*Pod)(nil),                     // 27: tenure.v1.Pod
-	(*PodShape)(nil),                // 28: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 29: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 30: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 31: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 32: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 33: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 34: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 35: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 36: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 37: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 38: tenure.v1.Toleration
-	nil,                             // 39: tenure.v1.Node.LabelsEntry
-	nil,                             // 40: tenure.v1.Node.DevicesEntry
-	nil,                             // 41: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 42: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 43: tenure.v1.Pod.LabelsEntry
-	nil,                             // 44: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 45: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 46: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 47: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 48: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 49: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 50: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 51: tenure.v1.GpuRequest
+	(*EvictionRateState)(nil),       // 9: tenure.v1.EvictionRateState
+	(*DisruptionBudget)(nil),        // 10: tenure.v1.DisruptionBudget
+	(*QueueUsage)(nil),              // 11: tenure.v1.QueueUsage
+	(*UsageMean)(nil),               // 12: tenure.v1.UsageMean
+	(*UsageAmounts)(nil),            // 13: tenure.v1.UsageAmounts
+	(*InFlightGroup)(nil),           // 14: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 15: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 16: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 17: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 18: tenure.v1.Node
+	(*OtherPods)(nil),               // 19: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 20: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 21: tenure.v1.Taint
+	(*Queue)(nil),                   // 22: tenure.v1.Queue
+	(*QueueResource)(nil),           // 23: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 24: tenure.v1.PodGroup
+	(*SubGroup)(nil),                // 25: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 26: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 27: tenure.v1.Topology
+	(*Pod)(nil),                     // 28: tenure.v1.Pod
+	(*PodShape)(nil),                // 29: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 30: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 31: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 32: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 33: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 34: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 35: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 36: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 37: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 38: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 39: tenure.v1.Toleration
+	nil,                             // 40: tenure.v1.Node.LabelsEntry
+	nil,                             // 41: tenure.v1.Node.DevicesEntry
+	nil,                             // 42: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 43: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 44: tenure.v1.Pod.LabelsEntry
+	nil,                             // 45: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 46: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 47: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 48: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 49: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 50: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 52: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	47, // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	17, // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	21, // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	23, // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	27, // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	28, // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	26, // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	34, // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	16, // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	15, // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	13, // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	9,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
-	10, // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
-	47, // 13: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	47, // 14: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
-	11, // 15: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
-	11, // 16: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
-	12, // 17: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
-	12, // 18: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
-	12, // 19: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
-	12, // 20: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	47, // 21: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	14, // 22: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	14, // 23: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	14, // 24: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	48, // 25: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	6,  // 26: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	47, // 27: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	47, // 28: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	39, // 29: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	49, // 30: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	20, // 31: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	0,  // 32: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	40, // 33: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	1,  // 34: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	19, // 35: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	18, // 36: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	41, // 37: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	31, // 38: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	32, // 39: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	49, // 40: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	49, // 41: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,  // 42: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	47, // 43: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	22, // 44: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	22, // 45: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	22, // 46: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	50, // 47: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	50, // 48: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	50, // 49: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	50, // 50: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	50, // 51: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,  // 52: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	5,  // 53: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	24, // 54: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	25, // 55: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	47, // 56: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	47, // 57: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	47, // 58: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	47, // 59: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	50, // 60: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	50, // 61: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	50, // 62: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	50, // 63: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	47, // 64: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	42, // 65: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	50, // 66: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	50, // 67: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	3,  // 68: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	4,  // 69: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	47, // 70: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	25, // 71: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	6,  // 72: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	47, // 73: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	43, // 74: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	48, // 75: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	49, // 76: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	51, // 77: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	44, // 78: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	36, // 79: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	38, // 80: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	31, // 81: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	31, // 82: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	32, // 83: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	33, // 84: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	29, // 85: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	30, // 86: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	30, // 87: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	33, // 88: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	36, // 89: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	31, // 90: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	45, // 91: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	37, // 92: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	46, // 93: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	37, // 94: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	35, // 95: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	37, // 96: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	7,  // 97: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,  // 98: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	99, // [99:99] is the sub-list for method output_type
-	99, // [99:99] is the sub-list for method input_type
-	99, // [99:99] is the sub-list for extension type_name
-	99, // [99:99] is the sub-list for extension extendee
-	0,  // [0:99] is the sub-list for field type_name
+	48,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	18,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	22,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	24,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	28,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	29,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	27,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	35,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	17,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	16,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	14,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	10,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
+	11,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
+	9,   // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
+	48,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	48,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	48,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	12,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
+	12,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
+	13,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
+	13,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
+	13,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
+	13,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
+	48,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	15,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	15,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	15,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	49,  // 27: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	6,   // 28: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	48,  // 29: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	48,  // 30: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	40,  // 31: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	50,  // 32: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	21,  // 33: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	0,   // 34: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	41,  // 35: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	1,   // 36: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	20,  // 37: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	19,  // 38: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	42,  // 39: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	32,  // 40: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	33,  // 41: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	50,  // 42: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	50,  // 43: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	2,   // 44: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	48,  // 45: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	23,  // 46: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	23,  // 47: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	23,  // 48: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	51,  // 49: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	51,  // 50: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	51,  // 51: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	51,  // 52: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	51,  // 53: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,   // 54: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	5,   // 55: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	25,  // 56: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	26,  // 57: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	48,  // 58: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	48,  // 59: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	48,  // 60: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	48,  // 61: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	51,  // 62: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	51,  // 63: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	51,  // 64: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	51,  // 65: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	48,  // 66: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	43,  // 67: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	51,  // 68: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	51,  // 69: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	3,   // 70: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	4,   // 71: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	48,  // 72: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	26,  // 73: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	6,   // 74: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	48,  // 75: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	44,  // 76: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	49,  // 77: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	50,  // 78: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	52,  // 79: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	45,  // 80: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	37,  // 81: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	39,  // 82: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	32,  // 83: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	32,  // 84: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	33,  // 85: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	34,  // 86: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	30,  // 87: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	31,  // 88: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	31,  // 89: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	34,  // 90: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	37,  // 91: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	32,  // 92: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	46,  // 93: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	38,  // 94: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	47,  // 95: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	38,  // 96: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	36,  // 97: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	38,  // 98: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	7,   // 99: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 100: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	101, // [101:101] is the sub-list for method output_type
+	101, // [101:101] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -4226,18 +4308,18 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[13].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

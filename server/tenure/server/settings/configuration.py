@@ -17,7 +17,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError
 from tenure.process.configuration import (
     ConfigProblem,
     ConfigurationError,
@@ -36,6 +36,7 @@ from tenure.process.values import (
     parse_empty_section,
 )
 from tenure.server.installed import installed_registry
+from tenure.server.settings.eviction_rates import MAX_RATES, EvictionRateSection, read_rates, unique_names
 from tenure.server.settings.plugins import Plugin, PluginChanges, PluginList, Tier, list_plugins
 from tenure.server.settings.server import (
     JwtIssuer,
@@ -110,6 +111,17 @@ class OptionsSection(ConfigSection):
     """
     max_fill_back_simulations: AtLeastOne = _DEFAULTS.max_fill_back_simulations
     """Simulations without one of the victims for each decision, with `fillBack: full`."""
+    eviction_rates: Annotated[
+        tuple[EvictionRateSection, ...],
+        BeforeValidator(read_rates),
+        Field(max_length=MAX_RATES),
+        AfterValidator(unique_names),
+    ] = ()
+    """Token buckets that limit how fast pods are evicted and relocated."""
+    max_disrupted_per_cycle: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_disrupted_per_cycle
+    """Pods that one cycle may evict or relocate; -1 is unlimited."""
+    max_disrupted_per_pod_group: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_disrupted_per_pod_group
+    """Pods that one cycle may evict or relocate for one pod group; -1 is unlimited."""
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
@@ -135,7 +147,9 @@ class Configuration(ConfigSection):
     def profile(self, plugins: PluginList) -> Profile:
         """The profile with these plugins."""
         actions = default_profile().actions if self.actions is None else tuple(self.actions)
-        return Profile(actions, plugins.plugins, CycleOptions(**self.options.model_dump()))
+        rates = tuple([rate.to_rate() for rate in self.options.eviction_rates])
+        values = {**self.options.model_dump(), "eviction_rates": rates}
+        return Profile(actions, plugins.plugins, CycleOptions(**values))
 
 
 _SECTIONS: Final[Sections] = {
@@ -143,6 +157,7 @@ _SECTIONS: Final[Sections] = {
     ("tiers",): Tier,
     ("tiers", "plugins"): Plugin,
     ("options",): OptionsSection,
+    ("options", "evictionRates"): EvictionRateSection,
     ("server",): ServerSection,
     ("server", "maxRows"): MaxRows,
     ("server", "jwtIssuers"): JwtIssuer,

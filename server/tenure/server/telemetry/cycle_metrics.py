@@ -81,6 +81,10 @@ _VICTIMS_CONSIDERED: Final = _METER.create_counter(
     "tenure_search_victims_considered_total",
     description="Victims considered in scenarios.",
 )
+_RATE_REFUSALS: Final = _METER.create_counter(
+    "tenure_eviction_rate_refusals_total",
+    description="Scenarios that were rejected because an eviction rate had too few tokens.",
+)
 
 
 def count_cached_response() -> None:
@@ -117,6 +121,8 @@ def count(summary: CycleSummary) -> None:
         _SCENARIOS.add(summary.counters[result], {"result": result})
     _PLACEMENT_ATTEMPTS.add(summary.counters["placement_attempts"])
     _VICTIMS_CONSIDERED.add(summary.counters["victims_considered"])
+    for rate in summary.eviction_rates:
+        _RATE_REFUSALS.add(rate.refusals, {"rate": rate.name})
     _STOPPED.add(int(summary.stopped_early))
 
 

@@ -18,6 +18,7 @@ from opentelemetry.metrics import CallbackOptions, Observation
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.process.telemetry import MAX_SERIES
 from tenure.server.shard import Shard
+from tenure.solver.model.disruption_limits import TOKEN, EvictionRateStatus
 from tenure.solver.model.resources import Share
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -63,6 +64,7 @@ class _Last(NamedTuple):
     queues: Sequence[QueueSummary]
     protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
+    rates: Sequence[EvictionRateStatus]
 
 
 class LastCycles:
@@ -77,7 +79,7 @@ class LastCycles:
         """Store the values of a cycle."""
         shard = Shard(summary.cluster_id, summary.node_pool)
         with self._changing:
-            self._last[shard] = _Last(time.time(), summary.queues, summary.protected)
+            self._last[shard] = _Last(time.time(), summary.queues, summary.protected, summary.eviction_rates)
             self._last.move_to_end(shard)
             if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
@@ -92,6 +94,12 @@ class LastCycles:
         for shard, last in self._all():
             for guard, number in last.protected.items():
                 yield Observation(number, {**_labels(shard), "guard": guard})
+
+    def tokens(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Tokens of the eviction rates, whose number is limited by the configuration."""
+        for shard, last in self._all():
+            for rate in last.rates:
+                yield Observation(rate.after / TOKEN, {**_labels(shard), "rate": rate.name})
 
     def shares(
         self, share_of: Callable[[QueueSummary], Share]
@@ -126,6 +134,11 @@ _METER.create_observable_gauge(
     "tenure_guard_protected_pod_groups",
     [LAST_CYCLES.protected],
     description="Running pod groups that a guard protected in the last cycle.",
+)
+_METER.create_observable_gauge(
+    "tenure_eviction_rate_tokens",
+    [LAST_CYCLES.tokens],
+    description="Tokens of an eviction rate after the last cycle; below 0 is a debt.",
 )
 _METER.create_observable_gauge(
     "tenure_queue_fair_share",

@@ -130,8 +130,7 @@ class EvictionAction:
             victims.check_all(search.victim_queues)
         protected = list(victims.protected.values())
         if not victims.has_pair_findings:
-            is_delayed = bool(protected) or self._session.disruptions.were_met
-            self._similar.add(pod_group, tasks, has_protected=is_delayed)
+            self._similar.add(pod_group, tasks, has_protected=bool(protected))
         victims.add_wake_time(self._session.wake_times)
         if is_exhausted:
             return rejection
@@ -166,6 +165,7 @@ def validate_by_plugins(
     def validates(scenario: Scenario) -> Rejection | None:
         ruled = None if rule is None else rule.allows_scenario(scenario)
         guarded = ruled or guards.allows_scenario(action, scenario, time)
-        return guarded or disruptions.rejection() or chains.allows_scenario(action, scenario)
+        paced = guarded or disruptions.rejection(action, scenario)
+        return paced or chains.allows_scenario(action, scenario)
 
     return validates

@@ -7,7 +7,7 @@ back, so probes change no decision. Number and simulations of the probes of an a
 counters. `protection_turns` compares what the actions found.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, final
 
@@ -33,7 +33,11 @@ UNCHECKED: Final = "whether protections that end are the only obstacle was not c
 UNCHECKED_SHARE: Final = "whether its fair share is the only obstacle was not checked"
 NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED}")
 SHARE_NOT_CHECKED: Final = NO_SOLUTION._replace(detail=f"{NO_SOLUTION.detail}; {UNCHECKED_SHARE}")
-_OF_SCENARIOS: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.DISRUPTION_BUDGET)
+_OF_SCENARIOS: Final = (
+    ReasonCode.OVER_FAIR_SHARE,
+    ReasonCode.DISRUPTION_BUDGET,
+    ReasonCode.EVICTION_RATE,
+)
 _LEAST_UNCHECKED: Final = dominance(ReasonCode.OVER_FAIR_SHARE)
 """Rejections that dominate this one hold whether protections end or not."""
 
@@ -82,7 +86,9 @@ class ReasonProbes:
 
     def reject_unsearched(self, pod_group: int, rejection: Rejection, rules: VictimRules) -> None:
         """Report why there was no search; the gate of fair shares only after it was checked."""
-        if rejection.code is not ReasonCode.OVER_FAIR_SHARE:
+        if rejection.code is ReasonCode.SIMILAR_FAILED and self._session.disruptions.were_met:
+            self._obstacles.append((pod_group, LIMITED))
+        elif rejection.code is not ReasonCode.OVER_FAIR_SHARE:
             self._session.reject(pod_group, rejection)
         elif rules.has_victims(pod_group):
             self._obstacles.append((pod_group, rejection))
@@ -203,21 +209,12 @@ class ReasonProbes:
         disruptions = self._session.disruptions
         with ignoring_all(disruptions), self._session.statement() as trial:
             found = self._action.attempt(trial, pod_group, None, self._budget)
-            names = disruptions.overdrawn() if found is None else []
-            shown = self._nameable(pod_group, {move.task for move in trial.moves}, names)
+            moved = dict.fromkeys([move.task for move in trial.moves])
+            obstacle = disruptions.obstacle(self._action.action, pod_group, moved)
         self._unfinished += found is BUDGET_EXHAUSTED
         if found is BUDGET_EXHAUSTED:
             return NOT_CHECKED
-        return disruptions.rejection_by(names, shown) or NO_SOLUTION
-
-    def _nameable(self, pod_group: int, victims: Iterable[int], budgets: Sequence[str]) -> list[str]:
-        """Budgets of victims that the pod group may name."""
-        cluster, found = self._session.cluster, set[str]()
-        mine = cluster.pod_groups[pod_group]
-        for task in map(cluster.tasks.__getitem__, victims):
-            if mine.may_name(cluster.pod_groups[task.pod_group]):
-                found.update(task.facts.disruption_budgets)
-        return [budget for budget in budgets if budget in found]
+        return NO_SOLUTION if found is not None else obstacle or NO_SOLUTION
 
     def _probe(self, pod_group: int, time: int | None) -> Rejection | None:
         """Result of the search without the protections that end by a time; leaves no trace."""

@@ -58,7 +58,10 @@ def _evict(session: Session, action: Action, group: PodGroup) -> None:
                 is_there = session.ledger.placements[task].status.is_active_allocated
                 if is_there and task not in session.reserved_tasks and session.disruptions.allows((task,)):
                     statement.evict(task)
-        if statement.moves:
+        slowed = session.disruptions.slowed(action, group.index, group.tasks)
+        if slowed is not None:
+            session.wake_times.extend([] if slowed.until is None else [slowed.until])
+        elif statement.moves:
             session.commit(statement, action, group.index, action.reason)
 
 

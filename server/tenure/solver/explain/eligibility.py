@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.framework.disruptions import ignoring_all
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action
@@ -90,9 +91,20 @@ class VictimQuery:
             yield batch.pod_group
 
     def _single_victim_check(self, victim: int) -> Rejection | None:
-        """Result of the search restricted to one victim; leaves no trace."""
+        """Result of the search restricted to one victim; leaves no trace.
+
+        If it fails for disruption budgets and rates alone, these are the reason.
+        """
         with self._session.statement() as trial:
-            return self._solve(trial, frozenset((victim,)))
+            rejection = self._solve(trial, frozenset((victim,)))
+        disruptions = self._session.disruptions
+        if rejection is None or not disruptions.were_met:
+            return rejection
+        with ignoring_all(disruptions), self._session.statement() as trial:
+            if self._solve(trial, frozenset((victim,))) is not None:
+                return rejection
+            moved = dict.fromkeys([move.task for move in trial.moves])
+            return disruptions.obstacle(self._action, self._preemptor, moved) or rejection
 
     def fits(self) -> bool:
         """Whether the preemptor needs no victims at all."""

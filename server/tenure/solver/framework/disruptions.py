@@ -5,19 +5,23 @@ returns it (semantics R15.2, R15.4). A task that does not run yet spends nothing
 cluster allows nothing.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, final
 
 from tenure.solver.framework.budgeted_tasks import BudgetedTasks
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.pacing import Cap, Disruption, Pacing, displaced
+from tenure.solver.framework.statement import Commit
+from tenure.solver.framework.trimming import choose_batches
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import SearchCounters
 from tenure.solver.model.disruption_limits import DisruptionBudgetStatus
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import Counts
-from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.plugin_api.scenario import Batches, Scenario
 from tenure.terms.formatting import format_count
 from tenure.terms.reasons import ReasonCode
 
@@ -31,15 +35,19 @@ EVER: Final = 2**63 - 1
 class Disruptions:
     """A move listener. Without tasks that name budgets it is not active, and permits everything."""
 
-    def __init__(self, cluster: Cluster, budgeted: BudgetedTasks, active: Counts) -> None:
-        """`active` are the numbers of active tasks by pod set, as they are at any time."""
+    def __init__(
+        self, cluster: Cluster, budgeted: BudgetedTasks, ledger: Ledger, options: CycleOptions
+    ) -> None:
+        self._commits: Sequence[Commit] = ()
+        self._counters = SearchCounters()
+        self.pacing = Pacing(cluster, options)
         self.is_active = bool(budgeted.names)
         self.number = 0
         """Changes whenever the search begins or ends to ignore budgets."""
         self._cluster = cluster
         self._tasks = cluster.tasks
         self._budgeted = budgeted
-        self._active = active
+        self._active, self._placements = ledger.active_allocated, ledger.placements
         self._budgets = {budget.name: budget for budget in cluster.disruption_budgets}
         self._left = {budget.name: budget.left for budget in cluster.disruption_budgets}
         self._overdrawn: set[str] = set()
@@ -51,10 +59,14 @@ class Disruptions:
         self._names: dict[int, tuple[str, ...]] = {}
         """Budgets of the tasks of a pod group, on demand."""
 
+    def attach(self, commits: Sequence[Commit], counters: SearchCounters) -> None:
+        """Use the commits of a session, as they are at any time, and its counters."""
+        self._commits, self._counters = commits, counters
+
     @property
     def were_met(self) -> bool:
-        """Whether budgets kept a search of this cycle from some victims."""
-        return bool(self._met)
+        """Whether budgets or rates kept a search of this cycle from some victims."""
+        return bool(self._met) or self.pacing.was_met
 
     @property
     def listeners(self) -> tuple["Disruptions", ...]:
@@ -111,11 +123,25 @@ class Disruptions:
             names = self._names[pod_group] = tuple(found)
         return tuple([self.left(name) for name in names])
 
-    def rejection(self) -> Rejection | None:
-        """Why what is disrupted now must not be."""
-        if not self._overdrawn:
+    def rejection(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """Why what the scenario disrupts must not be: by budgets, limits and rates."""
+        if not (self._overdrawn or self.pacing.is_active):
             return None
-        return self.rejection_by([name for name in sorted(self._overdrawn) if not self._is_ignored(name)])
+        names = [name for name in sorted(self._overdrawn) if not self._is_ignored(name)]
+        return self.rejection_by(names) or self._too_fast(action, scenario.preemptor, scenario.victims())
+
+    def _too_fast(
+        self, action: Action, preemptor: int, victims: Mapping[int, Sequence[int]]
+    ) -> Rejection | None:
+        if self._ignores_all or not self.pacing.is_active:
+            return None
+        tasks = displaced(self._cluster, [t for own in victims.values() for t in own], self._placements)
+        return self.pacing.rejection(self._commits, Disruption(action.name, preemptor, tasks), self._time)
+
+    def slowed(self, action: Action, preemptor: int, tasks: Iterable[int]) -> Rejection | None:
+        """Why these tasks, as they are displaced now, may not be disrupted at once."""
+        moved = displaced(self._cluster, tasks, self._placements)
+        return self.pacing.rejection(self._commits, Disruption(action.name, preemptor, moved), None)
 
     def rejection_by(self, names: Sequence[str], shown: Sequence[str] = ()) -> Rejection | None:
         """The rejection by these budgets, some of which the reader may see by name; None: there are none.
@@ -137,55 +163,36 @@ class Disruptions:
 
     def trim(
         self,
-        recorded: tuple[Batch, ...],
-        potential: tuple[Batch, ...],
+        action: Action,
+        preemptor: int,
+        recorded: Batches,
+        potential: Batches,
         nodes: Collection[int],
-        counters: SearchCounters,
-    ) -> tuple[tuple[Batch, ...], tuple[Batch, ...]]:
-        """Recorded and other victims that all budgets allow together (semantics R15.5).
+    ) -> tuple[Batches, Batches]:
+        """Recorded and other victims that all budgets and limits allow together (semantics R15.5, R15.10).
 
         Those with tasks on these nodes are taken first, then the others in order. No pod group that has its
         minimum is left with less than that, unless with nothing.
         """
-        batches = (*recorded, *potential)
-        if not self.is_active or self.allows({task: None for batch in batches for task in batch.tasks}):
+        if not (self.is_active or self.pacing.is_active):
             return recorded, potential
-        counters.trimmed += 1
-        kept = self._kept(batches, nodes)
+        batches, caps = (*recorded, *potential), list[Cap]()
+        tasks = {task: None for batch in batches for task in batch.tasks}
+        if self.pacing.is_active and not self._ignores_all and self._time is None:
+            caps = self.pacing.caps(self._commits, action.name, preemptor)
+        is_within = all(sum(self.pacing.is_below(t, cap.queue) for t in tasks) <= cap.left for cap in caps)
+        self.pacing.was_met = self.pacing.was_met or not is_within
+        if self.allows(tasks) and is_within:
+            return recorded, potential
+        self._counters.trimmed += 1
+        kept = choose_batches(self._cluster, batches, nodes, self._active, self, caps)
         return (
             tuple([batch for number, batch in enumerate(recorded) if number in kept]),
             tuple([batch for number, batch in enumerate(potential, len(recorded)) if number in kept]),
         )
 
-    def _kept(self, batches: Sequence[Batch], nodes: Collection[int]) -> set[int]:
-        """Numbers of the batches that stay in a trimmed scenario."""
-        is_elsewhere = [not any(self._tasks[t].placement.node in nodes for t in b.tasks) for b in batches]
-        kept, spent, seen = set[int](), Counter[str](), set[int]()
-        for number in sorted(range(len(batches)), key=is_elsewhere.__getitem__):
-            tasks = [task for task in batches[number].tasks if task not in seen]
-            need = Counter([name for task in tasks for name in self._spends(task)])
-            if all(spent[name] + count <= self.left(name) for name, count in need.items()):
-                spent.update(need)
-                kept.add(number)
-                seen.update(tasks)
-        for pod_group in {batch.pod_group for number, batch in enumerate(batches) if number not in kept}:
-            self._keep_minimum(pod_group, batches, kept)
-        return kept
-
-    def _keep_minimum(self, pod_group: int, batches: Sequence[Batch], kept: set[int]) -> None:
-        """Drop the last batches of a pod group of which some are left out, until it keeps its minimum."""
-        group = self._cluster.pod_groups[pod_group]
-        mine = [number for number in sorted(kept) if batches[number].pod_group == pod_group]
-        while mine and group.is_cut(self._active, self._counts(batches, mine)):
-            kept.discard(mine.pop())
-
-    def _counts(self, batches: Sequence[Batch], numbers: Iterable[int]) -> Counter[int]:
-        """Tasks of these batches by pod set."""
-        tasks = {task for number in numbers for task in batches[number].tasks}
-        pod_sets = [self._tasks[task].pod_set for task in tasks]
-        return Counter([pod_set for pod_set in pod_sets if pod_set is not None])
-
-    def _spends(self, task: int) -> tuple[str, ...]:
+    def spends(self, task: int) -> tuple[str, ...]:
+        """Budgets that the task spends from if it is disrupted."""
         facts = self._tasks[task]
         return facts.facts.disruption_budgets if facts.placement.status is TaskStatus.RUNNING else ()
 
@@ -200,9 +207,18 @@ class Disruptions:
         self._ignores_all = is_on
         self.number += 1
 
-    def overdrawn(self) -> list[str]:
-        """Budgets that are exceeded now, ignored ones included, by name."""
-        return sorted(self._overdrawn)
+    def obstacle(self, action: Action, preemptor: int, tasks: Collection[int]) -> Rejection | None:
+        """Which budgets, limits and rates forbid what is disrupted now, for these tasks, ignored ones too.
+
+        A budget is named if a pod group of one of the tasks may be named to the preemptor.
+        """
+        mine, named = self._cluster.pod_groups[preemptor], set[str]()
+        for task in map(self._tasks.__getitem__, tasks):
+            if mine.may_name(self._cluster.pod_groups[task.pod_group]):
+                named.update(task.facts.disruption_budgets)
+        names = sorted(self._overdrawn)
+        found = self.rejection_by(names, [name for name in names if name in named])
+        return found or self.slowed(action, preemptor, tasks)
 
     def endings(self) -> dict[int, Rejection]:
         """Budgets that kept a search from some victims and may allow more by a time, by that time."""
@@ -211,12 +227,12 @@ class Disruptions:
             end, rejection = self._next_allowed(name), self.rejection_by([name])
             if end is not None and rejection is not None:
                 found.setdefault(end, rejection)
-        return found
+        return {**found, **self.pacing.endings()}
 
     def wake_times(self) -> list[int]:
         """When such budgets may allow more."""
         ends = [self._next_allowed(name) for name in self._met]
-        return [end for end in ends if end is not None]
+        return [end for end in (*ends, *self.pacing.endings()) if end is not None]
 
     def unknown_budgets(self) -> list[str]:
         """Budgets that tasks name and that are not in the cluster, by name."""

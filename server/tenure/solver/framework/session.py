@@ -123,9 +123,10 @@ class Session:
             phases=phases,
             derived_data=derived_data,
             eviction_results=EvictionResults(cluster),
-            disruptions=Disruptions(cluster, budgeted, ledger.active_allocated),
+            disruptions=Disruptions(cluster, budgeted, ledger, profile.options),
             stop=StopSignal(stop),
         )
+        session.disruptions.attach(session.commits, session.counters)
         session.eviction_history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
         session.groups_with_history = {group for pair in session.eviction_history for group in pair}
         session.pending_results = pending_by_preemptor(cluster.eviction_history)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue, QueueUsage
@@ -44,6 +44,8 @@ class Cluster:
     """By queue, at most one each."""
     warnings: tuple[SnapshotWarning, ...] = ()
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """By name."""
+    eviction_rates: tuple[EvictionRateState, ...] = ()
     """By name."""
 
     @property

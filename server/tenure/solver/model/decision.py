@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import EvictionRecord
-from tenure.solver.model.disruption_limits import DisruptionBudgetStatus
+from tenure.solver.model.disruption_limits import DisruptionBudgetStatus, EvictionRateStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import Zones
@@ -292,6 +292,7 @@ class CycleResult:
     stopped_early: bool = False
     """Whether the deadline passed before the cycle was complete."""
     disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
+    eviction_rates: tuple[EvictionRateStatus, ...] = ()
     without_expected_runtime: int = 0
     """Number of running pod groups that no nominator of requeue evaluated."""
     queue_usage: tuple[QueueUsage, ...] = ()

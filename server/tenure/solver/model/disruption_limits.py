@@ -1,6 +1,6 @@
-"""How many running pods may be disrupted: evicted, or moved to another node (semantics R15.1)."""
+"""How many running pods may be disrupted, and how fast: evicted, or moved to another node (semantics R15)."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class DisruptionBudget(NamedTuple):
@@ -34,3 +34,59 @@ class DisruptionBudgetStatus(NamedTuple):
     spent: int
     """By decisions of this cycle."""
     left: int
+
+
+POOL: Final = "pool"
+VICTIM_QUEUE: Final = "victimQueue"
+PREEMPTOR_QUEUE: Final = "preemptorQueue"
+PODS: Final = "pods"
+POD_GROUPS: Final = "podGroups"
+TOKEN: Final = 1_000
+"""Tokens are counted in thousandths."""
+
+
+class EvictionRate(NamedTuple):
+    """A token bucket that limits how fast pods are disrupted (semantics R15.7)."""
+
+    name: str
+    added: int
+    """Tokens that are added in each period."""
+    period: int
+    """Nanoseconds."""
+    burst: int
+    """Tokens of a full bucket."""
+    scope: str = POOL
+    queue: str = ""
+    """Of the victims or the preemptor, by scope; the queue counts with its descendants."""
+    actions: tuple[str, ...] = ()
+    """Empty: all."""
+    unit: str = PODS
+
+    def refilled(self, tokens: int, elapsed: int) -> int:
+        """Tokens after a time in nanoseconds; if it is negative, nothing is added."""
+        return min(tokens + max(elapsed, 0) * self.added * TOKEN // self.period, self.burst * TOKEN)
+
+    def time_for(self, tokens: int) -> int:
+        """Nanoseconds until so many are added."""
+        return -(-tokens * self.period // (self.added * TOKEN))
+
+
+class EvictionRateState(NamedTuple):
+    """What the caller stores of a rate: tokens at a time in nanoseconds. Below 0: a debt."""
+
+    name: str
+    tokens: int
+    time: int
+
+
+class EvictionRateStatus(NamedTuple):
+    """Tokens of a rate in a cycle."""
+
+    name: str
+    before: int
+    after: int
+    full_time: int | None
+    """When the bucket is full; None: it is."""
+    refusals: int
+    """Scenarios that were rejected for lack of tokens."""
+    is_charged: bool

@@ -1,12 +1,13 @@
 """A profile: which actions run, in which order, with which plugins and arguments."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from tenure.solver.model.disruption_limits import EvictionRate
 from tenure.terms.durations import SECOND
 
 Parsers = Mapping[str, Callable[[str], object]]
@@ -73,6 +74,11 @@ class CycleOptions:
     """
     max_fill_back_simulations: int = 64
     """Simulations without one of the victims for each solution."""
+    eviction_rates: tuple[EvictionRate, ...] = ()
+    """Token buckets that limit how fast pods are disrupted (semantics R15.7)."""
+    max_disrupted_per_cycle: int = -1
+    max_disrupted_per_pod_group: int = -1
+    """Pods that are evicted or moved for one beneficiary in a cycle (semantics R15.10)."""
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000
@@ -114,7 +120,15 @@ def profile_of(text: str) -> Profile:
     try:
         content = json.loads(text)
         plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
-        options = CycleOptions(**{**content["options"], "speedups": tuple(content["options"]["speedups"])})
+        given = content["options"]
+        rates = tuple([_rate_of(rate) for rate in given["eviction_rates"]])
+        options = CycleOptions(**{**given, "speedups": tuple(given["speedups"]), "eviction_rates": rates})
         return Profile(tuple(content["actions"]), plugins, options)
     except (TypeError, KeyError) as error:
         raise ValueError(f"is not a profile of this version: {error}") from None
+
+
+def _rate_of(values: Sequence[Any]) -> EvictionRate:
+    """A rate from the list of its values."""
+    rate = EvictionRate(*values)
+    return rate._replace(actions=tuple(rate.actions))

@@ -14,6 +14,9 @@ class Batch:
         self.tasks = tasks
 
 
+Batches = tuple[Batch, ...]
+
+
 class Scenario:
     """Victims for a preemptor. `recorded` were needed for fewer of its tasks, `potential` are new."""
 

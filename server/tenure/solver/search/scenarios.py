@@ -7,12 +7,10 @@ R5.29).
 from collections.abc import Collection, Iterator, Sequence
 
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.plugin_api.scenario import Batch, NodeAfterEviction, Scenario
+from tenure.solver.plugin_api.scenario import Batch, Batches, NodeAfterEviction, Scenario
 from tenure.solver.search.node_order import bit_set, bits
 from tenure.solver.search.oracle import Probe, Search, SearchParts
 from tenure.solver.search.scenario_filters import ScenarioFilters, gpu_demands
-
-Batches = tuple[Batch, ...]
 
 
 class ScenarioAccumulator:
@@ -24,15 +22,13 @@ class ScenarioAccumulator:
         self._session = parts.session
         self._ledger = parts.session.ledger
         self._nodes = parts.node_order
-        self._preemptor = search.preemptor
+        self._search = search
         self._outlooks = search.outlooks
-        self._feasible = search.feasible
         self._probe = probe
         self._sequence = probe.sequence
         self._skips = probe.skips
         self._next = 0
-        self._own_nodes: Collection[int] = ()
-        """Nodes that the generator asked for last."""
+        self._asked_nodes: Collection[int] = ()
         self._freed: dict[int, int] = {}
         for batch in probe.recorded:
             for task in batch.tasks:
@@ -63,8 +59,8 @@ class ScenarioAccumulator:
 
     def scenario(self, potential: Sequence[Batch], by_pod_group: bool = False) -> Scenario:
         """Scenario of the recorded victims and these."""
-        recorded, chosen = self._trim(potential, self._own_nodes)
-        return Scenario(self._preemptor, self._probe.tasks, recorded, chosen, by_pod_group)
+        recorded, chosen = self._trim(potential, self._asked_nodes)
+        return Scenario(self._search.preemptor, self._probe.tasks, recorded, chosen, by_pod_group)
 
     @property
     def skips_repeats(self) -> bool:
@@ -103,8 +99,7 @@ class ScenarioAccumulator:
     def nodes_after_eviction(self) -> list[NodeAfterEviction]:
         """Every node with accumulated tasks, after their eviction."""
         nodes = [node for node, on in self._sequence.nodes.items() if on.numbers[0] < self._next]
-        found = [self.node_after_eviction(node) for node in nodes]
-        return [node for node in found if node[3]]
+        return [node for node in map(self.node_after_eviction, nodes) if node[3]]
 
     def node_after_eviction(self, node: int) -> NodeAfterEviction:
         """A node after the eviction of its accumulated tasks."""
@@ -125,7 +120,7 @@ class ScenarioAccumulator:
 
     def feasible_nodes(self) -> Iterator[int]:
         """Nodes with free or releasing capacity for the preemptor, or where recorded victims free it."""
-        return bits(self._feasible | bit_set(self._freed))
+        return bits(self._search.feasible | bit_set(self._freed))
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
@@ -140,9 +135,8 @@ class ScenarioAccumulator:
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _trim(self, potential: Sequence[Batch], nodes: Collection[int]) -> tuple[Batches, Batches]:
-        self._own_nodes = nodes
-        disruptions, counters = self._session.disruptions, self._session.counters
-        return disruptions.trim(self.recorded, tuple(potential), nodes, counters)
+        self._asked_nodes, trim, search = nodes, self._session.disruptions.trim, self._search
+        return trim(search.action, search.preemptor, self.recorded, tuple(potential), nodes)
 
     def _first_prefix(self) -> int | None:
         """Victims to take before the first scenario that no outlook rules out; None: there is none."""

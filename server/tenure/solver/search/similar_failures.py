@@ -42,9 +42,10 @@ class SimilarFailures:
     def add(self, pod_group: int, tasks: list[int], *, has_protected: bool) -> None:
         """Note that a search failed; stores the pod group if it is easier (semantics R5.84).
 
-        `has_protected`: guards protect victims for a time. That applies to preemptors of the same queue only.
+        `has_protected`: guards protect victims for a time. That, and disruption budgets, apply to preemptors
+        of the same queue only.
         """
-        if has_protected and not self._by_queue:
+        if (has_protected or self._session.disruptions.were_met) and not self._by_queue:
             return
         signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
         failed = self._failed.get(signature)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
 from tenure.solver.model.cluster import Cluster, Topology
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
 from tenure.solver.model.workload_parts import SubGroupFacts, TopologyConstraint
@@ -31,6 +31,7 @@ from tenure.solver.testing.options import (
     split,
 )
 from tenure.solver.testing.result import in_flight_groups
+from tenure.terms.durations import SECOND
 
 
 class ClusterBuilder:
@@ -47,6 +48,7 @@ class ClusterBuilder:
         self._pods: list[PodPlan] = []
         self._topologies: list[Topology] = []
         self._budgets: dict[str, DisruptionBudget] = {}
+        self._rates: dict[str, EvictionRateState] = {}
         self._claims: dict[str, tuple[Mapping[str, int], ClaimOptions]] = {}
         self._in_flight: dict[str, InFlightOptions] = {}
 
@@ -78,6 +80,11 @@ class ClusterBuilder:
         """Add a disruption budget; pods name it with `disruption_budgets`."""
         _demand_new(name, self._budgets)
         self._budgets[name] = DisruptionBudget(name, allowed, frozenset(counted_pods), next_allowed)
+        return self
+
+    def eviction_rate(self, name: str, tokens: int, seconds_ago: int = 0) -> Self:
+        """Add the state of an eviction rate: thousandths of tokens at a time."""
+        self._rates[name] = EvictionRateState(name, tokens, NOW - seconds_ago * SECOND)
         return self
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> Self:
@@ -177,6 +184,7 @@ class ClusterBuilder:
             resource_names=shapes.names,
             warnings=doubts,
             in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
+            eviction_rates=tuple([self._rates[rate] for rate in sorted(self._rates)]),
             disruption_budgets=tuple([self._budgets[budget] for budget in sorted(self._budgets)]),
         )
 
