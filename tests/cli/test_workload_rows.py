@@ -168,6 +168,7 @@ def test_json_document_contains_the_times() -> None:
                 "source": "queue leaf",
             }
         ],
+        "disruption_budgets": [],
         "expected_runtime_seconds": None,
         "expected_runtime_source": "",
         "requeue": None,

@@ -209,3 +209,18 @@ def test_requeue_is_listed_with_contender_and_cooldown() -> None:
         "contender": "w",
         "not_before": "2023-11-14T22:23:20Z",
     }
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cell", "left"),
+    [(1, "not protected", 1), (0, "disruption budget team/b is used up", 0), (None, None, 0)],
+)
+def test_disruption_budgets_that_hold_are_shown(allowed: int | None, cell: str | None, left: int) -> None:
+    def change(snapshot: ClusterSnapshot) -> None:
+        snapshot.pods[0].disruption_budgets.append("team/b")
+        if allowed is not None:
+            snapshot.disruption_budgets.add(name="team/b", allowed=allowed)
+
+    view, found = decide(change)
+    assert only_json_object(view, found)["disruption_budgets"] == [{"name": "team/b", "left": left}]
+    assert (cell or "disruption budget team/b is used up") in flat(render_table(view, found))

@@ -1,6 +1,7 @@
 """Rows of `tenure workloads`: facts about each pod group from its snapshot and the response."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,8 @@ class Workload:
     expected: ParsedValue
     expected_source: str
     nomination: pb.Nomination | None
+    budgets: Mapping[str, int]
+    """Disruption budgets of its running pods, with the pods that they still allow to disrupt."""
 
     @property
     def preemptibility(self) -> str:
@@ -61,8 +64,10 @@ def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) ->
     protections: defaultdict[str, list[pb.Protection]] = defaultdict(list)
     for protection in view.response.protections:
         protections[protection.pod_group].append(protection)
+    left = {budget.name: budget.left for budget in cluster.disruption_budgets}
+    left.update((status.name, status.left) for status in view.response.disruption_budgets)
     found = [
-        _workload(cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid))
+        _workload(cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid), left)
         for group in cluster.pod_groups
         if queue is None or queue in queues_of(cluster, group)
     ]
@@ -81,9 +86,12 @@ def _workload(
     group: PodGroup,
     protections: list[pb.Protection],
     nomination: pb.Nomination | None,
+    left: Mapping[str, int],
 ) -> Workload:
     statuses = Counter(cluster.tasks[task].placement.status for task in group.tasks)
     running = sum(number for status, number in statuses.items() if status.is_allocated)
+    running_tasks = (t for t in group.tasks if cluster.tasks[t].placement.status is TaskStatus.RUNNING)
+    budgets = {name for task in running_tasks for name in cluster.tasks[task].facts.disruption_budgets}
     expected, source = expected_runtime(group, cluster.queues)
     return Workload(
         group=group,
@@ -96,6 +104,7 @@ def _workload(
         expected=expected,
         expected_source=source,
         nomination=nomination,
+        budgets={name: left.get(name, 0) for name in sorted(budgets)},
     )
 
 

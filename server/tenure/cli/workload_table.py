@@ -50,6 +50,7 @@ def _facts(workload: Workload) -> Facts:
         "protections": [_protection_fields(protection) for protection in workload.protections],
         "expected_runtime_seconds": _seconds(expected.value),
         "expected_runtime_source": workload.expected_source,
+        "disruption_budgets": [{"name": name, "left": left} for name, left in workload.budgets.items()],
         "requeue": None if workload.nomination is None else _requeue(workload.nomination),
     }
 
@@ -154,11 +155,19 @@ def _protected(view: ResponseView, workload: Workload) -> str:
     """The protection that ends first, and the number of others."""
     if not workload.running:
         return ""
+    held = _held_by_budgets(workload)
     if not workload.protections:
-        return "not protected"
+        return held or "not protected"
     first, *others = workload.protections
     more = f"; and {len(others)} more" if others else ""
-    return f"{_protection(view, first)}{more}"
+    return f"{_protection(view, first)}{more}" + (f"; {held}" if held else "")
+
+
+def _held_by_budgets(workload: Workload) -> str:
+    """Disruption budgets that allow no disruption of its pods."""
+    held = [name for name, left in workload.budgets.items() if not left]
+    more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+    return f"disruption budget {held[0]}{more} is used up" if held else ""
 
 
 def _protection(view: ResponseView, protection: pb.Protection) -> str:

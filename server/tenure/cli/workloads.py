@@ -51,7 +51,8 @@ def workloads(
     priority: "! legacy" marks such pod groups, which are non-preemptible from priority 100.
 
     PROTECTED is the protection that ends first, with its source. "minimum only": the surplus can be evicted.
-    "not protected": it can be evicted at any time, subject to queue and priority rules.
+    "not protected": it can be evicted at any time, subject to queue and priority rules. A disruption budget
+    that allows no more disruptions of its running pods is named, too.
 
     JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
 
@@ -66,6 +67,8 @@ def workloads(
       protections               list of guard, actions, against,
                                 against_pod_group, scope (all, core),
                                 until, source; sorted by end
+      disruption_budgets        list of name, left: pods that each budget of its
+                                running pods still allows to disrupt
       expected_runtime_seconds  null: not set, or invalid
       expected_runtime_source   where it is set
       requeue                   null, or the result of requeue nomination: result,

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from tests.bench.play_measurement import played_cases
+from tests.bench.workloads.budgeted_workloads import budgeted_workloads
 from tests.bench.workloads.case import Case
 from tests.bench.workloads.own_workloads import own_workloads
 from tests.bench.workloads.published_workloads import published_workloads
@@ -13,7 +14,8 @@ from tests.bench.workloads.published_workloads import published_workloads
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, the reference's first."""
-    return (*published_workloads(), *own_workloads(), *played_cases())
+    plain = (*published_workloads(), *own_workloads())
+    return (*plain, *budgeted_workloads(plain), *played_cases())
 
 
 def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:

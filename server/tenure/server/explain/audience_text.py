@@ -157,6 +157,10 @@ def usual_remedy(cluster: Cluster, names: AudienceNames, code: ReasonCode) -> Au
     return format_text("Usual remedy: {remedy}.", remedy=remedy) if remedy.public else NOTHING
 
 
+_WITH_DETAIL: Final = (ReasonCode.PROTECTED, ReasonCode.DISRUPTION_BUDGET, ReasonCode.EVICTION_RATE)
+"""Reasons of victims whose detail says more than their clause."""
+
+
 def explain_not_evicted(
     names: AudienceNames, rejection: Rejection, action: str, verdict: GuardVerdict | None
 ) -> AudienceText:
@@ -167,7 +171,7 @@ def explain_not_evicted(
         action=action,
         queue="its queue",
     )
-    if rejection.detail and (not reason.victim_clause or rejection.code is ReasonCode.PROTECTED):
+    if rejection.detail and (not reason.victim_clause or rejection.code in _WITH_DETAIL):
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     if verdict is None:
         return join([text, _until(rejection)])
