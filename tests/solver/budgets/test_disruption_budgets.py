@@ -1,4 +1,4 @@
-"""No search disrupts more than budgets allow (semantics R15.1-R15.6, R15.11)."""
+"""No search disrupts more than budgets allow (R15.1, R15.2, R15.3, R15.4, R15.5, R15.6, R15.11)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

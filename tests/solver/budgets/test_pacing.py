@@ -1,4 +1,4 @@
-"""Rates and limits of disruptions (semantics R15.7-R15.11)."""
+"""Rates and limits of disruptions (semantics R15.7, R15.8, R15.9, R15.10, R15.11)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -167,6 +167,8 @@ def test_a_stale_gang_waits_for_its_tokens() -> None:
 def test_rates_are_part_of_the_profile_text() -> None:
     made = profile(TEN._replace(actions=("preempt",)))
     assert profile_of(profile_text(made)) == made
+    text = profile_text(profile()).replace('"eviction_rates": [], ', "")
+    assert profile_of(text) == profile(), "as recorded before there were rates"
 
 
 def test_tokens_of_a_rate_are_exact() -> None:

@@ -121,7 +121,7 @@ def profile_of(text: str) -> Profile:
         content = json.loads(text)
         plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
         given = content["options"]
-        rates = tuple([_rate_of(rate) for rate in given["eviction_rates"]])
+        rates = tuple([_rate_of(rate) for rate in given.get("eviction_rates", ())])
         options = CycleOptions(**{**given, "speedups": tuple(given["speedups"]), "eviction_rates": rates})
         return Profile(tuple(content["actions"]), plugins, options)
     except (TypeError, KeyError) as error:
