@@ -65,7 +65,7 @@ def test_responses_to_a_plain_case_pass_the_checker(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_evictions_without_progress_change_no_byte_without_their_guard_r14_31(case: Case) -> None:
+def test_progress_and_costs_change_no_byte_without_their_plugins_r14_17_r14_31(case: Case) -> None:
     engine = Engine(to_profile(case.data))
 
     def same(request: DecideRequest) -> DecideResponse:
@@ -73,6 +73,9 @@ def test_evictions_without_progress_change_no_byte_without_their_guard_r14_31(ca
         counted.CopyFrom(request)
         for group in counted.snapshot.pod_groups:
             group.evictions_without_progress = 5
+            group.eviction_cost, group.shrink_loses_work = 7_200, True
+            group.last_checkpoint_time.CopyFrom(group.creation_time)
+            group.restart_cost.seconds = group.checkpoint_interval.seconds = 600
         answer = engine.decide(request)
         assert engine.decide(counted).content == answer.content
         response = answer.parse()

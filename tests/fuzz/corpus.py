@@ -42,6 +42,9 @@ pod_groups { uid: "tree" name: "tree" namespace: "ns" queue: "left" priority: 12
              opt_out_actions: "reclaim" eviction_count: 1 total_eviction_wait { seconds: 5 }
              evictions_without_progress: 1 on_evict: FATE_SUSPEND suspendable: true
              held_by: HOLD_REASON_EVICTED release_time { seconds: 1700000000 }
+             last_checkpoint_time { seconds: 1699995000 }
+             checkpoint_interval { seconds: 600 } restart_cost { seconds: 60 } eviction_cost: 100
+             shrink_loses_work: true
              sub_groups { name: "all" min_sub_group: 1 }
              sub_groups { name: "leader" parent: "all" min_member: 1 }
              sub_groups { name: "workers" parent: "all" min_member: 1

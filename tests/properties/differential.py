@@ -11,7 +11,7 @@ from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.terms.reasons import ReasonCode
 
@@ -23,6 +23,7 @@ from tests.properties.generators.random_clusters import random_cluster
 
 PROCESSES: Final = 2
 BATCH: Final = 20
+_COSTS: Final = PluginConfig("evictioncost", {"priorityBand": "50"})
 
 
 def compare(seed: int) -> Counter[str]:
@@ -30,6 +31,7 @@ def compare(seed: int) -> Counter[str]:
 
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
+    One of five is decided with costs of evictions.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
     cluster = (
@@ -41,13 +43,15 @@ def compare(seed: int) -> Counter[str]:
     if seed % 7 < 2:
         cluster, options = random_pacing(SeededDraw(-7 - seed), cluster)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
-    fast, plain = decide_with(cluster, SPEEDUPS, options), decide_with(cluster, (), options)
-    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off), options)
+    has_costs = seed % 10 in (4, 6)
+    fast, plain = (decide_with(cluster, names, options, has_costs) for names in (SPEEDUPS, ()))
+    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off), options, has_costs)
     found = Counter(
         {
             "clusters": 1,
             "with constraints on other pods": beside is not None,
             "with disruption budgets": bool(cluster.disruption_budgets),
+            "with costs of evictions": has_costs,
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
                 1 for each in plain.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
@@ -108,7 +112,14 @@ def decide_with(
     cluster: Cluster,
     speedups: tuple[str, ...],
     options: CycleOptions = CycleOptions(),  # noqa: B008
+    has_costs: bool = False,
 ) -> CycleResult:
-    """Decide with the default profile, without skipping pod groups that are similar to a failed one."""
+    """Decide with the default profile, without skipping pod groups that are similar to a failed one.
+
+    `has_costs` orders victims by cost as well.
+    """
     options = replace(options, speedups=speedups, skip_similar_pod_groups=False)
-    return decide(cluster, replace(default_profile(), options=options))
+    profile = replace(default_profile(), options=options)
+    if has_costs:
+        profile = replace(profile, plugins=(*profile.plugins, _COSTS))
+    return decide(cluster, profile)

@@ -9,7 +9,7 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.verdict import EvictionCost, GuardVerdict
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits
@@ -39,6 +39,11 @@ class QueueOrder:
 
 class PodGroupOrder:
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
+        raise NotImplementedError
+
+
+class VictimOrder:
+    def victim_keys(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, int]:
         raise NotImplementedError
 
 
@@ -107,6 +112,11 @@ class Guard:
         raise NotImplementedError
 
 
+class EvictionCosts:
+    def eviction_cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> EvictionCost:
+        raise NotImplementedError
+
+
 class EvictionCounter:
     def evictions_without_progress(self, pod_group: int) -> int:
         raise NotImplementedError
@@ -172,6 +182,7 @@ _Gate: type[points.Gate] = Gate
 _CapacityGate: type[points.CapacityGate] = CapacityGate
 _QueueOrder: type[points.QueueOrder] = QueueOrder
 _PodGroupOrder: type[points.PodGroupOrder] = PodGroupOrder
+_VictimOrder: type[points.VictimOrder] = VictimOrder
 _TaskOrder: type[points.TaskOrder] = TaskOrder
 _SubGroupOrder: type[points.SubGroupOrder] = SubGroupOrder
 _NodeFilter: type[points.NodeFilter] = NodeFilter
@@ -185,6 +196,7 @@ _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
 _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
+_EvictionCosts: type[points.EvictionCosts] = EvictionCosts
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator

@@ -39,6 +39,11 @@ class PodGroupOrder:
         raise NotImplementedError
 
 
+class VictimOrder:
+    def victim_keys(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, str]:
+        raise NotImplementedError
+
+
 class TaskOrder:
     def task_key(self, task: str) -> int:
         raise NotImplementedError
@@ -101,6 +106,11 @@ class VictimFilter:
 
 class Guard:
     def guard(self, action: Action, preemptor: int, victim: int) -> ProtectionScope:
+        raise NotImplementedError
+
+
+class EvictionCosts:
+    def eviction_cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> int:
         raise NotImplementedError
 
 
@@ -169,6 +179,7 @@ _Gate: type[points.Gate] = Gate
 _CapacityGate: type[points.CapacityGate] = CapacityGate
 _QueueOrder: type[points.QueueOrder] = QueueOrder
 _PodGroupOrder: type[points.PodGroupOrder] = PodGroupOrder
+_VictimOrder: type[points.VictimOrder] = VictimOrder
 _TaskOrder: type[points.TaskOrder] = TaskOrder
 _SubGroupOrder: type[points.SubGroupOrder] = SubGroupOrder
 _NodeFilter: type[points.NodeFilter] = NodeFilter
@@ -182,6 +193,7 @@ _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
 _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
+_EvictionCosts: type[points.EvictionCosts] = EvictionCosts
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator

@@ -240,20 +240,36 @@ class DecisionGroup(_message.Message):
     def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ...) -> None: ...
 
 class VictimSet(_message.Message):
-    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods")
+    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs")
     MINIMALITY_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_PODS_FIELD_NUMBER: _ClassVar[int]
     TRIED_FIELD_NUMBER: _ClassVar[int]
     SUFFICIENT_PODS_FIELD_NUMBER: _ClassVar[int]
     UNTRIED_FIELD_NUMBER: _ClassVar[int]
     PUT_BACK_PODS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    VICTIM_COSTS_FIELD_NUMBER: _ClassVar[int]
     minimality: Minimality
     disrupted_pods: int
     tried: int
     sufficient_pods: int
     untried: int
     put_back_pods: int
-    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ...) -> None: ...
+    cost: int
+    victim_costs: _containers.RepeatedCompositeFieldContainer[VictimCost]
+    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ..., cost: _Optional[int] = ..., victim_costs: _Optional[_Iterable[_Union[VictimCost, _Mapping]]] = ...) -> None: ...
+
+class VictimCost(_message.Message):
+    __slots__ = ("pod_group", "pods", "cost", "lost")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    pods: int
+    cost: int
+    lost: int
+    def __init__(self, pod_group: _Optional[str] = ..., pods: _Optional[int] = ..., cost: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
 
 class Decision(_message.Message):
     __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "reason", "preconditions")

@@ -179,7 +179,7 @@ class DecisionEncoder:
         fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
         fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
         if (known := group.known_victims()) is not None:
-            fields += [_VICTIM_SET, encode_victim_set(known, len(group.evictions))]
+            fields += [_VICTIM_SET, encode_victim_set(recurring, known, len(group.evictions))]
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:

@@ -5,6 +5,7 @@ spans and the response cache read the summary instead. Both can be pickled, sinc
 them.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -98,6 +99,8 @@ class CycleSummary(NamedTuple):
     """Number of sets of victims by action and Minimality."""
     put_back: Mapping[str, int]
     """Number of pods that a search had taken and that are not disrupted, by action."""
+    evicted_cost: Mapping[str, int]
+    """GPU-seconds that victims cost, by action; empty: no plugin says."""
     outcomes: Mapping[int, int]
     """Number of outcomes by OutcomeKind."""
     pending_reasons: Mapping[int, int]
@@ -170,7 +173,7 @@ def summarize(
             code = int(outcome.reason.code)
             reasons[code] = reasons.get(code, 0) + 1
     groups, decisions, allowed = _summarize_groups(result, group_ids)
-    victim_sets, put_back = _count_victim_sets(result)
+    victim_sets, put_back, evicted_cost = _count_victim_sets(result)
     return CycleSummary(
         cluster_id=header.cluster_id,
         node_pool=header.node_pool,
@@ -184,6 +187,7 @@ def summarize(
         allowed_evictions=allowed,
         victim_sets=victim_sets,
         put_back=put_back,
+        evicted_cost=evicted_cost,
         outcomes=outcomes,
         pending_reasons=reasons,
         has_outcome_until=has_outcome_until,
@@ -225,17 +229,17 @@ def _summarize_groups(
     return tuple(groups), decisions, allowed
 
 
-def _count_victim_sets(result: CycleResult) -> tuple[dict[tuple[str, int], int], dict[str, int]]:
-    """Sets of victims by action and minimality, and pods put back by action."""
-    sets: dict[tuple[str, int], int] = {}
-    put_back: dict[str, int] = {}
+def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], Counter[str], Counter[str]]:
+    """Sets of victims by action and minimality, and pods put back and costs by action."""
+    sets, put_back, costs = Counter[tuple[str, int]](), Counter[str](), Counter[str]()
     for group in result.groups:
         known = group.known_victims()
         if known is not None:
-            key = (group.action, int(known.minimality))
-            sets[key] = sets.get(key, 0) + 1
-            put_back[group.action] = put_back.get(group.action, 0) + known.put_back
-    return sets, put_back
+            sets[group.action, int(known.minimality)] += 1
+            put_back[group.action] += known.put_back
+            if known.costs:
+                costs[group.action] += known.cost // 1000
+    return sets, put_back, costs
 
 
 def _count_protected(result: CycleResult) -> dict[str, int]:

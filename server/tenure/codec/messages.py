@@ -20,7 +20,7 @@ from tenure.solver.model.decision import (
 )
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimSet
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimCost, VictimSet
 from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
@@ -180,9 +180,18 @@ _TRIED: Final = tag(pb.VictimSet, "tried")
 _SUFFICIENT_PODS: Final = tag(pb.VictimSet, "sufficient_pods")
 _UNTRIED: Final = tag(pb.VictimSet, "untried")
 _PUT_BACK_PODS: Final = tag(pb.VictimSet, "put_back_pods")
+_SET_COST: Final = tag(pb.VictimSet, "cost")
+_VICTIM_COSTS: Final = tag(pb.VictimSet, "victim_costs")
+_VICTIM: Final = tag(pb.VictimCost, "pod_group")
+_VICTIM_PODS: Final = tag(pb.VictimCost, "pods")
+_COST: Final = tag(pb.VictimCost, "cost")
+_MAX_NUMBER: Final = 2**63 - 1
+_LOST: Final = tag(pb.VictimCost, "lost")
 
 
-def encode_victim_set(known: VictimSet, disrupted: int, sufficient: int | None = None) -> bytes:
+def encode_victim_set(
+    cache: EncodingCache, known: VictimSet, disrupted: int, sufficient: int | None = None
+) -> bytes:
     """How many pods are disrupted, and how many would have been enough in the sets that were tried."""
     fields = [_MINIMALITY, number(known.minimality), _DISRUPTED_PODS, number(disrupted)]
     fields.append(scalar(_TRIED, number(known.tried)))
@@ -190,4 +199,21 @@ def encode_victim_set(known: VictimSet, disrupted: int, sufficient: int | None =
         fields += [_SUFFICIENT_PODS, number(sufficient)]
     fields.append(scalar(_UNTRIED, number(known.untried)))
     fields.append(scalar(_PUT_BACK_PODS, number(known.put_back)))
+    if known.costs:
+        fields += [_SET_COST, _gpu_seconds(known.cost)]
+    for each in known.costs:
+        fields += [_VICTIM_COSTS, _encode_victim_cost(cache, each)]
     return message(fields)
+
+
+def _encode_victim_cost(cache: EncodingCache, each: VictimCost) -> bytes:
+    cost, lost = each.price
+    fields = [_VICTIM, cache.pod_group(each.pod_group).encoded, _VICTIM_PODS, number(each.pods)]
+    fields.append(scalar(_COST, _gpu_seconds(cost)))
+    fields.append(scalar(_LOST, _gpu_seconds(lost)))
+    return message(fields)
+
+
+def _gpu_seconds(thousandths: int) -> bytes:
+    """Whole GPU-seconds, at most the largest number of the contract."""
+    return number(min(thousandths // 1000, _MAX_NUMBER))

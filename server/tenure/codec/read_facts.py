@@ -72,6 +72,21 @@ class _MorePodGroup:
             message.evictions_without_progress, findings, i, "evictions_without_progress", MAX_COUNT
         )
         self.suspendable: bool = message.suspendable
+        self.last_checkpoint: int | None = (
+            time(message.last_checkpoint_time, findings, i, "last_checkpoint_time")
+            if is_set("last_checkpoint_time")
+            else None
+        )
+        self.checkpoint_interval: int = (
+            duration(message.checkpoint_interval, findings, i, "checkpoint_interval")
+            if is_set("checkpoint_interval")
+            else 0
+        )
+        self.restart_cost: int = (
+            duration(message.restart_cost, findings, i, "restart_cost") if is_set("restart_cost") else 0
+        )
+        self.eviction_cost: int = amount(message.eviction_cost, findings, i, "eviction_cost", MAX_COUNT)
+        self.shrink_loses_work: bool = message.shrink_loses_work
 
 
 _NO_MORE_POD_GROUP: Final = _MorePodGroup(0, pb.PodGroup(), ViolationCollector("pod_groups"))
@@ -123,6 +138,11 @@ def read_pod_group_facts(
         total_eviction_wait=more.total_eviction_wait,
         evictions_without_progress=more.evictions_without_progress,
         suspendable=more.suspendable,
+        last_checkpoint=more.last_checkpoint,
+        checkpoint_interval=more.checkpoint_interval,
+        restart_cost=more.restart_cost,
+        eviction_cost=more.eviction_cost,
+        shrink_loses_work=more.shrink_loses_work,
         name=name,
         preemptibility=preemptibility,
         unknown_preemptibility=unknown_preemptibility,

@@ -21,6 +21,7 @@ from tenure.solver.model.decision import (
     Reserve,
 )
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.victim_costs import VictimCosts
 from tenure.terms.reasons import ReasonCode
 
 
@@ -35,7 +36,8 @@ def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
     for number, patch in session.patches:
         if causes.has(patch):
             patches_of[number].append(patch)
-    groups = map(partial(_group, session, Fates(session)), session.commits, tasks_of, patches_of)
+    fates, costs = Fates(session), VictimCosts(session)
+    groups = map(partial(_group, session, fates, costs), session.commits, tasks_of, patches_of)
     return (*(group for group in groups if group is not None), *_standalone_patches(session))
 
 
@@ -84,7 +86,7 @@ def _standalone_patches(session: Session) -> tuple[DecisionGroup, ...]:
 
 
 def _group(
-    session: Session, fates: Fates, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
+    session: Session, fates: Fates, costs: VictimCosts, commit: Commit, tasks: list[int], patches: list[Patch]
 ) -> DecisionGroup | None:
     """The decision group of a commit; None if nothing is left of it."""
     evictions: list[Evict] = []
@@ -120,7 +122,7 @@ def _group(
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,
         commit.in_flight,
-        commit.victim_set,
+        costs.priced(commit.victim_set, evictions),
     )
 
 

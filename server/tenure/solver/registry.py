@@ -13,6 +13,7 @@ from tenure.solver.plugin_api.action import action_names
 from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.plugins.eviction_cost import EvictionCostPlugin
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
 from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
@@ -39,6 +40,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "proportion": Proportion,
     "priority": Priority,
     "elastic": Elastic,
+    "evictioncost": EvictionCostPlugin,
     "kubeflow": LeaderFirst,
     "ray": LeaderFirst,
     "nodeavailability": node_scores.NodeAvailability,

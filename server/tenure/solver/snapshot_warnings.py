@@ -35,7 +35,7 @@ class _WarningCandidates:
         self.legacy: list[int] = []
         """Pod groups that do not set preemptibility, in order."""
         self.odd: set[int] = set()
-        """Pod groups without a start time, or with one in the future."""
+        """Pod groups without a start time, or with a start or checkpoint in the future."""
         self.bad: set[int] = set()
         """Pod groups with a value that might be invalid."""
         self.own_minimum: set[int] = set()
@@ -79,7 +79,8 @@ class _WarningCandidates:
                 self.legacy.insert(at, index)
 
     def _update(self, group: PodGroup) -> None:
-        if group.facts.last_start is None or group.facts.last_start > self.now:
+        facts = group.facts
+        if facts.last_start is None or max(facts.last_start, facts.last_checkpoint or 0) > self.now:
             self.odd.add(group.index)
         if _may_be_bad(group):
             self.bad.add(group.index)
@@ -121,6 +122,10 @@ def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[Snapshot
     if skewed:
         message = "start time is after the snapshot time; runtimes count from the start time"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
+    ahead = tuple([group.index for group in running if (group.facts.last_checkpoint or 0) > cluster.now])
+    if ahead:
+        message = "time of the last checkpoint is after the snapshot time; it is treated as unset"
+        yield SnapshotWarning(WarningCode.CLOCK_SKEW, ahead, message)
 
 
 def _not_permitted(

@@ -85,5 +85,13 @@ INVALID_POD_GROUPS: dict[str, tuple[str, ...]] = {
     "s.pod_groups[0].on_evict = 9": (f"pod_groups[0].on_evict: 9 {_NEW}",),
     "s.pod_groups[0].held_by = 9": (f"pod_groups[0].held_by: 9 {_NEW}",),
     "s.pod_groups[0].release_time.nanos = -5": (f"pod_groups[0].release_time: -5 {_NANOS}",),
+    "s.pod_groups[0].last_checkpoint_time.seconds = 2**40": (
+        "pod_groups[0].last_checkpoint_time: is not between the years 1677 and 2262",
+    ),
+    "s.pod_groups[0].checkpoint_interval.seconds = -1": ("pod_groups[0].checkpoint_interval: is negative",),
+    "s.pod_groups[0].restart_cost.nanos = -1": ("pod_groups[0].restart_cost: is negative",),
+    "s.pod_groups[0].eviction_cost = 2**30 + 1": (
+        f"pod_groups[0].eviction_cost: {2**30 + 1} is more than the largest amount, {2**30}",
+    ),
     "s.pod_groups[0].total_eviction_wait.nanos = -5": ("pod_groups[0].total_eviction_wait: is negative",),
 }

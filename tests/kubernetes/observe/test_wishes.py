@@ -205,6 +205,58 @@ def test_minimum_runtimes_of_pod_groups_and_queues_are_annotations(transport: Tr
     assert [group.annotations["kai.scheduler/min-runtime"] for group in snapshot.pod_groups] == ["2h", "2h"]
 
 
+COSTS = {
+    "tenure.scheduler/last-checkpoint-time": "2026-07-30T11:50:00Z",
+    "tenure.scheduler/checkpoint-interval": "30m",
+    "tenure.scheduler/restart-cost": "2m",
+    "tenure.scheduler/eviction-cost": "7200",
+    "tenure.scheduler/shrink-loses-work": "true",
+}
+
+
+def test_costs_of_an_eviction_are_annotations_of_pod_groups_owners_and_pods(transport: Transport) -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **annotated(**COSTS)))
+    world.put("pods", pod("owned", meta=pod_owned_by(deployment(transport, annotated(**COSTS), {}))))
+    world.put("pods", pod("alone", meta=annotated(**COSTS)))
+    snapshot = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW)
+    assert len(snapshot.pod_groups) == 3
+    for row in snapshot.pod_groups:
+        assert row.last_checkpoint_time.ToJsonString() == "2026-07-30T11:50:00Z"
+        assert (row.checkpoint_interval.seconds, row.restart_cost.seconds) == (1_800, 120)
+        assert (row.eviction_cost, row.shrink_loses_work) == (7_200, True)
+
+
+UNREADABLE_COSTS = {
+    "last-checkpoint-time": ("yesterday", "'yesterday' is not a time"),
+    "checkpoint-interval": ("-30m", "'-30m' is not a duration"),
+    "restart-cost": ("2 min", "'2 min' is not a duration"),
+    "eviction-cost": ("1.5h", "'1.5h' is not a number of GPU-seconds"),
+    "shrink-loses-work": ("maybe", "'maybe' is not true or false, and is read as true"),
+}
+
+
+@pytest.mark.parametrize("key", UNREADABLE_COSTS)
+def test_unreadable_cost_is_unset_and_never_makes_a_shrink_easier_r13_15(key: str) -> None:
+    text, problem = UNREADABLE_COSTS[key]
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **annotated(**{f"tenure.scheduler/{key}": text})))
+    builder = world.builder()
+    [row] = builder.snapshot(NOW).pod_groups
+    assert row.shrink_loses_work == (key == "shrink-loses-work")
+    for field in ("last_checkpoint_time", "checkpoint_interval", "restart_cost"):
+        assert not row.HasField(field)
+    assert row.eviction_cost == 0
+    assert any(f"tenure.scheduler/{key}: {problem}" in warned.text for warned in builder.warnings.active)
+
+
+def test_huge_eviction_cost_is_the_largest_one() -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **annotated(**{"tenure.scheduler/eviction-cost": "9" * 300})))
+    [row] = world.builder().snapshot(NOW).pod_groups
+    assert row.eviction_cost == 2**30
+
+
 @pytest.mark.parametrize("text", ["soon", "-1h"])
 def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> None:
     world = CachedCluster()

@@ -861,7 +861,12 @@ type VictimSet struct {
 	// simulated although they may be needless.
 	Untried int32 `protobuf:"varint,5,opt,name=untried,proto3" json:"untried,omitempty"`
 	// Number of pods that the search had taken before and that are not disrupted.
-	PutBackPods   int32 `protobuf:"varint,6,opt,name=put_back_pods,json=putBackPods,proto3" json:"put_back_pods,omitempty"`
+	PutBackPods int32 `protobuf:"varint,6,opt,name=put_back_pods,json=putBackPods,proto3" json:"put_back_pods,omitempty"`
+	// What evicting the victims costs, in GPU-seconds. Unset: the profile does not list
+	// the plugin evictioncost.
+	Cost *int64 `protobuf:"varint,7,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	// What each victim costs, ordered by uid. Empty: as `cost`.
+	VictimCosts   []*VictimCost `protobuf:"bytes,8,rep,name=victim_costs,json=victimCosts,proto3" json:"victim_costs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,6 +943,93 @@ func (x *VictimSet) GetPutBackPods() int32 {
 	return 0
 }
 
+func (x *VictimSet) GetCost() int64 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
+}
+
+func (x *VictimSet) GetVictimCosts() []*VictimCost {
+	if x != nil {
+		return x.VictimCosts
+	}
+	return nil
+}
+
+// What evicting pods of one pod group costs, in GPU-seconds.
+type VictimCost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Number of its pods that are evicted, relocated pods included.
+	Pods int32 `protobuf:"varint,2,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Cost: lost work, restart and declared cost.
+	Cost int64 `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Work that is lost: since the last checkpoint, or as far as it is believed.
+	Lost          int64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VictimCost) Reset() {
+	*x = VictimCost{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VictimCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VictimCost) ProtoMessage() {}
+
+func (x *VictimCost) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VictimCost.ProtoReflect.Descriptor instead.
+func (*VictimCost) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *VictimCost) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *VictimCost) GetPods() int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+func (x *VictimCost) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *VictimCost) GetLost() int64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 // One instruction to the caller.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -964,7 +1056,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	mi := &file_tenure_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1068,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[2]
+	mi := &file_tenure_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1081,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Decision) GetId() string {
@@ -1124,7 +1216,7 @@ type Bind struct {
 
 func (x *Bind) Reset() {
 	*x = Bind{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[3]
+	mi := &file_tenure_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1228,7 @@ func (x *Bind) String() string {
 func (*Bind) ProtoMessage() {}
 
 func (x *Bind) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[3]
+	mi := &file_tenure_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1241,7 @@ func (x *Bind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bind.ProtoReflect.Descriptor instead.
 func (*Bind) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Bind) GetPod() string {
@@ -1207,7 +1299,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[4]
+	mi := &file_tenure_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1311,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[4]
+	mi := &file_tenure_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1324,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Evict) GetPod() string {
@@ -1310,7 +1402,7 @@ type GuardVerdict struct {
 
 func (x *GuardVerdict) Reset() {
 	*x = GuardVerdict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[5]
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1414,7 @@ func (x *GuardVerdict) String() string {
 func (*GuardVerdict) ProtoMessage() {}
 
 func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[5]
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1427,7 @@ func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardVerdict.ProtoReflect.Descriptor instead.
 func (*GuardVerdict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GuardVerdict) GetGuard() string {
@@ -1390,7 +1482,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1494,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1507,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Reserve) GetPod() string {
@@ -1473,7 +1565,7 @@ type Requeue struct {
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1577,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1590,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Requeue) GetPodGroup() string {
@@ -1556,7 +1648,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1660,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1673,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Patch) GetPodGroup() string {
@@ -1805,7 +1897,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1909,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1922,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reason) GetCode() ReasonCode {
@@ -1884,7 +1976,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1988,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2001,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Preconditions) GetPodUid() string {
@@ -1955,7 +2047,7 @@ type PodGroupOutcome struct {
 
 func (x *PodGroupOutcome) Reset() {
 	*x = PodGroupOutcome{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2059,7 @@ func (x *PodGroupOutcome) String() string {
 func (*PodGroupOutcome) ProtoMessage() {}
 
 func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2072,7 @@ func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroupOutcome.ProtoReflect.Descriptor instead.
 func (*PodGroupOutcome) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodGroupOutcome) GetPodGroup() string {
@@ -2056,7 +2148,7 @@ type Protection struct {
 
 func (x *Protection) Reset() {
 	*x = Protection{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2160,7 @@ func (x *Protection) String() string {
 func (*Protection) ProtoMessage() {}
 
 func (x *Protection) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2173,7 @@ func (x *Protection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Protection.ProtoReflect.Descriptor instead.
 func (*Protection) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Protection) GetPodGroup() string {
@@ -2168,7 +2260,7 @@ type Nomination struct {
 
 func (x *Nomination) Reset() {
 	*x = Nomination{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2272,7 @@ func (x *Nomination) String() string {
 func (*Nomination) ProtoMessage() {}
 
 func (x *Nomination) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2285,7 @@ func (x *Nomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nomination.ProtoReflect.Descriptor instead.
 func (*Nomination) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Nomination) GetPodGroup() string {
@@ -2278,7 +2370,7 @@ type InFlightGroupStatus struct {
 
 func (x *InFlightGroupStatus) Reset() {
 	*x = InFlightGroupStatus{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2382,7 @@ func (x *InFlightGroupStatus) String() string {
 func (*InFlightGroupStatus) ProtoMessage() {}
 
 func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2395,7 @@ func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroupStatus.ProtoReflect.Descriptor instead.
 func (*InFlightGroupStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InFlightGroupStatus) GetId() string {
@@ -2349,7 +2441,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"expireTime\x12*\n" +
 	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\x123\n" +
 	"\n" +
-	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xff\x01\n" +
+	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xdb\x02\n" +
 	"\tVictimSet\x125\n" +
 	"\n" +
 	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
@@ -2358,8 +2450,17 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x05tried\x18\x03 \x01(\x05R\x05tried\x12,\n" +
 	"\x0fsufficient_pods\x18\x04 \x01(\x05H\x00R\x0esufficientPods\x88\x01\x01\x12\x18\n" +
 	"\auntried\x18\x05 \x01(\x05R\auntried\x12\"\n" +
-	"\rput_back_pods\x18\x06 \x01(\x05R\vputBackPodsB\x12\n" +
-	"\x10_sufficient_pods\"\xe8\x02\n" +
+	"\rput_back_pods\x18\x06 \x01(\x05R\vputBackPods\x12\x17\n" +
+	"\x04cost\x18\a \x01(\x03H\x01R\x04cost\x88\x01\x01\x128\n" +
+	"\fvictim_costs\x18\b \x03(\v2\x15.tenure.v1.VictimCostR\vvictimCostsB\x12\n" +
+	"\x10_sufficient_podsB\a\n" +
+	"\x05_cost\"e\n" +
+	"\n" +
+	"VictimCost\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x12\n" +
+	"\x04pods\x18\x02 \x01(\x05R\x04pods\x12\x12\n" +
+	"\x04cost\x18\x03 \x01(\x03R\x04cost\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\x03R\x04lost\"\xe8\x02\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04bind\x18\x02 \x01(\v2\x0f.tenure.v1.BindH\x00R\x04bind\x12(\n" +
@@ -2583,7 +2684,7 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_tenure_v1_decision_proto_goTypes = []any{
 	(Minimality)(0),               // 0: tenure.v1.Minimality
 	(Atomicity)(0),                // 1: tenure.v1.Atomicity
@@ -2595,72 +2696,74 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(InFlightGroupState)(0),       // 7: tenure.v1.InFlightGroupState
 	(*DecisionGroup)(nil),         // 8: tenure.v1.DecisionGroup
 	(*VictimSet)(nil),             // 9: tenure.v1.VictimSet
-	(*Decision)(nil),              // 10: tenure.v1.Decision
-	(*Bind)(nil),                  // 11: tenure.v1.Bind
-	(*Evict)(nil),                 // 12: tenure.v1.Evict
-	(*GuardVerdict)(nil),          // 13: tenure.v1.GuardVerdict
-	(*Reserve)(nil),               // 14: tenure.v1.Reserve
-	(*Requeue)(nil),               // 15: tenure.v1.Requeue
-	(*Patch)(nil),                 // 16: tenure.v1.Patch
-	(*Reason)(nil),                // 17: tenure.v1.Reason
-	(*Preconditions)(nil),         // 18: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 19: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 20: tenure.v1.Protection
-	(*Nomination)(nil),            // 21: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 22: tenure.v1.InFlightGroupStatus
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 24: tenure.v1.NumaPlacement
-	(Fate)(0),                     // 25: tenure.v1.Fate
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 27: tenure.v1.EvictionRecord
-	(HoldReason)(0),               // 28: tenure.v1.HoldReason
+	(*VictimCost)(nil),            // 10: tenure.v1.VictimCost
+	(*Decision)(nil),              // 11: tenure.v1.Decision
+	(*Bind)(nil),                  // 12: tenure.v1.Bind
+	(*Evict)(nil),                 // 13: tenure.v1.Evict
+	(*GuardVerdict)(nil),          // 14: tenure.v1.GuardVerdict
+	(*Reserve)(nil),               // 15: tenure.v1.Reserve
+	(*Requeue)(nil),               // 16: tenure.v1.Requeue
+	(*Patch)(nil),                 // 17: tenure.v1.Patch
+	(*Reason)(nil),                // 18: tenure.v1.Reason
+	(*Preconditions)(nil),         // 19: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 20: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 21: tenure.v1.Protection
+	(*Nomination)(nil),            // 22: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 23: tenure.v1.InFlightGroupStatus
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 25: tenure.v1.NumaPlacement
+	(Fate)(0),                     // 26: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 28: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 29: tenure.v1.HoldReason
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
-	10, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
+	11, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
 	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	23, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	24, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
 	9,  // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
 	0,  // 4: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
-	11, // 5: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
-	12, // 6: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
-	14, // 7: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
-	15, // 8: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
-	16, // 9: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
-	17, // 10: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	18, // 11: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	24, // 12: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
-	13, // 13: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	25, // 14: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
-	2,  // 15: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	23, // 16: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	24, // 17: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	23, // 18: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	23, // 19: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	23, // 20: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	23, // 21: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	23, // 22: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	26, // 23: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	27, // 24: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	28, // 25: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	3,  // 26: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	23, // 27: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	4,  // 28: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	17, // 29: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	23, // 30: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	2,  // 31: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	5,  // 32: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	6,  // 33: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	17, // 34: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	26, // 35: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	23, // 36: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	7,  // 37: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	17, // 38: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	14, // 39: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	10, // 5: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
+	12, // 6: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
+	13, // 7: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
+	15, // 8: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
+	16, // 9: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
+	17, // 10: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
+	18, // 11: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
+	19, // 12: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	25, // 13: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	14, // 14: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
+	26, // 15: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	2,  // 16: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	24, // 17: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	25, // 18: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	24, // 19: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	24, // 20: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	24, // 21: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	24, // 22: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	24, // 23: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	27, // 24: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	28, // 25: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	29, // 26: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	3,  // 27: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	24, // 28: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	4,  // 29: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	18, // 30: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	24, // 31: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	2,  // 32: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	5,  // 33: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	6,  // 34: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	18, // 35: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	27, // 36: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	24, // 37: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	7,  // 38: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	18, // 39: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	15, // 40: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -2671,14 +2774,14 @@ func file_tenure_v1_decision_proto_init() {
 	file_tenure_v1_resources_proto_init()
 	file_tenure_v1_snapshot_proto_init()
 	file_tenure_v1_decision_proto_msgTypes[1].OneofWrappers = []any{}
-	file_tenure_v1_decision_proto_msgTypes[2].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[3].OneofWrappers = []any{
 		(*Decision_Bind)(nil),
 		(*Decision_Evict)(nil),
 		(*Decision_Reserve)(nil),
 		(*Decision_Requeue)(nil),
 		(*Decision_Patch)(nil),
 	}
-	file_tenure_v1_decision_proto_msgTypes[8].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[9].OneofWrappers = []any{
 		(*Patch_LastStartTime)(nil),
 		(*Patch_LastEvictionTime)(nil),
 		(*Patch_StaleSince)(nil),
@@ -2697,7 +2800,7 @@ func file_tenure_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import encode_victim_set
 from tenure.server.explain.audience_text import (
     NOTHING,
@@ -23,7 +24,7 @@ from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.verdict import GuardVerdict, VictimSet
+from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, VictimSet
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -52,14 +53,11 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
         facts.append(ExplainReason(group.reason, texts[-1].operator, group.action))
         if check is not None:
             sufficient = None if check.smaller is None else check.smaller.pods
-            known = VictimSet(check.minimality, check.tried, check.untried, put_back=_put_back(group))
-            sets.append(encode_victim_set(known, check.disrupted, sufficient))
+            made = group.victim_set or UNTRIED_SET
+            known = VictimSet(check.minimality, check.tried, check.untried, made.put_back, made.costs)
+            cache = EncodingCache(replay.cluster)
+            sets.append(encode_victim_set(cache, known, check.disrupted, sufficient))
     return ExplainResult(join(texts), facts, victim_sets=sets)
-
-
-def _put_back(group: DecisionGroup) -> int:
-    """Pods that the search had taken and gave back."""
-    return 0 if group.victim_set is None else group.victim_set.put_back
 
 
 def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:

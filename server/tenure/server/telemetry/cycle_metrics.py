@@ -61,6 +61,10 @@ _PUT_BACK: Final = _METER.create_counter(
     "tenure_victims_put_back_total",
     description="Pods that a search had taken and gave back before the decision.",
 )
+_EVICTED_COST: Final = _METER.create_counter(
+    "tenure_evicted_cost_gpu_seconds_total",
+    description="What evictions cost by the plugin evictioncost: lost work, restarts and declared costs.",
+)
 _OUTCOMES: Final = _METER.create_counter(
     "tenure_pod_group_outcomes_total",
     description="Outcomes of pod groups with pods to schedule, one per pod group and cycle.",
@@ -113,6 +117,8 @@ def count(summary: CycleSummary) -> None:
         _VICTIM_SETS.add(number, {"action": action, "minimality": enum_label(pb.Minimality, minimality)})
     for action, number in summary.put_back.items():
         _PUT_BACK.add(number, {"action": action})
+    for action, number in summary.evicted_cost.items():
+        _EVICTED_COST.add(number, {"action": action})
     for outcome, number in summary.outcomes.items():
         _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, outcome)})
     for code, number in summary.pending_reasons.items():

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.explain.eligibility import VictimQuery
+from tenure.solver.search.victim_keys import VictimKeys, deciding_order
 
 
 class OrderCriterion(Enum):
@@ -48,10 +49,10 @@ def find_position(context: CycleContext, asking: VictimQuery, victim: int, most:
 
 def _precedence(context: CycleContext, victim: int, later: int) -> Precedence:
     session = context.session
-    groups, active = session.cluster.pod_groups, session.ledger.active_allocated
+    groups = session.cluster.pod_groups
     if groups[victim].queue != groups[later].queue:
         return Precedence(later, OrderCriterion.QUEUE)
-    order = session.chains.deciding_order(victim, later, active)
+    order = deciding_order(session, VictimKeys(session, context.gangs), victim, later)
     if order is not None:
         return Precedence(later, OrderCriterion.PLUGIN, order)
     return Precedence(later, OrderCriterion.AGE)

@@ -27,6 +27,7 @@ POINTS: Final[Mapping[str, str]] = {
     "capacity_gates": "has_capacity",
     "queue_orders": "queue_key",
     "pod_group_orders": "pod_group_key",
+    "victim_orders": "victim_keys",
     "task_orders": "task_key",
     "sub_group_orders": "sub_group_key",
     "node_filters": "fits",
@@ -45,6 +46,7 @@ POINTS: Final[Mapping[str, str]] = {
     "scenario_validators": "allows_scenario",
     "move_listeners": "on_move",
     "protection_reporters": "protections",
+    "eviction_costs": "eviction_cost",
     "eviction_counters": "evictions_without_progress",
     "requeue_nominators": "nominate",
     "queue_reporters": "queue_status",
@@ -66,6 +68,7 @@ class Chains:
         self.capacity_gates: tuple[points.CapacityGate, ...] = ()
         self.queue_orders: tuple[points.QueueOrder, ...] = ()
         self.pod_group_orders: tuple[points.PodGroupOrder, ...] = ()
+        self.victim_orders: tuple[points.VictimOrder, ...] = ()
         self.task_orders: tuple[points.TaskOrder, ...] = ()
         self.sub_group_orders: tuple[points.SubGroupOrder, ...] = ()
         self.node_filters: tuple[points.NodeFilter, ...] = ()
@@ -84,6 +87,7 @@ class Chains:
         self.scenario_validators: tuple[points.ScenarioValidator, ...] = ()
         self.move_listeners: tuple[points.MoveListener, ...] = ()
         self.protection_reporters: tuple[points.ProtectionReporter, ...] = ()
+        self.eviction_costs: tuple[points.EvictionCosts, ...] = ()
         self.eviction_counters: tuple[points.EvictionCounter, ...] = ()
         self.requeue_nominators: tuple[points.RequeueNominator, ...] = ()
         self.queue_reporters: tuple[points.QueueReporter, ...] = ()
@@ -116,7 +120,9 @@ class Chains:
         """Derive from the traits what the framework and the search may reuse."""
         self.unranked_scores = _unranked(self.node_scores, traits)
         orders, filters, gates = self.pod_group_orders, self.node_filters, (*self.gates, *self.capacity_gates)
-        self.has_lasting_order = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
+        self.has_lasting_order = not self.victim_orders and all(
+            traits[id(each)].order_keys is Validity.FACTS for each in orders
+        )
         self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
         self.gates_by_request = all(traits[id(each)].gates_by_request for each in gates)
         reporters, generators = self.protection_reporters, self.scenario_generators
@@ -165,13 +171,6 @@ class Chains:
     def pod_group_key(self, pod_group: int, active: Counts) -> list[int]:
         """Key of a pod group in its queue; smaller first."""
         return [order.pod_group_key(pod_group, active) for order in self.pod_group_orders]
-
-    def deciding_order(self, one: int, other: int, active: Counts) -> str | None:
-        """Name of the first pod group order with different keys for two pod groups; None: all are equal."""
-        for order in self.pod_group_orders:
-            if order.pod_group_key(one, active) != order.pod_group_key(other, active):
-                return self.name(order)
-        return None
 
     def task_key(self, task: int) -> list[Any]:
         """Key of a task in its pod set; smaller first."""

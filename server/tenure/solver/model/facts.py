@@ -56,6 +56,11 @@ class PodGroupFacts:
     total_eviction_wait: Final[int]
     evictions_without_progress: Final[int]
     suspendable: Final[bool]
+    last_checkpoint: Final[int | None]
+    checkpoint_interval: Final[int]
+    restart_cost: Final[int]
+    eviction_cost: Final[int]
+    shrink_loses_work: Final[bool]
     name: Final[str]
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
@@ -90,6 +95,11 @@ class PodGroupFacts:
         total_eviction_wait: int = 0,
         evictions_without_progress: int = 0,
         suspendable: bool = False,
+        last_checkpoint: int | None = None,
+        checkpoint_interval: int = 0,
+        restart_cost: int = 0,
+        eviction_cost: int = 0,
+        shrink_loses_work: bool = False,
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
@@ -117,6 +127,11 @@ class PodGroupFacts:
         self.total_eviction_wait = total_eviction_wait
         self.evictions_without_progress = evictions_without_progress
         self.suspendable = suspendable
+        self.last_checkpoint = last_checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.restart_cost = restart_cost
+        self.eviction_cost = eviction_cost
+        self.shrink_loses_work = shrink_loses_work
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility

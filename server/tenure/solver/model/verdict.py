@@ -31,6 +31,27 @@ class GuardVerdict(NamedTuple):
     """Name of the guard. Set by the framework."""
 
 
+class EvictionCost(NamedTuple):
+    """What evicting some tasks of a pod group costs, in thousandths of a GPU-second (semantics R14.10)."""
+
+    cost: int
+    """In total."""
+    lost: int
+    """Work that is lost."""
+
+
+NO_COST: Final = EvictionCost(0, 0)
+
+
+class VictimCost(NamedTuple):
+    """What one victim of a set costs."""
+
+    pod_group: int
+    pods: int
+    """That are evicted or moved."""
+    price: EvictionCost
+
+
 class Minimality(IntEnum):
     """Whether a set of victims is known to be minimal; numbers as on the wire (semantics R14.6)."""
 
@@ -51,6 +72,13 @@ class VictimSet(NamedTuple):
     """Batches of victims that may be needless, and without which nothing was simulated."""
     put_back: int
     """Pods that the search had taken and gave back."""
+    costs: tuple[VictimCost, ...] = ()
+    """What each victim costs, in the order of the pod groups; empty: no plugin says."""
+
+    @property
+    def cost(self) -> int:
+        """Of all victims, in thousandths of a GPU-second."""
+        return sum([each.price.cost for each in self.costs])
 
 
 UNTRIED_SET: Final = VictimSet(Minimality.NOT_TRIED, 0, 0, 0)

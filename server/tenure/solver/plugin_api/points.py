@@ -22,7 +22,7 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.verdict import EvictionCost, GuardVerdict
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api.action import Action
@@ -71,6 +71,19 @@ class PodGroupOrder(Protocol):
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """An integer; smaller first. `active[pod_set]` counts the active allocated tasks of a pod set."""
+
+
+class VictimOrder(Protocol):
+    """Order of the victims of a queue, beside `PodGroupOrder`, which is reversed for them. No other order
+    depends on it.
+    """
+
+    def victim_keys(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, int]:
+        """Two integers; the pod group with the smaller one yields first. The first precedes the orders of pod
+        groups, the second comes after them, before the age; 0 leaves it to the others.
+
+        `active` is as for `PodGroupOrder`; `tasks` are those that the pod group would give next.
+        """
 
 
 class TaskOrder(Protocol):
@@ -182,6 +195,13 @@ class Guard(Protocol):
         May be called several times per pair, and less often with the trait `verdicts`. Must depend on facts
         of the snapshot only.
         """
+
+
+class EvictionCosts(Protocol):
+    """What evictions cost, for responses and to compare sets of victims. Only the first plugin is called."""
+
+    def eviction_cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> EvictionCost:
+        """Cost of evicting these tasks at once from a pod group that has these counts of active tasks."""
 
 
 class EvictionCounter(Protocol):

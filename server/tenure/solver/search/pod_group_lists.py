@@ -14,6 +14,7 @@ from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
+from tenure.solver.search.victim_keys import VictimKeys
 
 Key = tuple[int, ...]
 KeyedPodGroup = tuple[Key, int]
@@ -82,6 +83,7 @@ class SortedPodGroups(PodGroupLists):
     def __init__(self, session: Session, gangs: GangPlanner) -> None:
         self._session = session
         self._gangs = gangs
+        self._victim_keys = VictimKeys(session, gangs)
         self._by_queue: dict[int, list[PodGroup]] | None = None
 
     def leaf_queues(self) -> list[int]:
@@ -123,7 +125,7 @@ class SortedPodGroups(PodGroupLists):
         return self._by_queue[queue]
 
     def _worst_first(self, groups: list[PodGroup]) -> Iterator[KeyedPodGroup]:
-        keys = [(reverse(self._session.pod_group_key(group.index)), group.index) for group in groups]
+        keys = [(reverse(self._victim_keys.whole(group.index)), group.index) for group in groups]
         return iter(sorted(keys))
 
 

@@ -5,20 +5,17 @@ Entries depend on placements, so each is cached until one of its tasks moves.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares, leaves
+from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import PodGroupLists, reverse
 from tenure.solver.search.queue_tree import QueueTreeEntry
-
-NOBODY: Final[Mapping[int, int]] = {}
-RemainingByPodSet = dict[int, list[int]]
-"""Active tasks of a pod group that are not taken yet, by pod set, in task order."""
+from tenure.solver.search.victim_keys import NOBODY, RemainingByPodSet, VictimKeys, all_of
 
 
 class RemainingTasks:
@@ -78,6 +75,7 @@ class VictimEntries:
         self._session = session
         self._gangs = gangs
         self._disruptions = session.disruptions
+        self._keys = VictimKeys(session, gangs)
         self._known: dict[int, tuple[int, bool, tuple[int, ...], QueueTreeEntry]] = {}
         """By pod group: its version in the ledger, whether it must keep its core, what is left of its
         disruption budgets, and its entry.
@@ -120,8 +118,8 @@ class VictimEntries:
         counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
         if not any(counts.values()):
             return None
-        key = reverse(self._session.pod_group_key(pod_group, counts))
         held = self._remaining_tasks(group, left, remaining_tasks.core, remaining_tasks.stays)
+        key = reverse(self._keys.remaining(pod_group, counts, held.batch))
         return QueueTreeEntry(key, pod_group, self._share(left), held)
 
     def _new_entry(self, key: tuple[int, ...], pod_group: int, is_guarded: bool) -> QueueTreeEntry:
@@ -175,46 +173,14 @@ class VictimEntries:
         stays: Mapping[int, int],
     ) -> RemainingTasks:
         """Surplus first, else everything; if the core stays, finally all tasks beside it at once."""
-        tasks = self._take(group.root, remaining, stays) or self._all_of(group.root, remaining)
+        tasks = self._keys.next_tasks(group, remaining, stays)
         if self._disruptions.is_active and core is None and not self._disruptions.allows(tasks):
             core = self._session.cores.among(group.index, remaining)
         if core is not None and not core.isdisjoint(tasks):
-            tasks = [task for task in self._all_of(group.root, remaining) if task not in core]
+            tasks = [task for task in all_of(group.root, remaining) if task not in core]
         if self._disruptions.is_active and not self._disruptions.allows(tasks):
             tasks = []
         return RemainingTasks(remaining, core, tuple(tasks), stays)
-
-    def _take(self, member: Member, remaining: RemainingByPodSet, stays: Mapping[int, int]) -> list[int]:
-        """Surplus below the member: one task, or one optional subgroup; empty if there is none."""
-        if isinstance(member, PodSet):
-            tasks = remaining[member.index]
-            return tasks[-1:] if len(tasks) + stays.get(member.index, 0) > member.min_available else []
-        if member.is_lone and isinstance(member.members[0], PodSet):
-            return self._take(member.members[0], remaining, stays)
-        counts = {pod_set: len(tasks) + stays.get(pod_set, 0) for pod_set, tasks in remaining.items()}
-        satisfied = sum(inner.is_met(counts) for inner in member.members)
-        if not satisfied:
-            return []
-        last_first = list(reversed(self._session.order.members(member.members, counts)))
-        for inner in last_first:
-            if taken := self._take(inner, remaining, stays):
-                return taken
-        if satisfied > member.required:
-            for inner in last_first:
-                if (tasks := self._all_of(inner, remaining)) and self._may_go(inner, tasks, stays):
-                    return tasks
-        return []
-
-    def _may_go(self, member: Member, tasks: list[int], stays: Mapping[int, int]) -> bool:
-        """Whether disruption budgets allow to take all of a subgroup."""
-        if not self._disruptions.is_active:
-            return True
-        return not any(each.index in stays for each in leaves(member)) and self._disruptions.allows(tasks)
-
-    def _all_of(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
-        if isinstance(member, SubGroupSet):
-            return [task for inner in member.members for task in self._all_of(inner, remaining)]
-        return remaining[member.index]
 
 
 @final

@@ -24,7 +24,7 @@ from tenure.solver.testing.options import (
     ShapeFactory,
     ZoneOptions,
 )
-from tenure.terms.durations import SECOND, parse_duration
+from tenure.terms.durations import SECOND, parse_duration, parse_signed_duration
 
 NOW: Final = 1_750_000_000 * SECOND
 """Time of every built cluster, in nanoseconds since the Unix epoch."""
@@ -167,6 +167,11 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         on_evict=options.get("on_evict", Fate.UNSPECIFIED),
         suspendable=options.get("suspendable", False),
         held_by=options.get("held_by", HoldReason.UNSPECIFIED),
+        last_checkpoint=_ago(options.get("checkpoint_ago")),
+        checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
+        restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
+        eviction_cost=options.get("eviction_cost", 0),
+        shrink_loses_work=options.get("shrink_loses_work", False),
     )
 
 
@@ -241,4 +246,4 @@ def _nanoseconds(duration: str | None) -> int | None:
 
 
 def _ago(duration: str | None) -> int | None:
-    return None if duration is None else NOW - parse_duration(duration)
+    return None if duration is None else NOW - parse_signed_duration(duration)

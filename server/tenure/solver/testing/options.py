@@ -150,6 +150,12 @@ class GroupOptions(TypedDict, total=False):
     on_evict: Fate
     suspendable: bool
     held_by: HoldReason
+    checkpoint_ago: str
+    checkpoint_interval: str
+    restart_cost: str
+    eviction_cost: int
+    """GPU-seconds."""
+    shrink_loses_work: bool
 
 
 class PodOptions(TypedDict, total=False):

@@ -24,6 +24,7 @@ from tenure.kubernetes.observe.wishes import (
     place_of,
     priority_classes_of,
     queue_of,
+    read_costs,
     read_durations,
     read_preemptibility,
 )
@@ -130,6 +131,7 @@ def derived_row(
     _set_needed(row, origin, pods)
     read_preemptibility(row, places, warnings)
     read_durations(row, annotations)
+    read_costs(row, annotations, warnings)
     warnings.extend(origin.warnings)
     return row
 

@@ -10,6 +10,14 @@ MIN_RUNTIME: Final = "kai.scheduler/min-runtime"
 DURATIONS: Final = (EXPECTED_RUNTIME, REQUEUE_DELAY, MIN_RUNTIME)
 """Annotations of pod groups by users that are sent unchanged: the server parses them, and warns."""
 
+LAST_CHECKPOINT: Final = "tenure.scheduler/last-checkpoint-time"
+CHECKPOINT_INTERVAL: Final = "tenure.scheduler/checkpoint-interval"
+RESTART_COST: Final = "tenure.scheduler/restart-cost"
+EVICTION_COST: Final = "tenure.scheduler/eviction-cost"
+SHRINK_LOSES_WORK: Final = "tenure.scheduler/shrink-loses-work"
+COSTS: Final = (LAST_CHECKPOINT, CHECKPOINT_INTERVAL, RESTART_COST, EVICTION_COST, SHRINK_LOSES_WORK)
+"""Annotations of pod groups by users: what an eviction costs (semantics R14.10 to R14.14)."""
+
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
 LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
@@ -57,6 +65,7 @@ WISHES: Final = (
     PREEMPTIBILITY,
     VOLCANO_PREEMPTABLE,
     *DURATIONS,
+    *COSTS,
     PREEMPTION_DELAY,
     ON_EVICT,
     SUSPENDABLE,

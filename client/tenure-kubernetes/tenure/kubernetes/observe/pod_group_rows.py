@@ -20,6 +20,7 @@ from tenure.kubernetes.observe.wishes import (
     Place,
     priority_classes_of,
     queue_of,
+    read_costs,
     read_durations,
     read_preemptibility,
 )
@@ -62,6 +63,7 @@ def kai_pod_group_row(
     row.never_evicts = priorities.never_evicts(priority_classes_of([place]), pods)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
+    read_costs(row, meta.annotations, warnings)
     return row
 
 
@@ -92,6 +94,7 @@ def volcano_pod_group_row(
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
+    read_costs(row, meta.annotations, warnings)
     return row
 
 

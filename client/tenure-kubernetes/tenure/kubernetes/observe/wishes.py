@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.times import read_time
+from tenure.kubernetes.observe.times import read_duration, read_time
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION
+from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
@@ -46,6 +46,14 @@ _HOLDS: Final[Mapping[str, pb.HoldReason]] = {
     "time-limit": pb.HOLD_REASON_TIME_LIMIT,
 }
 """Values of the stored annotation."""
+
+
+_LONGEST_NUMBER: Final = 18
+"""Digits of a number that count: the rest only makes it larger than any limit."""
+_COST_DURATIONS: Final = {
+    names.CHECKPOINT_INTERVAL: "checkpoint_interval",
+    names.RESTART_COST: "restart_cost",
+}
 
 
 class Place(NamedTuple):
@@ -107,6 +115,38 @@ def read_durations(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
     for key in names.DURATIONS:
         if key in annotations:
             row.annotations[key] = annotations[key][:LONGEST_ANNOTATION]
+
+
+def read_costs(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
+    """Set what an eviction costs. An unreadable value counts as unset, and protects if it is about shrinking
+    (semantics R13.15).
+    """
+    texts = {key: annotations[key].strip() for key in names.COSTS if annotations.get(key)}
+    if text := texts.get(names.LAST_CHECKPOINT):
+        if (moment := read_time(text)) is not None:
+            row.last_checkpoint_time.CopyFrom(moment)
+        else:
+            warnings.append(_unreadable(names.LAST_CHECKPOINT, text, "a time"))
+    for name, field in _COST_DURATIONS.items():
+        if text := texts.get(name):
+            span = read_duration(text)
+            if span is not None and span.ToNanoseconds() >= 0:
+                getattr(row, field).CopyFrom(span)
+            else:
+                warnings.append(_unreadable(name, text, "a duration"))
+    if text := texts.get(names.EVICTION_COST):
+        if text.isascii() and text.isdecimal():
+            row.eviction_cost = min(int(text[:_LONGEST_NUMBER]), MAX_COUNT)
+        else:
+            warnings.append(_unreadable(names.EVICTION_COST, text, "a number of GPU-seconds"))
+    if text := texts.get(names.SHRINK_LOSES_WORK):
+        row.shrink_loses_work = text.lower() not in _FALSE
+        if text.lower() not in (*_TRUE, *_FALSE):
+            warnings.append(_unreadable(names.SHRINK_LOSES_WORK, text, "true or false, and is read as true"))
+
+
+def _unreadable(name: str, text: str, kind: str) -> str:
+    return f"annotation {name}: {text[:64]!r} is not {kind}"
 
 
 def annotations_of(places: Sequence[Place]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists, reverse
 from tenure.solver.search.speedups.pod_group_kinds import PodGroupKinds
+from tenure.solver.search.victim_keys import VictimKeys
 
 
 class _Index:
@@ -35,6 +36,8 @@ class _Index:
         """Possible victims with evictable tasks in this cycle."""
         self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
         self.keys: list[Key] = [()] * groups
+        self.victim_keys = self.keys
+        """Keys in victim order: the same list, unless there is an order of victims alone."""
         self.reversed: list[Key] = [()] * groups
         """Reversed keys, computed on demand."""
         self.kinds = PodGroupKinds(groups)
@@ -55,6 +58,7 @@ class _Index:
         other.evictable_victims = {queue: keys.copy() for queue, keys in self.evictable_victims.items()}
         other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
         other.keys, other.reversed = self.keys.copy(), self.reversed.copy()
+        other.victim_keys = other.keys
         other.kinds = self.kinds.copy()
         other.is_pending, other.is_victim = self.is_pending.copy(), self.is_victim.copy()
         other.is_evictable_victim = self.is_evictable_victim.copy()
@@ -108,6 +112,7 @@ class PodGroupIndex(PodGroupLists):
     def __init__(self, session: Session, gangs: GangPlanner) -> None:
         self._session = session
         self._gangs = gangs
+        self._victim_order = VictimKeys(session, gangs)
         self._most: dict[int, Share] = {}
         self._requests: dict[int, Share] = {}
         """By kind."""
@@ -133,7 +138,7 @@ class PodGroupIndex(PodGroupLists):
         self._by_kind, self._spent = filed.by_kind, filed.spent
         if not self._has_kinds:
             filed.by_kind.clear()
-        self._keys, self._reversed = filed.keys, filed.reversed
+        self._keys, self._reversed, self._victim_keys = filed.keys, filed.reversed, filed.victim_keys
         self._kinds = filed.kinds
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
         self._is_evictable_victim = filed.is_evictable_victim
@@ -143,6 +148,8 @@ class PodGroupIndex(PodGroupLists):
         cluster = self._session.cluster
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
         filed = _Index(leaves, len(cluster.pod_groups))
+        if not self._victim_order.is_queue_order:
+            filed.victim_keys = filed.keys.copy()
         self._use(filed)
         ranks = [group.rank for group in cluster.pod_groups]
         for index in sorted(range(len(ranks)), key=ranks.__getitem__):
@@ -248,7 +255,7 @@ class PodGroupIndex(PodGroupLists):
         self._refresh()
         for key in reversed(self._victims[queue]):
             pod_group = self._by_rank[key[-1]]
-            yield self._backwards(pod_group), pod_group
+            yield self._victim_backwards(pod_group), pod_group
 
     def victim_groups(self, queue: int) -> list[int]:
         """The same pod groups without their keys."""
@@ -260,7 +267,7 @@ class PodGroupIndex(PodGroupLists):
         self._refresh()
         for key in reversed(self._evictable_victims[queue]):
             pod_group = self._by_rank[key[-1]]
-            yield self._backwards(pod_group), pod_group
+            yield self._victim_backwards(pod_group), pod_group
 
     def spent(self, queue: int) -> Sequence[int]:
         """Pod groups of the difference, in order of occurrence; some may have changed since."""
@@ -312,6 +319,8 @@ class PodGroupIndex(PodGroupLists):
         is_takeable = is_victim and self._gangs.has_evictable(group)
         self._is_victim[index], self._is_evictable_victim[index] = is_victim, is_takeable
         if is_victim:
+            if not self._victim_order.is_queue_order:
+                key = self._victim_keys[index] = self._victim_order.whole(index)
             _put(self._victims[queue], key, in_order)
             if is_takeable:
                 _put(self._evictable_victims[queue], key, in_order)
@@ -325,6 +334,12 @@ class PodGroupIndex(PodGroupLists):
             backwards = self._reversed[index] = reverse(self._keys[index])
         return backwards
 
+    def _victim_backwards(self, index: int) -> Key:
+        """Reversed key of a victim."""
+        if self._victim_order.is_queue_order:
+            return self._backwards(index)
+        return reverse(self._victim_keys[index])
+
     def _remove_from(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
             _remove(self._pending[queue], self._backwards(index))
@@ -334,9 +349,9 @@ class PodGroupIndex(PodGroupLists):
                 if not self._by_kind[queue][kind]:
                     del self._by_kind[queue][kind]
         if self._is_victim[index]:
-            _remove(self._victims[queue], self._keys[index])
+            _remove(self._victims[queue], self._victim_keys[index])
         if self._is_evictable_victim[index]:
-            _remove(self._evictable_victims[queue], self._keys[index])
+            _remove(self._evictable_victims[queue], self._victim_keys[index])
 
     def _is_active(self, group: PodGroup) -> bool:
         active, pod_sets = self._session.ledger.active_allocated, group.pod_sets
