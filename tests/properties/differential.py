@@ -116,10 +116,11 @@ def decide_with(
 ) -> CycleResult:
     """Decide with the default profile, without skipping pod groups that are similar to a failed one.
 
-    `has_costs` orders victims by cost as well.
+    `has_costs` orders victims by cost as well, and compares sets of victims.
     """
     options = replace(options, speedups=speedups, skip_similar_pod_groups=False)
     profile = replace(default_profile(), options=options)
     if has_costs:
-        profile = replace(profile, plugins=(*profile.plugins, _COSTS))
+        options = replace(options, victim_alternatives=3)
+        profile = replace(profile, plugins=(*profile.plugins, _COSTS), options=options)
     return decide(cluster, profile)

@@ -240,7 +240,7 @@ class DecisionGroup(_message.Message):
     def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ...) -> None: ...
 
 class VictimSet(_message.Message):
-    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs")
+    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs", "next_best_pods", "next_best_cost")
     MINIMALITY_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_PODS_FIELD_NUMBER: _ClassVar[int]
     TRIED_FIELD_NUMBER: _ClassVar[int]
@@ -249,6 +249,8 @@ class VictimSet(_message.Message):
     PUT_BACK_PODS_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     VICTIM_COSTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BEST_PODS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BEST_COST_FIELD_NUMBER: _ClassVar[int]
     minimality: Minimality
     disrupted_pods: int
     tried: int
@@ -257,7 +259,9 @@ class VictimSet(_message.Message):
     put_back_pods: int
     cost: int
     victim_costs: _containers.RepeatedCompositeFieldContainer[VictimCost]
-    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ..., cost: _Optional[int] = ..., victim_costs: _Optional[_Iterable[_Union[VictimCost, _Mapping]]] = ...) -> None: ...
+    next_best_pods: int
+    next_best_cost: int
+    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ..., cost: _Optional[int] = ..., victim_costs: _Optional[_Iterable[_Union[VictimCost, _Mapping]]] = ..., next_best_pods: _Optional[int] = ..., next_best_cost: _Optional[int] = ...) -> None: ...
 
 class VictimCost(_message.Message):
     __slots__ = ("pod_group", "pods", "cost", "lost")

@@ -182,6 +182,8 @@ _UNTRIED: Final = tag(pb.VictimSet, "untried")
 _PUT_BACK_PODS: Final = tag(pb.VictimSet, "put_back_pods")
 _SET_COST: Final = tag(pb.VictimSet, "cost")
 _VICTIM_COSTS: Final = tag(pb.VictimSet, "victim_costs")
+_NEXT_BEST_PODS: Final = tag(pb.VictimSet, "next_best_pods")
+_NEXT_BEST_COST: Final = tag(pb.VictimSet, "next_best_cost")
 _VICTIM: Final = tag(pb.VictimCost, "pod_group")
 _VICTIM_PODS: Final = tag(pb.VictimCost, "pods")
 _COST: Final = tag(pb.VictimCost, "cost")
@@ -203,6 +205,10 @@ def encode_victim_set(
         fields += [_SET_COST, _gpu_seconds(known.cost)]
     for each in known.costs:
         fields += [_VICTIM_COSTS, _encode_victim_cost(cache, each)]
+    if known.next_best is not None:
+        fields += [_NEXT_BEST_PODS, number(known.next_best.pods)]
+        if known.costs:
+            fields += [_NEXT_BEST_COST, _gpu_seconds(known.next_best.cost)]
     return message(fields)
 
 

@@ -85,7 +85,7 @@ def test_options_and_limits(file: Path) -> None:
     file.write_text(
         "options: {maxConsolidationVictims: -1, allowConsolidatingReclaim: false, skipSimilarPodGroups: off, "
         "stalenessGracePeriod: 1h30m, speedups: none, fillBack: inPlace, maxFillBackSimulations: 7, "
-        "maxSimulationsPerPodGroup: 5, maxSimulationsPerAction: 6}\n"
+        "victimAlternatives: 2, maxSimulationsPerPodGroup: 5, maxSimulationsPerAction: 6}\n"
         "server: {maxMessageMib: 1, maxQueuedCalls: 2, drainTimeout: 3s}\n"
     )
     settings = load_settings(file)
@@ -97,6 +97,7 @@ def test_options_and_limits(file: Path) -> None:
         speedups=(),
         fill_back="inPlace",
         max_fill_back_simulations=7,
+        victim_alternatives=2,
         max_simulations_per_pod_group=5,
         max_simulations_per_action=6,
     )

@@ -866,7 +866,12 @@ type VictimSet struct {
 	// the plugin evictioncost.
 	Cost *int64 `protobuf:"varint,7,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	// What each victim costs, ordered by uid. Empty: as `cost`.
-	VictimCosts   []*VictimCost `protobuf:"bytes,8,rep,name=victim_costs,json=victimCosts,proto3" json:"victim_costs,omitempty"`
+	VictimCosts []*VictimCost `protobuf:"bytes,8,rep,name=victim_costs,json=victimCosts,proto3" json:"victim_costs,omitempty"`
+	// Number of pods that the best other set disrupts, of those that were compared. Unset:
+	// none was.
+	NextBestPods *int32 `protobuf:"varint,9,opt,name=next_best_pods,json=nextBestPods,proto3,oneof" json:"next_best_pods,omitempty"`
+	// What that set costs, in GPU-seconds. Unset: as `cost`, or none was compared.
+	NextBestCost  *int64 `protobuf:"varint,10,opt,name=next_best_cost,json=nextBestCost,proto3,oneof" json:"next_best_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +960,20 @@ func (x *VictimSet) GetVictimCosts() []*VictimCost {
 		return x.VictimCosts
 	}
 	return nil
+}
+
+func (x *VictimSet) GetNextBestPods() int32 {
+	if x != nil && x.NextBestPods != nil {
+		return *x.NextBestPods
+	}
+	return 0
+}
+
+func (x *VictimSet) GetNextBestCost() int64 {
+	if x != nil && x.NextBestCost != nil {
+		return *x.NextBestCost
+	}
+	return 0
 }
 
 // What evicting pods of one pod group costs, in GPU-seconds.
@@ -2441,7 +2460,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"expireTime\x12*\n" +
 	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\x123\n" +
 	"\n" +
-	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xdb\x02\n" +
+	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xd7\x03\n" +
 	"\tVictimSet\x125\n" +
 	"\n" +
 	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
@@ -2452,9 +2471,14 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\auntried\x18\x05 \x01(\x05R\auntried\x12\"\n" +
 	"\rput_back_pods\x18\x06 \x01(\x05R\vputBackPods\x12\x17\n" +
 	"\x04cost\x18\a \x01(\x03H\x01R\x04cost\x88\x01\x01\x128\n" +
-	"\fvictim_costs\x18\b \x03(\v2\x15.tenure.v1.VictimCostR\vvictimCostsB\x12\n" +
+	"\fvictim_costs\x18\b \x03(\v2\x15.tenure.v1.VictimCostR\vvictimCosts\x12)\n" +
+	"\x0enext_best_pods\x18\t \x01(\x05H\x02R\fnextBestPods\x88\x01\x01\x12)\n" +
+	"\x0enext_best_cost\x18\n" +
+	" \x01(\x03H\x03R\fnextBestCost\x88\x01\x01B\x12\n" +
 	"\x10_sufficient_podsB\a\n" +
-	"\x05_cost\"e\n" +
+	"\x05_costB\x11\n" +
+	"\x0f_next_best_podsB\x11\n" +
+	"\x0f_next_best_cost\"e\n" +
 	"\n" +
 	"VictimCost\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x12\n" +

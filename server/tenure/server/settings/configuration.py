@@ -122,6 +122,10 @@ class OptionsSection(ConfigSection):
     """Pods that one cycle may evict or relocate; -1 is unlimited."""
     max_disrupted_per_pod_group: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_disrupted_per_pod_group
     """Pods that one cycle may evict or relocate for one pod group; -1 is unlimited."""
+    victim_alternatives: AtLeastOne = _DEFAULTS.victim_alternatives
+    """Sets of victims that are compared for each decision: the one that disrupts fewest pods is taken, of
+    equal ones the cheapest. 1 takes the first set that is enough.
+    """
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action

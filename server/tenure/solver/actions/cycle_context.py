@@ -9,6 +9,7 @@ from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.alternatives import Alternatives
 from tenure.solver.search.fill_back import FillBack
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.oracle import SearchParts
@@ -63,7 +64,7 @@ class CycleContext:
     pod_groups: PodGroupLists
     placer: Placer
     solver: Solver
-    fill_back: FillBack
+    victim_sets: Alternatives
     reason_checks: list[ReasonCheck] = field(default_factory=list)
     """In the order of the actions."""
     with_reasons: bool = True
@@ -81,9 +82,9 @@ class CycleContext:
         cls, session: Session, parts: SearchParts, placer: Placer, solver: Solver, with_reasons: bool = True
     ) -> "CycleContext":
         """A context with this placer and solver."""
-        fill_back = FillBack(session, parts, placer, solver.simulator)
+        sets = Alternatives(session, parts, solver, FillBack(session, parts, placer, solver.simulator))
         gangs, groups = parts.gangs, parts.pod_groups
-        return cls(session, parts, gangs, groups, placer, solver, fill_back, with_reasons=with_reasons)
+        return cls(session, parts, gangs, groups, placer, solver, sets, with_reasons=with_reasons)
 
     def close(self) -> None:
         """Release the cycle: its parts refer to each other and would wait for the garbage collector."""

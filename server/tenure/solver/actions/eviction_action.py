@@ -119,7 +119,7 @@ class EvictionAction:
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, search, budget)
             if rejection is None:
-                victim_set = self._context.fill_back.minimize(statement, search, budget)
+                victim_set = self._context.victim_sets.minimize(statement, search, budget)
                 self._session.commit(statement, self.action, pod_group, self.action.reason)
                 self._session.commits[-1].victim_set = victim_set
                 patch_evictions(self._session)

@@ -62,6 +62,15 @@ class Minimality(IntEnum):
     NOT_TRIED = 3
 
 
+class OtherSet(NamedTuple):
+    """Another set of victims that would have been enough."""
+
+    pods: int
+    """That it disrupts."""
+    cost: int
+    """In thousandths of a GPU-second."""
+
+
 class VictimSet(NamedTuple):
     """What is known about the size of a set of victims (semantics R14.6)."""
 
@@ -74,6 +83,8 @@ class VictimSet(NamedTuple):
     """Pods that the search had taken and gave back."""
     costs: tuple[VictimCost, ...] = ()
     """What each victim costs, in the order of the pod groups; empty: no plugin says."""
+    next_best: OtherSet | None = None
+    """The best one that it was compared with."""
 
     @property
     def cost(self) -> int:

@@ -79,6 +79,8 @@ class CycleOptions:
     max_disrupted_per_cycle: int = -1
     max_disrupted_per_pod_group: int = -1
     """Pods that are evicted or moved for one beneficiary in a cycle (semantics R15.10)."""
+    victim_alternatives: int = 1
+    """Sets of victims that are compared for each solution: the first ones that suffice (semantics R14.8)."""
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000

@@ -11,6 +11,7 @@ from typing import Final, Protocol, final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
@@ -126,6 +127,8 @@ class Search:
         """Scenario that was simulated before the search, without success."""
         self.first_rejection: Rejection | None = None
         """Rejection of it by a validator, if it placed the preemptor."""
+        self.attempt: tuple[ScenarioGenerator, tuple[Batch, ...], int] | None = None
+        """The latest one: generator, recorded victims, number of tasks; None: an oracle knew the solution."""
         self.solution: Scenario | None = None
         """Latest scenario that succeeded while the number of tasks grew."""
         self.accepted: Scenario | None = None

@@ -49,7 +49,7 @@ class Solver:
                 return NO_SOLUTION  # semantics R5.50
             if self._solve_first(statement, search, budget):
                 return None
-        rejection = self._look_ahead(search)
+        rejection = self.look_ahead(search)
         if rejection is not None:
             return rejection
         for generator in self._session.chains.scenario_generators:
@@ -71,7 +71,7 @@ class Solver:
             scenario = oracle.first_scenario(search)
             if scenario is None:
                 continue
-            if not self._works(statement, search, scenario):
+            if not self.works(statement, search, scenario):
                 search.first = scenario
                 search.first_rejection = search.rejection if search.was_validated else None
             elif self._is_satisfied(search) and self.simulator.displaced(scenario):
@@ -83,7 +83,7 @@ class Solver:
             return False
         return False
 
-    def _look_ahead(self, search: Search) -> Rejection | None:
+    def look_ahead(self, search: Search) -> Rejection | None:
         """Collect the outlooks of the oracles, or return why the search must fail."""
         for oracle in self._parts.oracles:
             outlook = oracle.outlook(search)
@@ -130,7 +130,8 @@ class Solver:
         size: int,
     ) -> Scenario | None:
         """First scenario that works for the first `size` tasks; its moves are in the statement."""
-        victims = ScenarioAccumulator(self._parts, search, self._probe(search, recorded, size))
+        search.attempt = (generator, recorded, size)
+        victims = ScenarioAccumulator(self._parts, search, self.probe(search, recorded, size))
         counters = self._session.counters
         for scenario in generator.scenarios(victims):
             self._session.stop.check()
@@ -143,12 +144,12 @@ class Solver:
                 continue
             if not budget.spend():
                 return None
-            if not self._is_first(search, scenario) and self._works(statement, search, scenario):
+            if not self._is_first(search, scenario) and self.works(statement, search, scenario):
                 return scenario
             search.failed.add(scenario.fingerprint())
         return None
 
-    def _probe(self, search: Search, recorded: tuple[Batch, ...], size: int) -> Probe:
+    def probe(self, search: Search, recorded: tuple[Batch, ...], size: int) -> Probe:
         """The next victims of the search; in an order of their own if the recorded ones change it."""
         tasks, sequence = tuple(search.tasks[:size]), search.sequence(self._parts)
         skips = sequence.numbers(recorded)
@@ -166,7 +167,7 @@ class Solver:
             search.was_validated, search.rejection = True, search.first_rejection
         return True
 
-    def _works(self, statement: Statement, search: Search, scenario: Scenario) -> bool:
+    def works(self, statement: Statement, search: Search, scenario: Scenario) -> bool:
         """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
         if not self.simulator.run(statement, scenario, search.feasible):

@@ -48,7 +48,7 @@ class VictimKeys:
     def next_tasks(
         self, group: PodGroup, remaining: RemainingByPodSet, stays: Mapping[int, int] = NOBODY
     ) -> list[int]:
-        """Surplus first, else everything. `stays` counts tasks by pod set that are not among them and stay."""
+        """Surplus first, else everything. `stays` counts other tasks of each pod set, which stay."""
         return self._take(group.root, remaining, stays) or all_of(group.root, remaining)
 
     def _take(self, member: Member, remaining: RemainingByPodSet, stays: Mapping[int, int]) -> list[int]:

@@ -1,0 +1,131 @@
+"""Other sets of victims: the least disruptive of the first ones is taken (semantics R14.8).
+
+The search ends with the first set that suffices. With `victimAlternatives` above 1 it goes on, and compares
+the sets when each is as small as it can be made. Only sets with victims of no other queues than those of the
+first one compete, so that the order of queues stands.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Move, Statement
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.verdict import OtherSet, VictimSet
+from tenure.solver.plugin_api.action import Relation
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.search.fill_back import FillBack
+from tenure.solver.search.oracle import Budget, Search, SearchParts
+from tenure.solver.search.scenarios import ScenarioAccumulator
+from tenure.solver.search.solutions import redo
+from tenure.solver.search.solver import Solver
+
+MAX_TRIALS: Final = 64
+"""Simulations of other scenarios for each solution."""
+
+
+class _Found(NamedTuple):
+    """A set of victims that suffices, as small as it could be made."""
+
+    priority: int
+    """The highest one of its victims, if that counts."""
+    pods: int
+    """That are evicted or moved."""
+    cost: int
+    number: int
+    """In the order in which they were found, so that no two are equal."""
+    tasks: frozenset[int]
+    """The pods."""
+    known: VictimSet
+    moves: list[Move]
+
+
+class Alternatives:
+    """Makes solutions smaller, and compares them with others."""
+
+    def __init__(self, session: Session, parts: SearchParts, solver: Solver, fill_back: FillBack) -> None:
+        self._session = session
+        self._parts = parts
+        self._solver = solver
+        self._fill_back = fill_back
+        self._pricing: Final = next(iter(session.chains.eviction_costs), None)
+        self._most = session.options.victim_alternatives
+
+    def minimize(self, statement: Statement, search: Search, budget: Budget) -> VictimSet | None:
+        """Replace the solution in the statement by the least of it and of others, each made smaller.
+
+        Returns what is known about its victims; None if no pod is disrupted.
+        """
+        first = search.accepted
+        assert first is not None
+        known = self._fill_back.minimize(statement, search, budget)
+        if known is None or self._most == 1:
+            return known
+        found = [self._measure(statement, search, known, 0)]
+        with suppress(CycleStopped):
+            for _ in self._others(statement, search, budget, first):
+                known = self._fill_back.minimize(statement, search, budget)
+                if known is None:
+                    return None
+                another = self._measure(statement, search, known, len(found))
+                if any(each.tasks == another.tasks for each in found):
+                    continue
+                found.append(another)
+                if len(found) == self._most:
+                    break
+        best, *others = sorted(found)
+        redo(statement, best.moves)
+        if not others:
+            return best.known
+        return best.known._replace(next_best=OtherSet(others[0].pods, others[0].cost))
+
+    def _measure(self, statement: Statement, search: Search, known: VictimSet, number: int) -> _Found:
+        """The set of victims in the statement, which is undone."""
+        groups, tasks = self._session.cluster.pod_groups, self._session.cluster.tasks
+        placements, by_group = self._session.ledger.placements, dict[int, list[int]]()
+        for task, origins in statement.evicted.items():
+            if placements[task] != origins[0]:
+                by_group.setdefault(tasks[task].pod_group, []).append(task)
+        counts = search.action.victims_from is Relation.SAME_QUEUE
+        priority = max([groups[victim].facts.priority for victim in by_group if counts], default=0)
+        pods = frozenset([task for taken in by_group.values() for task in taken])
+        moves, cost = statement.moves.copy(), 0
+        statement.rollback(0)
+        if self._pricing is not None:
+            active = self._session.ledger.active_allocated
+            for victim, taken in by_group.items():
+                cost += self._pricing.eviction_cost(victim, active, taken).cost
+        return _Found(priority, len(pods), cost, number, pods, known, moves)
+
+    def _others(
+        self, statement: Statement, search: Search, budget: Budget, first: Scenario
+    ) -> Iterator[Scenario]:
+        """Further scenarios of the attempt that succeeded; the moves of each are in the statement."""
+        attempt = search.attempt
+        if attempt is None:
+            self._solver.look_ahead(search)
+            attempt = (self._session.chains.scenario_generators[0], (), len(search.tasks))
+        generator, recorded, size = attempt
+        probe = self._solver.probe(search, recorded, size)
+        groups, counters = self._session.cluster.pod_groups, self._session.counters
+        queues = {groups[victim].queue for victim in first.victims()}
+        victims = ScenarioAccumulator(self._parts, search, probe)
+        search.failed.add(first.fingerprint())
+        trials = 0
+        for scenario in generator.scenarios(victims):
+            self._session.stop.check()
+            counters.generated += 1
+            if victims.is_ruled_out(scenario):
+                counters.pruned += 1
+            elif scenario.fingerprint() in search.failed:
+                counters.duplicate += 1
+            elif queues.issuperset([groups[victim].queue for victim in scenario.victims()]):
+                if trials == MAX_TRIALS or not budget.spend():
+                    return
+                trials += 1
+                search.failed.add(scenario.fingerprint())
+                if self._solver.works(statement, search, scenario):
+                    if self._parts.gangs.is_satisfied(search.preemptor):
+                        yield scenario
+                    statement.rollback(0)
