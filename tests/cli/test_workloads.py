@@ -62,6 +62,18 @@ def test_server_returns_the_same_list(workloads: Workloads) -> None:
     assert there == workloads("FILE", "--output", "json")
 
 
+def test_rank_and_cost_as_a_victim_are_listed(workloads: Workloads, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text("plugins: {evictioncost: true}")
+    ended = workloads("FILE", "--config", str(config), "--output", "json")
+    runs, waits = (workload["as_victim"] for workload in json.loads(ended.out)["workloads"])
+    assert waits is None
+    assert (runs["place"], runs["cost_gpu_seconds"], runs["lost_gpu_seconds"]) == (1, 5_400, 5_400)
+    assert [taker["queue"] for taker in runs["next_for"]] == ["right"]
+    table = " ".join(workloads("FILE", "--config", str(config)).out.split())
+    assert "first to go; next for" in table
+
+
 def test_configuration_determines_the_protections(workloads: Workloads, tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text("plugins: {minruntime: {defaultPreemptMinRuntime: 5000w}}")

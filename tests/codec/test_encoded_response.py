@@ -93,6 +93,8 @@ def _check_decisions(message: DecideResponse, summary: CycleSummary) -> None:
     sets = [(group.action, group.victim_set) for group in message.groups if group.HasField("victim_set")]
     assert summary.victim_sets == Counter((action, known.minimality) for action, known in sets)
     assert sum(summary.put_back.values()) == sum(known.put_back_pods for _, known in sets)
+    for action, cost in summary.evicted_cost.items():
+        assert cost == sum(known.cost for group, known in sets if group == action)
 
 
 def _check_pod_groups(message: DecideResponse, summary: CycleSummary) -> None:

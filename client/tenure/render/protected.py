@@ -1,21 +1,25 @@
 """Section of the report: protected pod groups, the preemptors they are protected from, and until when."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.terms.formatting import format_remaining, join_words
+from tenure.terms.formatting import format_gpu_time, format_ordinal, format_remaining, join_words
 from tenure.terms.reasons import GUARDED_ACTIONS
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.explain_pb2 import VictimRank
 
 OWN_QUEUE: Final = "its own queue"
 OTHER_QUEUES: Final = "other queues"
 
 
-def render_protected(view: ResponseView) -> TableSection:
-    """Running pod groups that guards protect, one row for each guard, end and source."""
+def render_protected(view: ResponseView, ranks: Mapping[str, str] | None = None) -> TableSection:
+    """Running pod groups that guards protect, one row for each guard, end and source.
+
+    `ranks` say by uid what their ranks as victims are.
+    """
     preemptors: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for protection in sorted(view.response.protections, key=soonest_end_first):
         if protection.scope != pb.PROTECTION_SCOPE_UNSPECIFIED:
@@ -23,7 +27,13 @@ def render_protected(view: ResponseView) -> TableSection:
             preemptors[key].append(preemptor_text(view, protection))
     rows = [
         TableRow(
-            (view.name(uid), _all_of(others), end, _guard_text(guard, source)),
+            (
+                view.name(uid),
+                _all_of(others),
+                end,
+                _guard_text(guard, source),
+                *(() if ranks is None else (ranks.get(uid, ""),)),
+            ),
             (view.queue(uid), guard, _all_of(others)),
         )
         for (uid, guard, end, source), others in preemptors.items()
@@ -33,6 +43,7 @@ def render_protected(view: ResponseView) -> TableSection:
         TableColumn("From", wraps=True),
         TableColumn("Protected until", wraps=True),
         TableColumn("Guard", wraps=True),
+        *(() if ranks is None else (TableColumn("As a victim", wraps=True),)),
     )
     return TableSection("Protected", columns, ("Queue", "Guard", "From"), rows)
 
@@ -63,6 +74,20 @@ def preemptor_text(view: ResponseView, protection: pb.Protection) -> str:
     if GUARDED_ACTIONS.issubset(actions):
         return "all"
     return OTHER_QUEUES if protection.guard == "minruntime" else join_words(actions)
+
+
+def rank_text(rank: VictimRank | None) -> str:
+    """Place in its queue, who would take it next, and cost; "": it is not evictable now.
+
+    For example `third to go; next for reclaim by research; costs 12 GPU minutes`.
+    """
+    if rank is None or not rank.place:
+        return ""
+    parts = [f"{format_ordinal(rank.place)} to go"]
+    parts += [f"next for {taker.action} by {taker.queue}" for taker in rank.next_for]
+    if rank.HasField("cost"):
+        parts.append(f"costs {format_gpu_time(rank.cost)}")
+    return "; ".join(parts)
 
 
 def soonest_end_first(protection: pb.Protection) -> tuple[bool, int]:

@@ -7,7 +7,7 @@ from typing import Final
 from rich.console import Console
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.terms.formatting import format_clock, format_count, format_remaining, join_words
+from tenure.terms.formatting import format_clock, format_count, format_gpu_time, format_remaining, join_words
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import OUTCOMES, REASONS
 from tenure.v1 import decision_pb2 as pb
@@ -101,9 +101,19 @@ def render_evicted(view: ResponseView) -> TableSection:
     for _, decision in view.decisions("evict"):
         evict = decision.evict
         pods[view.owner(evict.pod), evict.preemptor, decision.reason.code] += 1
+    costs = {
+        (cost.pod_group, group.beneficiary): cost.cost
+        for group in view.response.groups
+        for cost in group.victim_set.victim_costs
+    }
     rows = [
         TableRow(
-            (view.name(victim), str(number), view.name(preemptor), _eviction_rule(code)),
+            (
+                view.name(victim),
+                str(number),
+                view.name(preemptor),
+                _eviction_rule(code) + _cost_text(costs.get((victim, preemptor))),
+            ),
             (view.queue(victim), view.queue(preemptor), _reason_name(code)),
         )
         for (victim, preemptor, code), number in pods.items()
@@ -115,6 +125,10 @@ def render_evicted(view: ResponseView) -> TableSection:
         TableColumn("Reason", wraps=True),
     )
     return TableSection("Evicted", columns, ("Queue", "Evicted for queue", "Reason"), rows)
+
+
+def _cost_text(gpu_seconds: int | None) -> str:
+    return "" if gpu_seconds is None else f"; costs {format_gpu_time(gpu_seconds)}"
 
 
 def outcome_text(outcome: pb.PodGroupOutcome) -> str:
@@ -138,12 +152,18 @@ def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome, remedy: str) -
 
 
 def _set_text(victims: pb.VictimSet) -> str:
-    """Whether some victims may not be needed."""
-    if victims.disrupted_pods < 2 or victims.minimality == pb.MINIMALITY_PROVEN:
-        return ""
-    if victims.minimality == pb.MINIMALITY_HEURISTIC:
-        return " (perhaps not all of them are needed)"
-    return " (smaller sets were not tried)"
+    """Whether some victims may not be needed, what they cost, and what the next best ones would cost."""
+    parts = []
+    if victims.HasField("cost"):
+        parts.append(f"costs {format_gpu_time(victims.cost)}")
+    if victims.HasField("next_best_pods"):
+        cost = f" for {format_gpu_time(victims.next_best_cost)}" if victims.HasField("next_best_cost") else ""
+        parts.append(f"next best: {format_count(victims.next_best_pods, 'pod')}{cost}")
+    if victims.disrupted_pods > 1 and victims.minimality == pb.MINIMALITY_HEURISTIC:
+        parts.append("perhaps not all of them are needed")
+    elif victims.disrupted_pods > 1 and victims.minimality != pb.MINIMALITY_PROVEN:
+        parts.append("smaller sets were not tried")
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _evicted_text(pod_groups: Iterable[str]) -> str:

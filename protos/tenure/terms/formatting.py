@@ -10,6 +10,7 @@ from tenure.terms.durations import SECOND, format_duration
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
+_ORDINALS: Final = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
 def format_clock(nanoseconds: int, now: int) -> str:
@@ -47,9 +48,26 @@ def count_gpus(milli: int) -> str:
     return f"{format_gpus(milli)} {'GPU' if milli == 1000 else 'GPUs'}"
 
 
+def format_gpu_time(seconds: int) -> str:
+    """GPU-seconds as people say them: `40 GPU seconds`, `12 GPU minutes`, `1.6 GPU hours`."""
+    if seconds < 120:
+        return format_count(seconds, "GPU second")
+    if seconds < 7_200:
+        return format_count(round(seconds / 60), "GPU minute")
+    return f"{seconds / 3600:,.1f} GPU hours"
+
+
 def format_count(number: int, noun: str) -> str:
     """A number and its noun: `1 pod`, `3 pods`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def format_ordinal(number: int) -> str:
+    """A place: `first`, `third`, `12th`, `22nd`."""
+    if number < len(_ORDINALS):
+        return _ORDINALS[number]
+    is_teen = number // 10 % 10 == 1
+    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def join_words(parts: list[str]) -> str:

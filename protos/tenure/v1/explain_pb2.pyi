@@ -33,7 +33,7 @@ REMEDY_KIND_RAISE_LIMIT: RemedyKind
 REMEDY_KIND_ADD_NODES: RemedyKind
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until")
+    __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until", "victim_ranks")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class ExplainRequest(_message.Message):
     WHY_VICTIM_FIELD_NUMBER: _ClassVar[int]
     WHY_NOT_VICTIM_FIELD_NUMBER: _ClassVar[int]
     PROTECTED_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    VICTIM_RANKS_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     state: _state_pb2.StateReference
     now: _timestamp_pb2.Timestamp
@@ -48,7 +49,8 @@ class ExplainRequest(_message.Message):
     why_victim: WhyVictim
     why_not_victim: WhyNotVictim
     protected_until: ProtectedUntil
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why_pending: _Optional[_Union[WhyPending, _Mapping]] = ..., why_victim: _Optional[_Union[WhyVictim, _Mapping]] = ..., why_not_victim: _Optional[_Union[WhyNotVictim, _Mapping]] = ..., protected_until: _Optional[_Union[ProtectedUntil, _Mapping]] = ...) -> None: ...
+    victim_ranks: VictimRanks
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why_pending: _Optional[_Union[WhyPending, _Mapping]] = ..., why_victim: _Optional[_Union[WhyVictim, _Mapping]] = ..., why_not_victim: _Optional[_Union[WhyNotVictim, _Mapping]] = ..., protected_until: _Optional[_Union[ProtectedUntil, _Mapping]] = ..., victim_ranks: _Optional[_Union[VictimRanks, _Mapping]] = ...) -> None: ...
 
 class WhyPending(_message.Message):
     __slots__ = ("pod_group",)
@@ -76,21 +78,53 @@ class ProtectedUntil(_message.Message):
     pod_group: str
     def __init__(self, pod_group: _Optional[str] = ...) -> None: ...
 
+class VictimRanks(_message.Message):
+    __slots__ = ("queue",)
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    def __init__(self, queue: _Optional[str] = ...) -> None: ...
+
 class ExplainResponse(_message.Message):
-    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets")
+    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets", "victim_ranks")
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     REMEDIES_FIELD_NUMBER: _ClassVar[int]
     VICTIM_SETS_FIELD_NUMBER: _ClassVar[int]
+    VICTIM_RANKS_FIELD_NUMBER: _ClassVar[int]
     explanation: Explanation
     reasons: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]
     protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
     until: _timestamp_pb2.Timestamp
     remedies: _containers.RepeatedCompositeFieldContainer[Remedy]
     victim_sets: _containers.RepeatedCompositeFieldContainer[_decision_pb2.VictimSet]
-    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ...) -> None: ...
+    victim_ranks: _containers.RepeatedCompositeFieldContainer[VictimRank]
+    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ...) -> None: ...
+
+class VictimRank(_message.Message):
+    __slots__ = ("pod_group", "place", "cost", "lost", "next_for")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FOR_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    place: int
+    cost: int
+    lost: int
+    next_for: _containers.RepeatedCompositeFieldContainer[NextTaker]
+    def __init__(self, pod_group: _Optional[str] = ..., place: _Optional[int] = ..., cost: _Optional[int] = ..., lost: _Optional[int] = ..., next_for: _Optional[_Iterable[_Union[NextTaker, _Mapping]]] = ...) -> None: ...
+
+class NextTaker(_message.Message):
+    __slots__ = ("action", "queue", "pod_group")
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    action: str
+    queue: str
+    pod_group: str
+    def __init__(self, action: _Optional[str] = ..., queue: _Optional[str] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("public", "tenant", "operator")

@@ -1,5 +1,6 @@
 """Simulate and explain on a server, or in this process."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ from tenure.cli.options import Connection, refuse_config
 if TYPE_CHECKING:
     from tenure.solver.plugin_api.profile import Profile
     from tenure.v1.decide_pb2 import DecideResponse
-    from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+    from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse, VictimRank
     from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -81,6 +82,20 @@ def find_tested_remedies(
         else:
             found[outcome.pod_group] = "None of the tested changes helps"
     return found
+
+
+def find_ranks(
+    snapshot: "ClusterSnapshot", queue: str | None, connection: Connection, config: Path | None
+) -> "Sequence[VictimRank]":
+    """Ranks of pod groups as victims; empty if a server does not explain, or does not know them."""
+    from tenure.client import TenureError
+    from tenure.v1.explain_pb2 import ExplainRequest, VictimRanks
+
+    question = ExplainRequest(snapshot=snapshot, victim_ranks=VictimRanks(queue=queue or ""))
+    try:
+        return request_explanation(question, connection, config).victim_ranks
+    except TenureError:
+        return ()
 
 
 def _profile(config: Path | None) -> "Profile":

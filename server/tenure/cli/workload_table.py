@@ -8,13 +8,14 @@ from rich.console import Console
 from rich.text import Text
 from tenure.cli.workload_rows import LEGACY, Workload
 from tenure.render.overdue import is_overdue, overrun_text, result_name
-from tenure.render.protected import preemptor_text
+from tenure.render.protected import preemptor_text, rank_text
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import print_wake
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import format_clock, format_count, format_remaining, format_rough
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.explain_pb2 import VictimRank
 from tenure.wire.enum_labels import enum_label
 
 Facts = dict[str, object]
@@ -52,6 +53,7 @@ def _facts(workload: Workload) -> Facts:
         "expected_runtime_source": workload.expected_source,
         "disruption_budgets": [{"name": name, "left": left} for name, left in workload.budgets.items()],
         "requeue": None if workload.nomination is None else _requeue(workload.nomination),
+        "as_victim": None if workload.rank is None else _rank_fields(workload.rank),
     }
 
 
@@ -64,6 +66,18 @@ def _protection_fields(protection: pb.Protection) -> Facts:
         "scope": enum_label(pb.ProtectionScope, protection.scope),
         "until": _time(protection.until) if protection.HasField("until") else None,
         "source": protection.source,
+    }
+
+
+def _rank_fields(rank: VictimRank) -> Facts:
+    return {
+        "place": rank.place or None,
+        "cost_gpu_seconds": rank.cost if rank.HasField("cost") else None,
+        "lost_gpu_seconds": rank.lost if rank.HasField("lost") else None,
+        "next_for": [
+            {"action": taker.action, "queue": taker.queue, "pod_group": taker.pod_group}
+            for taker in rank.next_for
+        ],
     }
 
 
@@ -133,7 +147,7 @@ def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
         str(workload.group.facts.priority),
         f"{workload.preemptibility}\n{_source_text(workload)}",
         f"{workload.running}/{workload.pending}/{workload.minimum}",
-        _protected(view, workload),
+        "\n".join(filter(None, (_protected(view, workload), rank_text(workload.rank)))),
         _runtime(view, workload),
     )
 

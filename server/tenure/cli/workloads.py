@@ -52,7 +52,9 @@ def workloads(
 
     PROTECTED is the protection that ends first, with its source. "minimum only": the surplus can be evicted.
     "not protected": it can be evicted at any time, subject to queue and priority rules. A disruption budget
-    that allows no more disruptions of its running pods is named, too.
+    that allows no more disruptions of its running pods is named, too. Then its place in the victim order of
+    its queue, who would take it before all others, and what evicting all of it would cost, if the profile
+    lists evictioncost.
 
     JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
 
@@ -74,9 +76,13 @@ def workloads(
       requeue                   null, or the result of requeue nomination: result,
                                 skip_reason, detail, nominated_by, overrun_seconds,
                                 until, contender, not_before
+      as_victim                 null, or place in its queue (null: not evictable
+                                now), cost_gpu_seconds, lost_gpu_seconds,
+                                next_for: list of action, queue, pod_group
 
     Exit status: 0 listed; 2 invalid command line, file or snapshot; 3 the server failed.
     """
+    from tenure.cli.local_or_remote import find_ranks
     from tenure.cli.workload_rows import workloads as rows_of
     from tenure.codec.decode import decode_snapshot
     from tenure.render.response_view import ResponseView
@@ -92,7 +98,7 @@ def workloads(
     decoded, view = decode_snapshot(message), ResponseView(message, response)
     if queue is not None:
         _check_queue(decoded, queue)
-    rows = rows_of(decoded, view, queue)
+    rows = rows_of(decoded, view, queue, find_ranks(message, queue, connection, config))
     if output is Output.JSON:
         from tenure.cli.workload_table import workloads_json
 

@@ -21,7 +21,7 @@ from tenure.solver.model.decision import (
     Reserve,
 )
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.victim_costs import VictimCosts
+from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.terms.reasons import ReasonCode
 
 

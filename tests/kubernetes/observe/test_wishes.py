@@ -237,7 +237,7 @@ UNREADABLE_COSTS = {
 
 
 @pytest.mark.parametrize("key", UNREADABLE_COSTS)
-def test_unreadable_cost_is_unset_and_never_makes_a_shrink_easier_r13_15(key: str) -> None:
+def test_unreadable_cost_is_unset_and_never_makes_a_shrink_easier(key: str) -> None:
     text, problem = UNREADABLE_COSTS[key]
     world = CachedCluster()
     world.put("kai_pod_groups", pod_group("g", **annotated(**{f"tenure.scheduler/{key}": text})))

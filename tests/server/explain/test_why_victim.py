@@ -126,6 +126,34 @@ def test_victim_explanation_contains_its_position_in_victim_order() -> None:
     assert "Then: pod group last (queue q) (higher priority)." in text.operator
 
 
+def equals() -> Cluster:
+    """`old` has a checkpoint, `new` does not; both would do."""
+    builder = ClusterBuilder().node("n1", gpus=1).node("n2", gpus=1).queue("q")
+    builder.running("old", queue="q", gpus=1, node="n1", checkpoint_ago="10m", restart_cost="2m")
+    builder.running("new", queue="q", gpus=1, node="n2", started_ago="9h")
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
+
+PRICED = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("evictioncost")))
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8_r14_10(most: int) -> None:
+    cluster, options = equals(), replace(PRICED.options, victim_alternatives=most)
+    found = why_victim(CycleReplay.of(cluster, replace(PRICED, options=options)), index(cluster, "old"))
+    assert "Its eviction costs 12 GPU minutes, of which 10 GPU minutes are lost work." in found.text.public
+    assert "Next in victim order: pod group new (queue q) (a higher cost)." in found.text.operator
+    assert "The next best set of victims disrupts 1 pod for 60 GPU minutes." in found.text.operator
+    assert "next best" not in found.text.tenant
+
+
+def test_victim_explanation_has_no_costs_without_the_plugin() -> None:
+    cluster = equals()
+    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "new")).text
+    assert "The next best set of victims disrupts 1 pod." in text.operator
+    assert "GPU minute" not in text.operator
+
+
 def test_pod_group_that_is_not_evicted_is_reported_as_such() -> None:
     cluster = three_candidates()
     assert (

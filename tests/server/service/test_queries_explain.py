@@ -24,6 +24,7 @@ QUESTIONS: dict[str, dict[str, dict[str, str]]] = {
     "why this victim": {"why_victim": {"pod_group": "sweep"}},
     "why not that one": {"why_not_victim": {"pod_group": "finetune", "preemptor": "distill"}},
     "protected until": {"protected_until": {"pod_group": "finetune"}},
+    "victim ranks": {"victim_ranks": {"queue": "research"}},
 }
 
 
@@ -84,6 +85,10 @@ FAULTS: dict[str, tuple[dict[str, object], list[str]]] = {
             "why_not_victim.pod_group: there is no pod group with uid 'a'",
             "why_not_victim.preemptor: is required",
         ],
+    ),
+    "an unknown queue": (
+        {"victim_ranks": {"queue": "north"}},
+        ["victim_ranks.queue: there is no queue with name 'north'"],
     ),
     "a bad time": (
         {"now": {"nanos": -1}, **QUESTIONS["why pending"]},

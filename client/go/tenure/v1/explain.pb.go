@@ -117,6 +117,7 @@ type ExplainRequest struct {
 	//	*ExplainRequest_WhyVictim
 	//	*ExplainRequest_WhyNotVictim
 	//	*ExplainRequest_ProtectedUntil
+	//	*ExplainRequest_VictimRanks
 	Question      isExplainRequest_Question `protobuf_oneof:"question"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,6 +228,15 @@ func (x *ExplainRequest) GetProtectedUntil() *ProtectedUntil {
 	return nil
 }
 
+func (x *ExplainRequest) GetVictimRanks() *VictimRanks {
+	if x != nil {
+		if x, ok := x.Question.(*ExplainRequest_VictimRanks); ok {
+			return x.VictimRanks
+		}
+	}
+	return nil
+}
+
 type isExplainRequest_Source interface {
 	isExplainRequest_Source()
 }
@@ -269,6 +279,11 @@ type ExplainRequest_ProtectedUntil struct {
 	ProtectedUntil *ProtectedUntil `protobuf:"bytes,7,opt,name=protected_until,json=protectedUntil,proto3,oneof"`
 }
 
+type ExplainRequest_VictimRanks struct {
+	// In which order running pod groups would be evicted, for whom, and at what cost.
+	VictimRanks *VictimRanks `protobuf:"bytes,8,opt,name=victim_ranks,json=victimRanks,proto3,oneof"`
+}
+
 func (*ExplainRequest_WhyPending) isExplainRequest_Question() {}
 
 func (*ExplainRequest_WhyVictim) isExplainRequest_Question() {}
@@ -276,6 +291,8 @@ func (*ExplainRequest_WhyVictim) isExplainRequest_Question() {}
 func (*ExplainRequest_WhyNotVictim) isExplainRequest_Question() {}
 
 func (*ExplainRequest_ProtectedUntil) isExplainRequest_Question() {}
+
+func (*ExplainRequest_VictimRanks) isExplainRequest_Question() {}
 
 // Query: why a pod group is pending, and what would let it start.
 type WhyPending struct {
@@ -470,6 +487,52 @@ func (x *ProtectedUntil) GetPodGroup() string {
 	return ""
 }
 
+// Query: the ranks of running pod groups as victims.
+type VictimRanks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a queue: only pod groups of it and of the queues below. Empty: all.
+	Queue         string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VictimRanks) Reset() {
+	*x = VictimRanks{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VictimRanks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VictimRanks) ProtoMessage() {}
+
+func (x *VictimRanks) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VictimRanks.ProtoReflect.Descriptor instead.
+func (*VictimRanks) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *VictimRanks) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
 // Response to one query.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -487,14 +550,17 @@ type ExplainResponse struct {
 	Remedies []*Remedy `protobuf:"bytes,5,rep,name=remedies,proto3" json:"remedies,omitempty"`
 	// Why a pod group is a victim: the set of victims of each decision group that evicts
 	// its pods, with the smaller sets that were tried.
-	VictimSets    []*VictimSet `protobuf:"bytes,6,rep,name=victim_sets,json=victimSets,proto3" json:"victim_sets,omitempty"`
+	VictimSets []*VictimSet `protobuf:"bytes,6,rep,name=victim_sets,json=victimSets,proto3" json:"victim_sets,omitempty"`
+	// Ranks as victims, as of the state: of the pod group, for `protected_until`, or of
+	// those that were asked for, ordered by uid. For operators.
+	VictimRanks   []*VictimRank `protobuf:"bytes,7,rep,name=victim_ranks,json=victimRanks,proto3" json:"victim_ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[5]
+	mi := &file_tenure_v1_explain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +572,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[5]
+	mi := &file_tenure_v1_explain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +585,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainResponse) GetExplanation() *Explanation {
@@ -564,6 +630,162 @@ func (x *ExplainResponse) GetVictimSets() []*VictimSet {
 	return nil
 }
 
+func (x *ExplainResponse) GetVictimRanks() []*VictimRank {
+	if x != nil {
+		return x.VictimRanks
+	}
+	return nil
+}
+
+// Rank of a running pod group as a victim.
+type VictimRank struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Place in the victim order of its queue: 1 yields first. 0: it may not be evicted for
+	// another pod group now.
+	Place int32 `protobuf:"varint,2,opt,name=place,proto3" json:"place,omitempty"`
+	// What evicting all its running pods costs now, in GPU-seconds. Unset: the profile
+	// does not list the plugin evictioncost.
+	Cost *int64 `protobuf:"varint,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	// Lost work in `cost`. Unset: as `cost`.
+	Lost *int64 `protobuf:"varint,4,opt,name=lost,proto3,oneof" json:"lost,omitempty"`
+	// Pending pod groups, each the first one of its queue, that would take it before all
+	// other victims.
+	NextFor       []*NextTaker `protobuf:"bytes,5,rep,name=next_for,json=nextFor,proto3" json:"next_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VictimRank) Reset() {
+	*x = VictimRank{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VictimRank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VictimRank) ProtoMessage() {}
+
+func (x *VictimRank) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VictimRank.ProtoReflect.Descriptor instead.
+func (*VictimRank) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *VictimRank) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *VictimRank) GetPlace() int32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *VictimRank) GetCost() int64 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
+}
+
+func (x *VictimRank) GetLost() int64 {
+	if x != nil && x.Lost != nil {
+		return *x.Lost
+	}
+	return 0
+}
+
+func (x *VictimRank) GetNextFor() []*NextTaker {
+	if x != nil {
+		return x.NextFor
+	}
+	return nil
+}
+
+// A pending pod group that would take a victim before all others.
+type NextTaker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the action.
+	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
+	// Name of the queue of the pending pod group.
+	Queue string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Uid of the pending pod group.
+	PodGroup      string `protobuf:"bytes,3,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextTaker) Reset() {
+	*x = NextTaker{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextTaker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextTaker) ProtoMessage() {}
+
+func (x *NextTaker) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextTaker.ProtoReflect.Descriptor instead.
+func (*NextTaker) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NextTaker) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *NextTaker) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *NextTaker) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
 // The same explanation for three audiences.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -580,7 +802,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +814,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +827,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Explanation) GetPublic() string {
@@ -648,7 +870,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +882,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +895,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Remedy) GetKind() RemedyKind {
@@ -715,7 +937,7 @@ var File_tenure_v1_explain_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xb9\x03\n" +
+	"\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xf6\x03\n" +
 	"\x0eExplainRequest\x128\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.tenure.v1.ClusterSnapshotH\x00R\bsnapshot\x121\n" +
 	"\x05state\x18\x02 \x01(\v2\x19.tenure.v1.StateReferenceH\x00R\x05state\x12,\n" +
@@ -725,7 +947,8 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\n" +
 	"why_victim\x18\x05 \x01(\v2\x14.tenure.v1.WhyVictimH\x01R\twhyVictim\x12?\n" +
 	"\x0ewhy_not_victim\x18\x06 \x01(\v2\x17.tenure.v1.WhyNotVictimH\x01R\fwhyNotVictim\x12D\n" +
-	"\x0fprotected_until\x18\a \x01(\v2\x19.tenure.v1.ProtectedUntilH\x01R\x0eprotectedUntilB\b\n" +
+	"\x0fprotected_until\x18\a \x01(\v2\x19.tenure.v1.ProtectedUntilH\x01R\x0eprotectedUntil\x12;\n" +
+	"\fvictim_ranks\x18\b \x01(\v2\x16.tenure.v1.VictimRanksH\x01R\vvictimRanksB\b\n" +
 	"\x06sourceB\n" +
 	"\n" +
 	"\bquestion\")\n" +
@@ -738,7 +961,9 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1c\n" +
 	"\tpreemptor\x18\x02 \x01(\tR\tpreemptor\"-\n" +
 	"\x0eProtectedUntil\x12\x1b\n" +
-	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\"\xc9\x02\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\"#\n" +
+	"\vVictimRanks\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"\x83\x03\n" +
 	"\x0fExplainResponse\x128\n" +
 	"\vexplanation\x18\x01 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12+\n" +
 	"\areasons\x18\x02 \x03(\v2\x11.tenure.v1.ReasonR\areasons\x127\n" +
@@ -746,7 +971,21 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12-\n" +
 	"\bremedies\x18\x05 \x03(\v2\x11.tenure.v1.RemedyR\bremedies\x125\n" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
-	"victimSets\"Y\n" +
+	"victimSets\x128\n" +
+	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\"\xb4\x01\n" +
+	"\n" +
+	"VictimRank\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\x05R\x05place\x12\x17\n" +
+	"\x04cost\x18\x03 \x01(\x03H\x00R\x04cost\x88\x01\x01\x12\x17\n" +
+	"\x04lost\x18\x04 \x01(\x03H\x01R\x04lost\x88\x01\x01\x12/\n" +
+	"\bnext_for\x18\x05 \x03(\v2\x14.tenure.v1.NextTakerR\anextForB\a\n" +
+	"\x05_costB\a\n" +
+	"\x05_lost\"V\n" +
+	"\tNextTaker\x12\x16\n" +
+	"\x06action\x18\x01 \x01(\tR\x06action\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x1b\n" +
+	"\tpod_group\x18\x03 \x01(\tR\bpodGroup\"Y\n" +
 	"\vExplanation\x12\x16\n" +
 	"\x06public\x18\x01 \x01(\tR\x06public\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -781,7 +1020,7 @@ func file_tenure_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_tenure_v1_explain_proto_goTypes = []any{
 	(RemedyKind)(0),               // 0: tenure.v1.RemedyKind
 	(*ExplainRequest)(nil),        // 1: tenure.v1.ExplainRequest
@@ -789,40 +1028,46 @@ var file_tenure_v1_explain_proto_goTypes = []any{
 	(*WhyVictim)(nil),             // 3: tenure.v1.WhyVictim
 	(*WhyNotVictim)(nil),          // 4: tenure.v1.WhyNotVictim
 	(*ProtectedUntil)(nil),        // 5: tenure.v1.ProtectedUntil
-	(*ExplainResponse)(nil),       // 6: tenure.v1.ExplainResponse
-	(*Explanation)(nil),           // 7: tenure.v1.Explanation
-	(*Remedy)(nil),                // 8: tenure.v1.Remedy
-	(*ClusterSnapshot)(nil),       // 9: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),        // 10: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Reason)(nil),                // 12: tenure.v1.Reason
-	(*Protection)(nil),            // 13: tenure.v1.Protection
-	(*VictimSet)(nil),             // 14: tenure.v1.VictimSet
-	(OutcomeKind)(0),              // 15: tenure.v1.OutcomeKind
+	(*VictimRanks)(nil),           // 6: tenure.v1.VictimRanks
+	(*ExplainResponse)(nil),       // 7: tenure.v1.ExplainResponse
+	(*VictimRank)(nil),            // 8: tenure.v1.VictimRank
+	(*NextTaker)(nil),             // 9: tenure.v1.NextTaker
+	(*Explanation)(nil),           // 10: tenure.v1.Explanation
+	(*Remedy)(nil),                // 11: tenure.v1.Remedy
+	(*ClusterSnapshot)(nil),       // 12: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),        // 13: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Reason)(nil),                // 15: tenure.v1.Reason
+	(*Protection)(nil),            // 16: tenure.v1.Protection
+	(*VictimSet)(nil),             // 17: tenure.v1.VictimSet
+	(OutcomeKind)(0),              // 18: tenure.v1.OutcomeKind
 }
 var file_tenure_v1_explain_proto_depIdxs = []int32{
-	9,  // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	10, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
-	11, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
+	12, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	13, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
+	14, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
 	2,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
 	3,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
 	4,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
 	5,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
-	7,  // 7: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
-	12, // 8: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
-	13, // 9: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
-	11, // 10: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
-	8,  // 11: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
-	14, // 12: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
-	0,  // 13: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	7,  // 14: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	15, // 15: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	11, // 16: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	6,  // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
+	10, // 8: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
+	15, // 9: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
+	16, // 10: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
+	14, // 11: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
+	11, // 12: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
+	17, // 13: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
+	8,  // 14: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
+	9,  // 15: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
+	0,  // 16: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	10, // 17: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	18, // 18: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	14, // 19: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }
@@ -840,14 +1085,16 @@ func file_tenure_v1_explain_proto_init() {
 		(*ExplainRequest_WhyVictim)(nil),
 		(*ExplainRequest_WhyNotVictim)(nil),
 		(*ExplainRequest_ProtectedUntil)(nil),
+		(*ExplainRequest_VictimRanks)(nil),
 	}
+	file_tenure_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_explain_proto_rawDesc), len(file_tenure_v1_explain_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

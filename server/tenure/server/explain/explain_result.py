@@ -41,6 +41,7 @@ class ExplainResult:
     remedies: Sequence[pb.Remedy] = ()
     victim_sets: Sequence[bytes] = ()
     """Encoded."""
+    victim_ranks: Sequence[pb.VictimRank] = ()
 
     def message(self, cluster: Cluster) -> pb.ExplainResponse:
         """Message of the response."""
@@ -49,6 +50,7 @@ class ExplainResult:
             reasons=[_reason(fact) for fact in self.reasons],
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
+            victim_ranks=self.victim_ranks,
         )
         encoder = ProtectionEncoder(cluster, EncodingCache(cluster))
         for protection in self.protections:

@@ -1,12 +1,13 @@
 """From an ExplainRequest to its response. Pure: no clock, no transport, no state."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 
 from tenure.codec.checks import MISSING, time_problem
 from tenure.codec.simulation import BaseState, decode_source
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.protected_until import protected_until
+from tenure.server.explain.victim_ranks import ranks_of_queue
 from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
@@ -40,9 +41,10 @@ class Explainer:
             request.snapshot if request.HasField("snapshot") else None, self._registry, check_of(stop)
         )
         groups = {group.facts.uid: group.index for group in base.cluster.pod_groups if group.facts.uid}
-        if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
-            raise SnapshotValidationError(violations)
         cluster = base.cluster
+        queues = {queue.name for queue in cluster.queues}
+        if violations := [*_bad_time(request), *_unknown_names(request, groups, queues)]:
+            raise SnapshotValidationError(violations)
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
         replay = CycleReplay.of(cluster, self._profile, stop, self._registry)
@@ -61,6 +63,8 @@ def _explain(
             return why_victim(replay, groups[request.why_victim.pod_group])
         case "protected_until":
             return protected_until(replay, groups[request.protected_until.pod_group])
+        case "victim_ranks":
+            return ranks_of_queue(replay, request.victim_ranks.queue)
     asked = request.why_not_victim
     return why_not_victim(replay, groups[asked.pod_group], groups[asked.preemptor])
 
@@ -70,10 +74,18 @@ def _bad_time(request: ExplainRequest) -> Iterator[FieldViolation]:
         yield FieldViolation("now", problem)
 
 
-def _unknown_names(request: ExplainRequest, groups: dict[str, int]) -> Iterator[FieldViolation]:
+def _unknown_names(
+    request: ExplainRequest, groups: Container[str], queues: Container[str]
+) -> Iterator[FieldViolation]:
     question = request.WhichOneof("question")
     if question is None:
         yield FieldViolation("question", MISSING)
+        return
+    if question == "victim_ranks":
+        queue = request.victim_ranks.queue
+        if queue and queue not in queues:
+            unknown = f"there is no queue with name {quote_name(queue)}"
+            yield FieldViolation("victim_ranks.queue", unknown)
         return
     asked = getattr(request, question)
     for field in asked.DESCRIPTOR.fields:

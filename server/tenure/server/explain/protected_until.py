@@ -13,7 +13,9 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.server.explain.explain_result import ExplainResult
+from tenure.server.explain.victim_ranks import rank_message, rank_sentences
 from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.explain.victim_rank import victim_ranks
 from tenure.solver.model.decision import InFlightGroupState, Protection
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import ProtectionScope
@@ -43,16 +45,19 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
         return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
     found = replay.before(0).session.chains.protections([pod_group])
     leaving = list(_evictions(replay, names))
+    rank = victim_ranks(replay)[pod_group]
+    ranks, told = [rank_message(replay, rank)], list(rank_sentences(replay, names, rank))
     is_protected = any(protection.scope for protection in found)
     if not is_protected:
         text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
-        return ExplainResult(join([format_text(text, who=who), *leaving]))
+        return ExplainResult(join([format_text(text, who=who), *leaving, *told]), victim_ranks=ranks)
     opening = [format_text("{who} is protected.", who=who)]
     if leaving:
         opening = [*leaving, for_all("Its protections do not prevent that.")]
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
-    return ExplainResult(join([*opening, *sentences]), (), found, min(ends, default=None))
+    end = min(ends, default=None)
+    return ExplainResult(join([*opening, *sentences, *told]), (), found, end, victim_ranks=ranks)
 
 
 def _evictions(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:

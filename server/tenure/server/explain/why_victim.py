@@ -24,8 +24,8 @@ from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, VictimSet
-from tenure.terms.formatting import format_count, join_words
+from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict
+from tenure.terms.formatting import format_count, format_gpu_time, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
 MAX_NEXT: Final = 3
@@ -34,6 +34,7 @@ MAX_NEXT: Final = 3
 _CRITERIA: Final = {
     "priority": "higher priority",
     "elastic": "fewer surplus pods",
+    "evictioncost": "a higher cost",
 }
 """What a later candidate has, by the plugin whose order decides."""
 
@@ -54,7 +55,12 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
         if check is not None:
             sufficient = None if check.smaller is None else check.smaller.pods
             made = group.victim_set or UNTRIED_SET
-            known = VictimSet(check.minimality, check.tried, check.untried, made.put_back, made.costs)
+            known = made._replace(
+                minimality=check.minimality,
+                tried=check.tried,
+                untried=check.untried,
+                next_best=check.next_best,
+            )
             cache = EncodingCache(replay.cluster)
             sets.append(encode_victim_set(cache, known, check.disrupted, sufficient))
     return ExplainResult(join(texts), facts, victim_sets=sets)
@@ -109,7 +115,8 @@ def _describe_evictions(
         action=group.action,
         rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
     )
-    return join([rule, _guards(names, evictions), _order(replay, names, group), _size(names, group, check)])
+    order, size = _order(replay, names, group), _size(names, group, check)
+    return join([rule, _guards(names, evictions), order, size, *_costs(names, group, check)])
 
 
 _HOW: Final = {
@@ -145,6 +152,23 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
         return for_all(f"{pods}. Smaller sets of victims were not tried.")
     sets = format_count(check.tried, "smaller set")
     return for_all(f"{pods}. Its victims were found by a heuristic; none of {sets} is enough{untried}.")
+
+
+def _costs(
+    names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | None
+) -> Iterator[AudienceText]:
+    """What the victim and the whole set cost, and the next best set."""
+    known = group.victim_set
+    own = [each for each in known.costs if each.pod_group == names.own] if known is not None else []
+    for each in own:
+        cost, lost = (format_gpu_time(amount // 1000) for amount in each.price)
+        yield for_all(f"Its eviction costs {cost}, of which {lost} are lost work.")
+    if own and known is not None and len(known.costs) > 1:
+        yield for_operators(f"All victims cost {format_gpu_time(known.cost // 1000)}.")
+    if check is not None and check.next_best is not None:
+        pods = format_count(check.next_best.pods, "pod")
+        cost = f" for {format_gpu_time(check.next_best.cost // 1000)}" if own else ""
+        yield for_operators(f"The next best set of victims disrupts {pods}{cost}.")
 
 
 def _listed(names: AudienceNames, pod_groups: tuple[int, ...]) -> AudienceText:

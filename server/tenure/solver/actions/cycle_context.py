@@ -9,14 +9,14 @@ from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.search.alternatives import Alternatives
-from tenure.solver.search.fill_back import FillBack
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.pod_group_lists import KeyedPodGroup, PodGroupLists
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
+from tenure.solver.search.victim_sets.alternatives import Alternatives
+from tenure.solver.search.victim_sets.fill_back import FillBack
 from tenure.terms.reasons import ReasonCode
 
 NEVER_EVICTS: Final = Rejection(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.actions.victim_rules import VictimSelector
 from tenure.solver.framework.disruptions import ignoring_all
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
@@ -13,6 +14,7 @@ from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.oracle import Budget
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_order import victim_order
+from tenure.solver.search.victim_sets.alternatives import FoundSet
 
 
 class EligibilityStage(Enum):
@@ -120,6 +122,15 @@ class VictimQuery:
                 return None
             placements = self._session.ledger.placements
             return sum(placements[task] != origins[0] for task, origins in trial.evicted.items())
+
+    def victim_sets(self, most: int) -> list[FoundSet]:
+        """The first sets of victims that the search finds, the least one first."""
+        victims = VictimSelector(self._search.rules, self._preemptor)
+        search, budget = self._search.search(self._preemptor, victims), Budget.of(self._session.options)
+        with self._session.statement() as trial:
+            if self._context.solver.solve(trial, search, budget) is not None:
+                return []
+            return self._context.victim_sets.compare(trial, search, budget, most)
 
     def _solve(self, trial: Statement, victims: Collection[int]) -> Rejection | None:
         policy = _LimitedVictims(self._context, self._search, self._preemptor, victims)

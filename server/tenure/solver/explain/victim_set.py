@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.model.decision import DecisionGroup
-from tenure.solver.model.verdict import Minimality
+from tenure.solver.model.verdict import Minimality, OtherSet
+from tenure.solver.plugin_api.action import Action
 
 MAX_TRIALS: Final = 32
 """Smaller sets of victims that are tried."""
@@ -29,6 +30,8 @@ class VictimSetCheck(NamedTuple):
     untried: int
     smaller: SmallerSet | None
     """The smallest set that was found and disrupts fewer pods."""
+    next_best: OtherSet | None
+    """The best one of the sets that the search finds next; None: it finds no other."""
 
     @property
     def minimality(self) -> Minimality:
@@ -47,10 +50,11 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
     is_minimal = known is not None and known.minimality is Minimality.PROVEN
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
+    other = _next_best(replay, action, group)
     if query.fits():
-        return VictimSetCheck(is_minimal, disrupted, 1, 0, SmallerSet((), 0))
+        return VictimSetCheck(is_minimal, disrupted, 1, 0, SmallerSet((), 0), other)
     if disrupted == 1:
-        return VictimSetCheck(is_minimal, disrupted, 1, 0, None)
+        return VictimSetCheck(is_minimal, disrupted, 1, 0, None, other)
     victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in group.evictions)
     trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
     trials.extend((candidate,) for candidate in dict.fromkeys(query.order()))
@@ -61,4 +65,12 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
         if pods is not None and pods < (disrupted if found is None else found.pods):
             found = SmallerSet(trial, pods)
     tried = min(len(trials), MAX_TRIALS)
-    return VictimSetCheck(is_minimal, disrupted, tried, len(trials) - tried, found)
+    return VictimSetCheck(is_minimal, disrupted, tried, len(trials) - tried, found, other)
+
+
+def _next_best(replay: CycleReplay, action: Action, group: DecisionGroup) -> OtherSet | None:
+    """The least of the other sets that the search compared the victims with, or would find next."""
+    chosen = {eviction.task for eviction in group.evictions}
+    query = VictimQuery(replay.before_search(action, group.beneficiary), action, group.beneficiary)
+    found = query.victim_sets(max(replay.profile.options.victim_alternatives, 2))
+    return next((OtherSet(each.pods, each.cost) for each in found if each.tasks != chosen), None)

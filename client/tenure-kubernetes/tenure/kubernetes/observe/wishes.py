@@ -118,9 +118,7 @@ def read_durations(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
 
 
 def read_costs(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
-    """Set what an eviction costs. An unreadable value counts as unset, and protects if it is about shrinking
-    (semantics R13.15).
-    """
+    """Set what an eviction costs. Unreadable values count as unset; that about shrinking counts as true."""
     texts = {key: annotations[key].strip() for key in names.COSTS if annotations.get(key)}
     if text := texts.get(names.LAST_CHECKPOINT):
         if (moment := read_time(text)) is not None:

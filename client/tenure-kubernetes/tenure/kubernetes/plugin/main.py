@@ -180,7 +180,7 @@ def protected(
     tenure_namespace: TenureNamespace = TENURE_NAMESPACE,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """List protected workloads, and until when.
+    """List protected workloads, until when, and their ranks as victims.
 
     For operators: you need the right to list nodes and the pods of all namespaces. Decides on the cluster as
     it is now, and writes nothing.
@@ -188,7 +188,7 @@ def protected(
     For example: kubectl tenure protected -A
     """
     with connect(kubeconfig, context, namespace) as asker, view_cluster(asker, tenure_namespace) as view:
-        response = view.decide()
+        response, ranks = view.decide(), view.ranks()
         wanted = {row.uid: row for row in view.snapshot.pod_groups}
         if not all_namespaces:
             wanted = {uid: row for uid, row in wanted.items() if row.namespace == asker.namespace}
@@ -196,7 +196,7 @@ def protected(
     del response.protections[:]
     response.protections.extend(kept)
     shown = ResponseView(view.snapshot, response)
-    section = render_protected(shown)
+    section = render_protected(shown, ranks)
     if output is Output.JSON:
         headings = [column.heading for column in section.columns]
         rows = [dict(zip(headings, row.cells, strict=True)) for row in section.rows]

@@ -4,6 +4,7 @@ The cluster is read as the adapter reads it, with the credentials of the asker, 
 with the configuration in force. Nothing is written, and no server is asked.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,9 @@ from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.kubernetes.plugin.access import Asker, ExitCode, fail, is_forbidden
 from tenure.kubernetes.settings import AdapterSettings, load_adapter_settings
+from tenure.render.protected import rank_text
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.explain_pb2 import NextTaker, VictimRank
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 CONFIG_MAP: Final = "tenure"
@@ -95,6 +98,22 @@ class ClusterView(NamedTuple):
         """The decisions on the snapshot."""
         text = self.tenure("decide", str(self.file), *self.config, "--output", "json")
         return Parse(text, DecideResponse())
+
+    def ranks(self) -> dict[str, str]:
+        """Ranks of pod groups as victims, by uid."""
+        rows = json.loads(self.tenure("workloads", str(self.file), *self.config, "--output", "json"))
+        return {
+            row["uid"]: rank_text(_rank(row["as_victim"])) for row in rows["workloads"] if row["as_victim"]
+        }
+
+
+def _rank(row: Mapping[str, Any]) -> VictimRank:
+    return VictimRank(
+        place=row["place"] or 0,
+        cost=row["cost_gpu_seconds"],
+        lost=row["lost_gpu_seconds"],
+        next_for=[NextTaker(**taker) for taker in row["next_for"]],
+    )
 
 
 def is_operator(asker: Asker) -> bool:

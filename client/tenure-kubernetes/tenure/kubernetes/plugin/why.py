@@ -22,6 +22,8 @@ _LABELS: Final = {
     "evictions_without_progress": "evictions without progress",
     "held_by": "held since it was",
     "on_evict": "when it is evicted",
+    "last_checkpoint": "last checkpoint",
+    "eviction_cost": "declared cost of an eviction (GPU-seconds)",
     "expected_runtime": "expected runtime",
     "min_runtime": "minimum runtime",
 }

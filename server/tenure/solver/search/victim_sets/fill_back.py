@@ -17,12 +17,12 @@ from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import UNTRIED_SET, VictimSet
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.necessary_victims import NecessaryVictims, Need, is_coherent
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.solutions import Minimization, Solution, batches_of, redo
+from tenure.solver.search.victim_sets.necessary_victims import NecessaryVictims, Need, is_coherent
+from tenure.solver.search.victim_sets.solutions import Minimization, Solution, batches_of, redo
 
 NEVER: Final = "never"
 FULL: Final = "full"

@@ -7,7 +7,7 @@ from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import Minimality, VictimSet
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.necessary_victims import Need
+from tenure.solver.search.victim_sets.necessary_victims import Need
 
 
 class Solution(NamedTuple):

@@ -15,17 +15,18 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.verdict import OtherSet, VictimSet
 from tenure.solver.plugin_api.action import Relation
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.fill_back import FillBack
 from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.scenarios import ScenarioAccumulator
-from tenure.solver.search.solutions import redo
 from tenure.solver.search.solver import Solver
+from tenure.solver.search.victim_sets.costs import VictimCosts
+from tenure.solver.search.victim_sets.fill_back import FillBack
+from tenure.solver.search.victim_sets.solutions import redo
 
 MAX_TRIALS: Final = 64
 """Simulations of other scenarios for each solution."""
 
 
-class _Found(NamedTuple):
+class FoundSet(NamedTuple):
     """A set of victims that suffices, as small as it could be made."""
 
     priority: int
@@ -49,7 +50,7 @@ class Alternatives:
         self._parts = parts
         self._solver = solver
         self._fill_back = fill_back
-        self._pricing: Final = next(iter(session.chains.eviction_costs), None)
+        self._costs = VictimCosts(session)
         self._most = session.options.victim_alternatives
 
     def minimize(self, statement: Statement, search: Search, budget: Budget) -> VictimSet | None:
@@ -57,30 +58,42 @@ class Alternatives:
 
         Returns what is known about its victims; None if no pod is disrupted.
         """
-        first = search.accepted
+        if self._most == 1:
+            return self._fill_back.minimize(statement, search, budget)
+        found = self.compare(statement, search, budget, self._most)
+        if not found:
+            return None
+        redo(statement, found[0].moves)
+        if len(found) == 1:
+            return found[0].known
+        return found[0].known._replace(next_best=OtherSet(found[1].pods, found[1].cost))
+
+    def compare(self, statement: Statement, search: Search, budget: Budget, most: int) -> list[FoundSet]:
+        """The solution in the statement and others, each made smaller, the least one first.
+
+        They are undone, except for one that disrupts no pod: then there are none.
+        """
+        first, found = search.accepted, list[FoundSet]()
         assert first is not None
         known = self._fill_back.minimize(statement, search, budget)
-        if known is None or self._most == 1:
-            return known
-        found = [self._measure(statement, search, known, 0)]
+        if known is None:
+            return found
+        found.append(self._measure(statement, search, known, 0))
         with suppress(CycleStopped):
             for _ in self._others(statement, search, budget, first):
                 known = self._fill_back.minimize(statement, search, budget)
                 if known is None:
-                    return None
+                    return []
                 another = self._measure(statement, search, known, len(found))
                 if any(each.tasks == another.tasks for each in found):
                     continue
                 found.append(another)
-                if len(found) == self._most:
+                if len(found) == most:
                     break
-        best, *others = sorted(found)
-        redo(statement, best.moves)
-        if not others:
-            return best.known
-        return best.known._replace(next_best=OtherSet(others[0].pods, others[0].cost))
+        statement.rollback(0)
+        return sorted(found)
 
-    def _measure(self, statement: Statement, search: Search, known: VictimSet, number: int) -> _Found:
+    def _measure(self, statement: Statement, search: Search, known: VictimSet, number: int) -> FoundSet:
         """The set of victims in the statement, which is undone."""
         groups, tasks = self._session.cluster.pod_groups, self._session.cluster.tasks
         placements, by_group = self._session.ledger.placements, dict[int, list[int]]()
@@ -90,13 +103,9 @@ class Alternatives:
         counts = search.action.victims_from is Relation.SAME_QUEUE
         priority = max([groups[victim].facts.priority for victim in by_group if counts], default=0)
         pods = frozenset([task for taken in by_group.values() for task in taken])
-        moves, cost = statement.moves.copy(), 0
+        moves = statement.moves.copy()
         statement.rollback(0)
-        if self._pricing is not None:
-            active = self._session.ledger.active_allocated
-            for victim, taken in by_group.items():
-                cost += self._pricing.eviction_cost(victim, active, taken).cost
-        return _Found(priority, len(pods), cost, number, pods, known, moves)
+        return FoundSet(priority, len(pods), self._costs.total(by_group), number, pods, known, moves)
 
     def _others(
         self, statement: Statement, search: Search, budget: Budget, first: Scenario

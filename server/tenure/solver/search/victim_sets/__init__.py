@@ -1,0 +1,1 @@
+"""Sets of victims that suffice: made smaller, and compared."""

@@ -1,0 +1,64 @@
+"""What the victims of decision groups cost (semantics R14.10)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import Evict
+from tenure.solver.model.verdict import NO_COST, UNTRIED_SET, EvictionCost, VictimCost, VictimSet
+from tenure.solver.model.workload import Counts
+
+
+@final
+class VictimCosts:
+    """Prices the victims of one cycle."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._pricing: Final = next(iter(session.chains.eviction_costs), None)
+        self.is_known: Final = self._pricing is not None
+        self._active: dict[int, dict[int, int]] = {}
+        """Active tasks by pod set, of the pod groups that were evicted from."""
+
+    def of(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> EvictionCost:
+        """Cost of taking these tasks from a pod group with these counts; nothing if no plugin says."""
+        if self._pricing is None:
+            return NO_COST
+        return self._pricing.eviction_cost(pod_group, active, tasks)
+
+    def total(self, taken: Mapping[int, Sequence[int]]) -> int:
+        """Of tasks by pod group, in the state of the ledger."""
+        active = self._session.ledger.active_allocated
+        return sum([self.of(pod_group, active, tasks).cost for pod_group, tasks in taken.items()])
+
+    def priced(self, known: VictimSet | None, evictions: Sequence[Evict]) -> VictimSet | None:
+        """What is known about the victims of a decision group, with their costs.
+
+        To be called group by group: what an earlier group takes of a victim is gone.
+        """
+        if not self.is_known or not evictions:
+            return known
+        taken: dict[int, list[int]] = {}
+        facts = self._session.cluster.tasks
+        for eviction in evictions:
+            taken.setdefault(facts[eviction.task].pod_group, []).append(eviction.task)
+        costs: list[VictimCost] = []
+        for pod_group, tasks in sorted(taken.items()):
+            active = self._active_tasks(pod_group)
+            costs.append(VictimCost(pod_group, len(tasks), self.of(pod_group, active, tasks)))
+            for task in tasks:
+                pod_set = facts[task].pod_set
+                if pod_set is not None:
+                    active[pod_set] -= 1
+        return (known or UNTRIED_SET)._replace(costs=tuple(costs))
+
+    def _active_tasks(self, pod_group: int) -> dict[int, int]:
+        """Active tasks at the beginning of the cycle, without those that were priced."""
+        active = self._active.get(pod_group)
+        if active is None:
+            tasks = self._session.cluster.tasks
+            active = self._active[pod_group] = {
+                pod_set.index: sum([tasks[task].placement.is_allocated for task in pod_set.tasks])
+                for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets
+            }
+        return active
