@@ -14,6 +14,7 @@ from tests.cli.command import CommandResult, in_process
 from tests.server.servers import run_server
 from tests.small_snapshot import small_snapshot
 
+SAMPLE = Path(__file__).parents[2] / "server/tenure/cli/samples/two-departments.yaml"
 Workloads = Callable[..., CommandResult]
 
 
@@ -65,12 +66,16 @@ def test_server_returns_the_same_list(workloads: Workloads) -> None:
 def test_rank_and_cost_as_a_victim_are_listed(workloads: Workloads, tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text("plugins: {evictioncost: true}")
-    ended = workloads("FILE", "--config", str(config), "--output", "json")
-    runs, waits = (workload["as_victim"] for workload in json.loads(ended.out)["workloads"])
-    assert waits is None
-    assert (runs["place"], runs["cost_gpu_seconds"], runs["lost_gpu_seconds"]) == (1, 5_400, 5_400)
-    assert [taker["queue"] for taker in runs["next_for"]] == ["right"]
-    table = " ".join(workloads("FILE", "--config", str(config)).out.split())
+    ended = workloads(str(SAMPLE), "--config", str(config), "--output", "json")
+    found = {each["name"]: each["as_victim"] for each in json.loads(ended.out)["workloads"]}
+    assert found["month-end"] is None
+    rank = found["backfill-us"]
+    assert (rank["place"], rank["cost_gpu_seconds"], rank["lost_gpu_seconds"]) == (1, 3_600, 3_600)
+    assert [(taker["action"], taker["queue"]) for taker in rank["next_for"]] == [
+        ("preempt", "analytics"),
+        ("reclaim", "serving"),
+    ]
+    table = " ".join(workloads(str(SAMPLE), "--config", str(config)).out.split())
     assert "first to go; next for" in table
 
 
