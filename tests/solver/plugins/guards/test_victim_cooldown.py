@@ -172,9 +172,10 @@ EXAMPLE = {
     "10:40:00": "starts",
     "10:59:59": "protected until 11:00:00",
     "11:00:00": "could be evicted",
-    "11:40:00": "evicted, 1",
+    "11:10:00": "saves",
+    "11:20:00": "evicted, 1",
 }
-"""The worked example: `old` started at 9:40. Without checkpoints, progress is to run for an hour."""
+"""The worked example: `old` started at 9:40. A checkpoint is progress, as running for an hour is."""
 
 
 def clock(nanoseconds: int) -> str:
@@ -187,11 +188,16 @@ def time_of_day(text: str) -> int:
     return (hours * 3600 + minutes * 60 + seconds) * SECOND
 
 
-def ask(count: int, last_start: int, now: int, preemptor: str) -> tuple[Cluster, CycleResult]:
-    """Decide for a new preemptor while `old` runs."""
+def ask(
+    count: int, last_start: int, saved: int | None, now: int, preemptor: str
+) -> tuple[Cluster, CycleResult]:
+    """Decide for a new preemptor while `old` runs, with its last checkpoint, if any."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q", quota=1)
     ran = f"{(now - last_start) // SECOND}s"
-    builder.running("old", queue="q", gpus=1, node="n", started_ago=ran, evictions_without_progress=count)
+    options: GroupOptions = {"started_ago": ran, "evictions_without_progress": count}
+    if saved is not None:
+        options["checkpoint_ago"] = f"{(now - saved) // SECOND}s"
+    builder.pod_group("old", queue="q", **options).running("old", gpus=1, node="n")
     cluster = builder.pending(preemptor, queue="q", gpus=1, priority=75).build()
     return cluster, decide(cluster, cooling_profile())
 
@@ -201,13 +207,16 @@ def cooling_profile() -> Profile:
 
 
 def test_worked_example_e14_4() -> None:
-    count, last_start = 0, START
+    count, last_start, saved = 0, START, None
     for text, happens in EXAMPLE.items():
         now = time_of_day(text)
         if happens == "starts":
             last_start = now
             continue
-        cluster, decision = ask(count, last_start, now, preemptor=f"job-at-{text}")
+        if happens == "saves":
+            saved = now
+            continue
+        cluster, decision = ask(count, last_start, saved, now, preemptor=f"job-at-{text}")
         evicted = bool(evictions_of(cluster, decision))
         if happens.startswith("protected"):
             assert not evicted

@@ -117,10 +117,15 @@ class VictimCooldown(TimedGuard, EvictionCounter):
         self._no_protection = GuardVerdict(ProtectionScope.NOTHING, self._source)
 
     def evictions_without_progress(self, pod_group: int) -> int:
-        """1 if it ran for `progress` since its last start, else one more than before (semantics R14.31)."""
+        """1 if it ran for `progress` or made a checkpoint since its last start, else one more than before
+        (semantics R14.31).
+        """
         facts = self._groups[pod_group].facts
-        if facts.last_start is not None and self._now - facts.last_start >= self._progress:
-            return 1
+        start, saved = facts.last_start, facts.last_checkpoint
+        if start is not None:
+            has_saved = saved is not None and start < saved <= self._now
+            if has_saved or self._now - start >= self._progress:
+                return 1
         return facts.evictions_without_progress + 1
 
     def verdict(self, group: PodGroup) -> GuardVerdict:
