@@ -10,7 +10,7 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.fate import HoldReason
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.snapshot_pb2 import HOLD_REASON_EVICTED
+from tenure.v1.snapshot_pb2 import HOLD_REASON_EVICTED, EvictionCounts
 from tenure.v1.snapshot_pb2 import EvictionRecord as MemoryMessage
 
 from tests.codec.encoded_decisions import NOW, NOW_S, RUNS, WAITS, encode_decisions, reclaim_group
@@ -66,6 +66,11 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
         Patch(RUNS, PatchKind.EVICTIONS_WITHOUT_PROGRESS, 3),
         pb.Patch(pod_group="runs", evictions_without_progress=3),
         "Pod group runs (queue left): consecutive evictions without progress counted.",
+    ),
+    "evictions by cause": (
+        Patch(RUNS, PatchKind.EVICTIONS, counts={"reclaim": 2, "preempt": 1}),
+        pb.Patch(pod_group="runs", evictions=EvictionCounts(by_cause={"preempt": 1, "reclaim": 2})),
+        "Pod group runs (queue left): evictions counted by cause.",
     ),
     "a hold": (
         Patch(RUNS, PatchKind.HELD_BY, HoldReason.EVICTED),
@@ -136,6 +141,7 @@ STORED = {
     "stale_since": ("below the minimum", "stale_since", NOW),
     "eviction_count": ("one eviction more", "eviction_count", 4),
     "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
+    "evictions": ("evictions by cause", "evictions", {"preempt": 1, "reclaim": 2}),
     "held_by": ("a hold", "held_by", HoldReason.EVICTED),
     "total_eviction_wait": ("how long it has waited", "total_eviction_wait", 5_400 * 10**9 + 7),
 }

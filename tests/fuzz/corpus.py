@@ -40,7 +40,8 @@ pod_groups { uid: "tree" name: "tree" namespace: "ns" queue: "left" priority: 12
              annotations { key: "kai.scheduler/requeue-not-before" value: "2023-11-14T10:30:00Z" }
              annotations { key: "kai.scheduler/preemptibility" value: "Preemptible" }
              opt_out_actions: "reclaim" eviction_count: 1 total_eviction_wait { seconds: 5 }
-             evictions_without_progress: 1 on_evict: FATE_SUSPEND suspendable: true
+             evictions_without_progress: 1 evictions { by_cause { key: "preempt" value: 1 } }
+             on_evict: FATE_SUSPEND suspendable: true
              held_by: HOLD_REASON_EVICTED release_time { seconds: 1700000000 }
              last_checkpoint_time { seconds: 1699995000 }
              checkpoint_interval { seconds: 600 } restart_cost { seconds: 60 } eviction_cost: 100

@@ -13,6 +13,7 @@ _FIELDS = (
     "stale_since",
     "requeue_not_before",
     "total_eviction_wait",
+    "evictions",
 )
 
 

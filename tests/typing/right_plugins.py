@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tenure.solver.model.decision import Protection
+from tenure.solver.model.fate import EvictionTally
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
 from tenure.solver.model.queue import QueueStatus
@@ -122,6 +123,11 @@ class EvictionCounter:
         raise NotImplementedError
 
 
+class EvictionTallies:
+    def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> EvictionTally:
+        raise NotImplementedError
+
+
 class RequeueNominator:
     def nominate(self, action: Action) -> Iterable[Nomination]:
         raise NotImplementedError
@@ -198,6 +204,7 @@ _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
 _EvictionCosts: type[points.EvictionCosts] = EvictionCosts
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
+_EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
 _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator

@@ -119,6 +119,11 @@ class EvictionCounter:
         raise NotImplementedError
 
 
+class EvictionTallies:
+    def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> bool:
+        raise NotImplementedError
+
+
 class RequeueNominator:
     def nominate(self, action: Action) -> Iterable[int]:
         raise NotImplementedError
@@ -195,6 +200,7 @@ _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
 _EvictionCosts: type[points.EvictionCosts] = EvictionCosts
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
+_EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
 _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator

@@ -266,6 +266,7 @@ ROWS: Final = (
             fact("evictions_without_progress", FactKind.COUNT),
             *values("on_evict", "held_by", "release_time"),
             fact("suspendable", FactKind.FLAG),
+            *messages("evictions"),
             fact("last_checkpoint_time", FactKind.TIME, "last_checkpoint"),
             fact("checkpoint_interval", FactKind.DURATION),
             fact("restart_cost", FactKind.DURATION),
@@ -273,6 +274,10 @@ ROWS: Final = (
             fact("shrink_loses_work", FactKind.FLAG),
         ),
         key=("uid",),
+    ),
+    Row(
+        pb.EvictionCounts,
+        (mapping("by_cause", None, reason="a closed list of causes; a snapshot with another is refused"),),
     ),
     Row(
         pb.SubGroup,

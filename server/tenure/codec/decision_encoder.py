@@ -52,6 +52,7 @@ _NUMBERS: Final = (PatchKind.EVICTION_COUNT, PatchKind.EVICTIONS_WITHOUT_PROGRES
 _SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
 _DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
 _CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
+_EVICTIONS: Final = PatchKind.EVICTIONS
 _TOTAL_EVICTION_WAIT: Final = PatchKind.TOTAL_EVICTION_WAIT
 """Members of the enum, so that they are not looked up for every patch."""
 _VICTIM: Final = tag(snapshot_pb2.EvictionRecord, "victim")
@@ -80,6 +81,8 @@ def _change(cache: EncodingCache, patch: Patch) -> bytes:
         return cache.pod_group(patch.value).encoded
     if kind is _CLEAR:
         return number(True)
+    if kind is _EVICTIONS:
+        return serialize_message(snapshot_pb2.EvictionCounts(by_cause=patch.counts))
     return serialize_message(span(patch.value)) if kind is _TOTAL_EVICTION_WAIT else cache.moment(patch.value)
 
 

@@ -36,6 +36,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.EVICTION_COUNT: ": eviction count increased",
     PatchKind.EVICTIONS_WITHOUT_PROGRESS: ": consecutive evictions without progress counted",
     PatchKind.HELD_BY: " is held until it is released",
+    PatchKind.EVICTIONS: ": evictions counted by cause",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
     PatchKind.DELETE_EVICTION_RECORD: ": eviction record for {preemptor} deleted",

@@ -1,17 +1,17 @@
 """Decode pod groups and their subgroups: facts that are computed by hand. `read_facts` reads the others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenure.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_terms
-from tenure.codec.checks import MISSING, check_enum, time
+from tenure.codec.checks import MISSING, amount, check_enum, time
 from tenure.codec.queues import Levels, decode_constraint, read_fate, tree_problems
 from tenure.codec.read_facts import read_pod_group_facts
 from tenure.solver.model.facts import PodGroupFacts
-from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, Fate, HoldReason
+from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, NO_EVICTIONS, OTHER_CAUSES, Fate, HoldReason
 from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_SUB_GROUPS
+from tenure.wire.limits import MAX_COUNT, MAX_SUB_GROUPS
 from tenure.wire.rows import PodGroupRow
 from tenure.wire.timestamps import nanoseconds
 from tenure.wire.violations import ViolationCollector, quote_name
@@ -124,6 +124,9 @@ class _Agreements:
         )
         self.on_evict = read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED
         self.held_by = _held_by(i, message, findings)
+        self.evictions = NO_EVICTIONS
+        if message.HasField("evictions"):
+            self.evictions = _evictions(i, message.evictions.by_cause, guarded_actions, findings)
 
 
 def decode_pod_groups(
@@ -164,6 +167,7 @@ def _decode_pod_group(
         opt_out_actions=agreed.opt_out_actions,
         on_evict=agreed.on_evict,
         held_by=agreed.held_by,
+        evictions=agreed.evictions,
     )
 
 
@@ -194,6 +198,20 @@ def _opt_out_actions(
             problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
             findings.add(i, f"opt_out_actions[{at}]", problem)
     return frozenset(actions)
+
+
+def _evictions(
+    i: int, counts: Mapping[str, int], guarded_actions: Sequence[str], findings: ViolationCollector
+) -> Mapping[str, int]:
+    """Evictions by cause: an action that evicts for others, or another known cause."""
+    known = (*guarded_actions, *OTHER_CAUSES)
+    for cause, count in sorted(counts.items()):
+        findings.step()
+        field = f"evictions.by_cause[{quote_name(cause)}]"
+        if cause not in known:
+            findings.add(i, field, f"is no cause of evictions; known: {', '.join(known)}")
+        amount(count, findings, i, field, MAX_COUNT)
+    return dict(counts)
 
 
 def _held_by(i: int, message: pb.PodGroup, findings: ViolationCollector) -> HoldReason:

@@ -109,6 +109,7 @@ def read_pod_group_facts(
     opt_out_actions: frozenset[str],
     on_evict: Fate,
     held_by: HoldReason,
+    evictions: Mapping[str, int],
 ) -> PodGroupFacts:
     """Row `i` of its list as facts. Facts by hand are passed as keywords."""
     creation: int = 0
@@ -154,6 +155,7 @@ def read_pod_group_facts(
         opt_out_actions=opt_out_actions,
         on_evict=on_evict,
         held_by=held_by,
+        evictions=evictions,
     )
 
 

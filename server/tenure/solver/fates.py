@@ -1,13 +1,14 @@
 """What becomes of the victims of a cycle (semantics R14.34, R14.35)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Commit
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import DecisionGroup, Evict, Patch, PatchKind
-from tenure.solver.model.fate import Fate, HoldReason
+from tenure.solver.model.fate import OTHER_CAUSES, Fate, HoldReason, cause_of
 from tenure.solver.model.inherited_settings import fate_on_evict
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.workload import Task
@@ -51,18 +52,38 @@ class Fates:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._of_core: dict[int, Fate] = {}
+        self._tallying: Final = next(iter(session.chains.eviction_tallies), None)
+        self._causes: dict[int, list[str]] = {}
+        """Causes of evictions in this cycle so far, by pod group."""
 
-    def fate(self, task: int, relocating: bool) -> Fate:
-        """Fate of an evicted task. One that is relocated has none: it runs on."""
+    def fate(self, commit: Commit, task: int, relocating: bool) -> Fate:
+        """Fate of a task that a commit evicts. One that is relocated has none: it runs on."""
+        pod_group = self._session.cluster.tasks[task].pod_group
+        if self._tallying is not None:
+            self._note(pod_group, cause_of(commit.action.name), pod_group == commit.beneficiary)
         if relocating:
             return Fate.UNSPECIFIED
-        pod_group = self._session.cluster.tasks[task].pod_group
         fate = self._of_core.get(pod_group)
         if fate is None:
             fate = self._of_core[pod_group] = self._find(pod_group)
-        return fate
+        return Fate.HOLD if self._is_held(pod_group) else fate
 
-    def patches(self, evictions: Iterable[Evict], patches: Iterable[Patch]) -> Iterator[Patch]:
+    def _note(self, pod_group: int, cause: str, is_own: bool) -> None:
+        """Note an eviction. Pods that are moved for their own pod group do not count."""
+        causes = self._causes.setdefault(pod_group, [])
+        if cause not in causes and (not is_own or cause in OTHER_CAUSES):
+            causes.append(cause)
+
+    def _is_held(self, pod_group: int) -> bool:
+        """Whether the eviction limit holds it. Surplus waits again, and what is deleted ends."""
+        causes = self._causes.get(pod_group)
+        if not causes or self._tallying is None or self._of_core[pod_group] is Fate.DELETE:
+            return False
+        if self._session.cluster.pod_groups[pod_group].root.is_met(self._session.ledger.active_allocated):
+            return False
+        return self._tallying.eviction_tally(pod_group, causes).is_held
+
+    def patches(self, evictions: Sequence[Evict], patches: Iterable[Patch]) -> Iterator[Patch]:
         """Patches of a decision group: nothing is stored of what is deleted, and holds are."""
         tasks, fates = self._session.cluster.tasks, dict[int, Fate]()
         for eviction in evictions:
@@ -73,7 +94,18 @@ class Fates:
                 yield patch
         for pod_group in sorted(fates):
             if fates[pod_group] is Fate.HOLD:
-                yield Patch(pod_group, PatchKind.HELD_BY, HoldReason.EVICTED)
+                is_limit = self._is_held(pod_group)
+                reason = HoldReason.EVICTION_LIMIT if is_limit else HoldReason.EVICTED
+                yield Patch(pod_group, PatchKind.HELD_BY, reason)
+        yield from self._counters(sorted({tasks[eviction.task].pod_group for eviction in evictions}), fates)
+
+    def _counters(self, evicted: Iterable[int], fates: Mapping[int, Fate]) -> Iterator[Patch]:
+        """Evictions by cause, if a plugin counts them."""
+        for pod_group in evicted:
+            causes = self._causes.get(pod_group)
+            if causes and self._tallying is not None and fates.get(pod_group) is not Fate.DELETE:
+                counts = self._tallying.eviction_tally(pod_group, causes).counts
+                yield Patch(pod_group, PatchKind.EVICTIONS, counts=counts)
 
     def _find(self, pod_group: int) -> Fate:
         """Fate by the settings; surplus waits again, and so does what cannot be suspended."""

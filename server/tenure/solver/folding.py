@@ -100,7 +100,7 @@ def _group(
         if before.is_allocated:
             moves = after.status is TaskStatus.PIPELINED
             verdicts = commit.guards.get(session.cluster.tasks[task].pod_group, ())
-            evictions.append(Evict(task, before.node, moves, verdicts, fates.fate(task, moves)))
+            evictions.append(Evict(task, before.node, moves, verdicts, fates.fate(commit, task, moves)))
         if after.status is TaskStatus.PIPELINED and task not in session.reserved_tasks:
             holds.append(Reserve(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:

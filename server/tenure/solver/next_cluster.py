@@ -162,6 +162,8 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, evictions_without_progress=patch.value)
             case PatchKind.HELD_BY:
                 facts = replace(facts, held_by=HoldReason(patch.value))
+            case PatchKind.EVICTIONS:
+                facts = replace(facts, evictions=patch.counts)
             case PatchKind.TOTAL_EVICTION_WAIT:
                 facts = replace(facts, total_eviction_wait=patch.value)
     return group if facts is group.facts else replace(group, facts=facts)

@@ -19,6 +19,7 @@ FORGED = {
     "tenure.scheduler/total-eviction-wait": "5000w",
     "tenure.scheduler/evictions-without-progress": "1000",
     "tenure.scheduler/held-by": "evicted",
+    "tenure.scheduler/evictions": "preempt=1000",
     "tenure.scheduler/signature": "9.00000000000000000000000000000000",
 }
 

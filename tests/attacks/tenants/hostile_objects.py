@@ -45,6 +45,7 @@ _ANNOTATIONS: Final = (
     names.ON_EVICT,
     names.HOLD,
     names.RELEASED,
+    names.EVICTIONS,
     names.GPU_FRACTION,
     names.GPU_MEMORY,
     names.GPU_DEVICES,

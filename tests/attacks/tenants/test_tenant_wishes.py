@@ -36,6 +36,7 @@ FORGED = {
     names.TOTAL_EVICTION_WAIT: "5000w",
     names.EVICTIONS_WITHOUT_PROGRESS: "1000",
     names.HELD_BY: "evicted",
+    names.EVICTIONS: "preempt=1000",
     names.SIGNATURE: "1.00000000000000000000000000000000",
 }
 
@@ -111,7 +112,7 @@ def test_pending_pod_group_has_no_start_that_the_adapter_did_not_write() -> None
 
 
 def assert_no_memory(row: pb.PodGroup) -> None:
-    for field in ("last_eviction_time", "stale_since", "total_eviction_wait"):
+    for field in ("last_eviction_time", "stale_since", "total_eviction_wait", "evictions"):
         assert not row.HasField(field)
     assert (row.eviction_count, row.evictions_without_progress, row.held_by) == (0, 0, 0)
     assert names.REQUEUE_NOT_BEFORE not in row.annotations

@@ -77,6 +77,11 @@ def _opt_outs(snapshot: pb.ClusterSnapshot, count: int) -> None:
     snapshot.pod_groups[0].opt_out_actions.extend(["reclaim"] * count)
 
 
+def _causes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.pod_groups[0].evictions.by_cause[f"c{i}"] = 1
+
+
 def _levels(snapshot: pb.ClusterSnapshot, count: int) -> None:
     snapshot.topologies.add(name="deep", levels=["zone", *(f"l{i}" for i in range(count))])
     for i in range(count):
@@ -230,6 +235,7 @@ FIELDS: Final[dict[str, tuple[Fill, ...]]] = {
     "PodGroup.sub_groups": (_sub_groups, _sub_groups_in_a_cycle, _many_sub_groups),
     "PodGroup.annotations": (_annotations,),
     "PodGroup.opt_out_actions": (_opt_outs,),
+    "EvictionCounts.by_cause": (_causes,),
     "Topology.levels": (_levels,),
     "Pod.gpu_groups": (_gpu_groups, _gpu_groups_of_pods),
     "Pod.labels": (_pod_labels, _labels_of_pods),

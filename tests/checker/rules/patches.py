@@ -25,6 +25,7 @@ def patch_violations(world: SnapshotIndex) -> Iterator[str]:
     counts = {uid: world.pod_groups[uid].eviction_count + 1 for uid in evicted}
     yield from _compare(world, "eviction_count", counts)
     yield from _progress_problems(world, evicted)
+    yield from _tally_problems(world)
     held = _with_fate(world, snapshot_pb2.FATE_HOLD)
     yield from _compare(world, "held_by", dict.fromkeys(held, snapshot_pb2.HOLD_REASON_EVICTED))
     waits = {uid: waited for uid in starts if (waited := _total_wait(world, world.pod_groups[uid]))}
@@ -70,6 +71,26 @@ def _progress_problems(world: SnapshotIndex, evicted: set[str]) -> Iterator[str]
         if group.HasField("last_start_time") and set(patched.get(uid, ())) == {1}:
             more[uid] = 1
     yield from _compare(world, change, more)
+
+
+def _tally_problems(world: SnapshotIndex) -> Iterator[str]:
+    """Evictions by cause are counted for pod groups that lose pods, once for each cause of this cycle."""
+    patched = _patched_values(world, "evictions")
+    losing = {
+        world.pods[each.evict.pod].pod_group
+        for group in world.response.groups
+        for each in group.decisions
+        if each.evict.pod
+    }
+    for uid, values in patched.items():
+        before = world.pod_groups[uid].evictions.by_cause
+        for value in values:
+            assert isinstance(value, snapshot_pb2.EvictionCounts)
+            more = {cause: count - before.get(cause, 0) for cause, count in value.by_cause.items()}
+            if uid not in losing:
+                yield f"patch: evictions of pod group {uid} is written without cause"
+            elif set(more.values()) - {0, 1} or 1 not in more.values() or before.keys() - more.keys():
+                yield f"patch: evictions of pod group {uid} do not count one more for each cause"
 
 
 def _compare(world: SnapshotIndex, change: str, wanted: Wanted) -> Iterator[str]:

@@ -82,6 +82,13 @@ INVALID_POD_GROUPS: dict[str, tuple[str, ...]] = {
     "s.pod_groups[0].evictions_without_progress = 2**30 + 1": (
         f"pod_groups[0].evictions_without_progress: {2**30 + 1} is more than the largest amount, {2**30}",
     ),
+    "s.pod_groups[0].evictions.by_cause['preempt'] = -1": (
+        "pod_groups[0].evictions.by_cause['preempt']: -1 is negative",
+    ),
+    "s.pod_groups[0].evictions.by_cause['drain'] = 1": (
+        "pod_groups[0].evictions.by_cause['drain']: is no cause of evictions; known: reclaim, preempt, "
+        "consolidation, requeue, stale_gang, reservation, time_limit, external",
+    ),
     "s.pod_groups[0].on_evict = 9": (f"pod_groups[0].on_evict: 9 {_NEW}",),
     "s.pod_groups[0].held_by = 9": (f"pod_groups[0].held_by: 9 {_NEW}",),
     "s.pod_groups[0].release_time.nanos = -5": (f"pod_groups[0].release_time: -5 {_NANOS}",),

@@ -96,6 +96,14 @@ def test_hold_is_stored_signed_and_read_back(stage: Stage) -> None:
     assert read_back(stage, {**there, names.HOLD: "true"}).held_by == pb.HOLD_REASON_USER
 
 
+def test_evictions_by_cause_are_stored_and_read_back(stage: Stage) -> None:
+    counts = pb.EvictionCounts(by_cause={"reclaim": 2, "preempt": 1})
+    assert stage.write(Patch(evictions=counts)) == ["PATCH"]
+    there = stage.there["annotations"]
+    assert there["tenure.scheduler/evictions"] == "preempt=1,reclaim=2"
+    assert read_back(stage, there).evictions == counts
+
+
 def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:
     """The row of the pod group in the next snapshot."""
     stage.world.put("kai_pod_groups", pod_group("g", annotations=annotations))

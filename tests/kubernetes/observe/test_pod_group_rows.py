@@ -68,6 +68,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
         "tenure.scheduler/on-evict": "Hold",
         "tenure.scheduler/suspendable": "true",
         "tenure.scheduler/released": "2025-01-05T00:00:00Z",
+        "tenure.scheduler/evictions": "preempt=1,reclaim=2",
         "kai.scheduler/preemptibility": "Semi-Preemptible",
         "kai.scheduler/expected-runtime": "5d8h40m",
         "kai.scheduler/requeue-delay": "1h",
@@ -83,6 +84,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
     assert row.evictions_without_progress == 2
     assert (row.held_by, row.on_evict, row.suspendable) == (pb.HOLD_REASON_EVICTED, pb.FATE_HOLD, True)
     assert row.release_time == timestamp("2025-01-05T00:00:00Z")
+    assert row.evictions.by_cause == {"preempt": 1, "reclaim": 2}
     passed = {
         key for key in annotations if key.startswith("kai.scheduler/") and not key.endswith("-timestamp")
     }

@@ -43,6 +43,7 @@ ANNOTATION_KEYS = (
     names.HELD_BY,
     names.ON_EVICT,
     names.RELEASED,
+    names.EVICTIONS,
     names.PREEMPTION_DELAY,
     names.VOLCANO_PREEMPTABLE,
     names.PREEMPTIBILITY,
@@ -155,6 +156,7 @@ def test_extreme_capacities_of_nodes_are_accepted(amounts: dict[str, str]) -> No
         names.EVICTION_COUNT,
         names.TOTAL_EVICTION_WAIT,
         names.EVICTIONS_WITHOUT_PROGRESS,
+        names.EVICTIONS,
     ],
 )
 def test_unreadable_value_is_one_warning_that_ends_when_it_is_fixed(key: str) -> None:

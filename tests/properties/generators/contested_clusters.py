@@ -155,6 +155,7 @@ def _facts(draw: Draw, queue: str) -> GroupOptions:
         "preemptibility": draw.choice(FIRM),
         "started_ago": draw.choice(AGES),
         "eviction_count": draw.choice((0, 0, 1, 2, 3)),
+        "evictions": draw.choice(({}, {}, {"preempt": 2}, {"stale_gang": 1, "external": 2})),
         "evictions_without_progress": draw.choice((0, 0, 1, 2, 5, 2**30)),
         "total_eviction_wait": draw.choice(("0s", "0s", "1h", "24h", "25h")),
         "requeue": _expected_runtime_fields(draw),

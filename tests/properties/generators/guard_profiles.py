@@ -10,7 +10,11 @@ from tests.properties.generators.contested_clusters import ACTIONS
 from tests.properties.generators.draw import Draw
 
 ARGUMENTS: Final = {
-    "evictionlimit": {"maxEvictions": (None, "1", "2")},
+    "evictionlimit": {
+        "maxEvictions": (None, "1", "2"),
+        "causes": (None, None, "stale_gang", "preempt, external"),
+        "then": (None, None, "immune", "hold"),
+    },
     "evictionbackoff": {
         "cooldown": (None, "0s", "10m", "1h"),
         "backoff": (None, "5m"),

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.fate import Fate
 from tenure.solver.model.verdict import EvictionCost, VictimCost
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugins.eviction_cost import cost_class, priority_band
@@ -92,6 +93,12 @@ LOSSES: dict[str, tuple[dict[str, Any], dict[str, str], float, float]] = {
     "an unknown start, with a checkpoint": ({"started_ago": None, "checkpoint_ago": "15m"}, {}, 2, 2),
     "a start in the future": ({"started_ago": "-1h"}, {}, 8, 8),
     "restart (R14.14)": ({"started_ago": "0s", "restart_cost": "30m"}, {}, 4, 0),
+    "no restart of what is deleted (R14.14)": (
+        {"started_ago": "30m", "restart_cost": "30m", "on_evict": Fate.DELETE},
+        {},
+        4,
+        4,
+    ),
     "declared (R14.14)": ({"started_ago": "0s", "eviction_cost": 7_200}, {}, 2, 0),
     "the sum of all": (
         {"started_ago": "9d", "checkpoint_ago": "1h", "restart_cost": "30m", "eviction_cost": 7_200},

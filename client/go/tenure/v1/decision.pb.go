@@ -1660,6 +1660,7 @@ type Patch struct {
 	//	*Patch_DeleteEvictionRecord
 	//	*Patch_EvictionsWithoutProgress
 	//	*Patch_HeldBy
+	//	*Patch_Evictions
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1808,6 +1809,15 @@ func (x *Patch) GetHeldBy() HoldReason {
 	return HoldReason_HOLD_REASON_UNSPECIFIED
 }
 
+func (x *Patch) GetEvictions() *EvictionCounts {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_Evictions); ok {
+			return x.Evictions
+		}
+	}
+	return nil
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -1874,6 +1884,11 @@ type Patch_HeldBy struct {
 	HeldBy HoldReason `protobuf:"varint,12,opt,name=held_by,json=heldBy,proto3,enum=tenure.v1.HoldReason,oneof"`
 }
 
+type Patch_Evictions struct {
+	// The pod group is evicted: store as PodGroup.evictions.
+	Evictions *EvictionCounts `protobuf:"bytes,13,opt,name=evictions,proto3,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -1895,6 +1910,8 @@ func (*Patch_DeleteEvictionRecord) isPatch_Change() {}
 func (*Patch_EvictionsWithoutProgress) isPatch_Change() {}
 
 func (*Patch_HeldBy) isPatch_Change() {}
+
+func (*Patch_Evictions) isPatch_Change() {}
 
 // Why something was decided or not decided.
 type Reason struct {
@@ -2529,7 +2546,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xe6\x05\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xa1\x06\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2544,7 +2561,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x16delete_eviction_record\x18\n" +
 	" \x01(\tH\x00R\x14deleteEvictionRecord\x12>\n" +
 	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgress\x120\n" +
-	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldByB\b\n" +
+	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldBy\x129\n" +
+	"\tevictions\x18\r \x01(\v2\x19.tenure.v1.EvictionCountsH\x00R\tevictionsB\b\n" +
 	"\x06change\"\xaf\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
@@ -2740,6 +2758,7 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
 	(*EvictionRecord)(nil),        // 28: tenure.v1.EvictionRecord
 	(HoldReason)(0),               // 29: tenure.v1.HoldReason
+	(*EvictionCounts)(nil),        // 30: tenure.v1.EvictionCounts
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
@@ -2769,25 +2788,26 @@ var file_tenure_v1_decision_proto_depIdxs = []int32{
 	27, // 24: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
 	28, // 25: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
 	29, // 26: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	3,  // 27: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	24, // 28: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	4,  // 29: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	18, // 30: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	24, // 31: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	2,  // 32: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	5,  // 33: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	6,  // 34: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	18, // 35: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	27, // 36: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	24, // 37: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	7,  // 38: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	18, // 39: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	15, // 40: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	30, // 27: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
+	3,  // 28: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	24, // 29: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	4,  // 30: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	18, // 31: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	24, // 32: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	2,  // 33: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	5,  // 34: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	6,  // 35: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	18, // 36: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	27, // 37: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	24, // 38: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	7,  // 39: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	18, // 40: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	15, // 41: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -2817,6 +2837,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_DeleteEvictionRecord)(nil),
 		(*Patch_EvictionsWithoutProgress)(nil),
 		(*Patch_HeldBy)(nil),
+		(*Patch_Evictions)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

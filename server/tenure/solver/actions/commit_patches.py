@@ -5,6 +5,7 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.fate import MAX_EVICTIONS
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload import PodGroup
 from tenure.terms.durations import parse_duration
@@ -21,8 +22,6 @@ EVICTION_PATCH_KINDS: Final = (
 """Patches for evicted tasks; an eviction record counts while its result is pending."""
 MAX_EVICTION_WAIT: Final = parse_duration("5200w")
 """Maximum of durations: a hundred years, the longest that a snapshot may contain."""
-MAX_EVICTIONS: Final = 2**30
-"""The largest count that a snapshot may contain."""
 
 
 def patch_start(session: Session, pod_group: int, is_start: bool) -> None:

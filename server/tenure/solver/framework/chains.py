@@ -48,6 +48,7 @@ POINTS: Final[Mapping[str, str]] = {
     "protection_reporters": "protections",
     "eviction_costs": "eviction_cost",
     "eviction_counters": "evictions_without_progress",
+    "eviction_tallies": "eviction_tally",
     "requeue_nominators": "nominate",
     "queue_reporters": "queue_status",
 }
@@ -89,6 +90,7 @@ class Chains:
         self.protection_reporters: tuple[points.ProtectionReporter, ...] = ()
         self.eviction_costs: tuple[points.EvictionCosts, ...] = ()
         self.eviction_counters: tuple[points.EvictionCounter, ...] = ()
+        self.eviction_tallies: tuple[points.EvictionTallies, ...] = ()
         self.requeue_nominators: tuple[points.RequeueNominator, ...] = ()
         self.queue_reporters: tuple[points.QueueReporter, ...] = ()
         self.unranked_scores: tuple[ScoreConcerns, ...] | None = None
@@ -120,9 +122,8 @@ class Chains:
         """Derive from the traits what the framework and the search may reuse."""
         self.unranked_scores = _unranked(self.node_scores, traits)
         orders, filters, gates = self.pod_group_orders, self.node_filters, (*self.gates, *self.capacity_gates)
-        self.has_lasting_order = not self.victim_orders and all(
-            traits[id(each)].order_keys is Validity.FACTS for each in orders
-        )
+        is_lasting = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
+        self.has_lasting_order = is_lasting and not self.victim_orders
         self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
         self.gates_by_request = all(traits[id(each)].gates_by_request for each in gates)
         reporters, generators = self.protection_reporters, self.scenario_generators

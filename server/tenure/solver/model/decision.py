@@ -1,5 +1,6 @@
 """Results of a cycle."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -7,7 +8,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.disruption_limits import DisruptionBudgetStatus, EvictionRateStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.fate import Fate
+from tenure.solver.model.fate import NO_EVICTIONS, Fate
 from tenure.solver.model.placement import Zones
 from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.rejection import Rejection
@@ -89,6 +90,7 @@ class PatchKind(IntEnum):
     DELETE_EVICTION_RECORD = 10
     EVICTIONS_WITHOUT_PROGRESS = 11
     HELD_BY = 12
+    EVICTIONS = 13
 
 
 @fast_dataclass(slots=True, init=False)
@@ -101,6 +103,8 @@ class Patch:
     """Nanoseconds, a number, or the preemptor (of a deleted record); unused by other kinds."""
     record: Final[EvictionRecord | None]
     """Eviction record to store."""
+    counts: Final[Mapping[str, int]]
+    """Evictions by cause to store."""
 
     def __init__(
         self,
@@ -108,11 +112,13 @@ class Patch:
         kind: PatchKind,
         value: int = 0,
         record: EvictionRecord | None = None,
+        counts: Mapping[str, int] = NO_EVICTIONS,
     ) -> None:
         self.pod_group = pod_group
         self.kind = kind
         self.value = value
         self.record = record
+        self.counts = counts
 
 
 class Requeue(NamedTuple):

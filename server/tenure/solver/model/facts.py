@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.solver.model.constraints import Labels
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.fate import Fate, HoldReason
+from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.placement import NOWHERE, Placement
 from tenure.solver.model.requeue import NO_TERMS, RequeueSettings
 from tenure.solver.model.workload_parts import (
@@ -76,6 +76,8 @@ class PodGroupFacts:
     on_evict: Final[Fate]
     """Its own fate, without that of its queue."""
     held_by: Final[HoldReason]
+    evictions: Final[Mapping[str, int]]
+    """Numbers of evictions by cause."""
 
     def __init__(
         self,
@@ -111,6 +113,7 @@ class PodGroupFacts:
         opt_out_actions: frozenset[str] = frozenset(),
         on_evict: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
+        evictions: Mapping[str, int] = NO_EVICTIONS,
     ) -> None:
         self.uid = uid
         self.namespace = namespace
@@ -143,6 +146,7 @@ class PodGroupFacts:
         self.opt_out_actions = opt_out_actions
         self.on_evict = on_evict
         self.held_by = held_by
+        self.evictions = evictions
 
 
 @fast_dataclass(slots=True, init=False)

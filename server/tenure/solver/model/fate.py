@@ -1,7 +1,8 @@
 """What becomes of evicted pod groups, and what holds pod groups; numbers as on the wire."""
 
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Fate(IntEnum):
@@ -26,6 +27,27 @@ class HoldReason(IntEnum):
     EVICTION_LIMIT = 4
     EVICTED = 5
     TIME_LIMIT = 6
+
+
+class EvictionTally(NamedTuple):
+    """What an eviction makes of the counters of a pod group (semantics R14.32, R14.33)."""
+
+    counts: Mapping[str, int]
+    """Numbers of evictions by cause, this one included."""
+    is_held: bool
+    """Whether it must be held until it is released."""
+
+
+MAX_EVICTIONS: Final = 2**30
+"""The largest count that a snapshot may contain."""
+NO_EVICTIONS: Final[Mapping[str, int]] = {}
+OTHER_CAUSES: Final = ("stale_gang", "reservation", "time_limit", "external")
+"""Causes of evictions that are no actions for others: the last one stands for those of the caller."""
+
+
+def cause_of(action: str) -> str:
+    """Cause of the evictions of an action."""
+    return "stale_gang" if action == "stalegangeviction" else action
 
 
 HOLDS_OF_EVICTIONS: Final = (HoldReason.EVICTION_LIMIT, HoldReason.EVICTED, HoldReason.TIME_LIMIT)

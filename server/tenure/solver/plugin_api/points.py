@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tenure.solver.model.decision import Protection
+from tenure.solver.model.fate import EvictionTally
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
 from tenure.solver.model.queue import QueueStatus
@@ -212,6 +213,15 @@ class EvictionCounter(Protocol):
     def evictions_without_progress(self, pod_group: int) -> int:
         """The number to store for a pod group that a commit evicts, this eviction included: 0 to 2**30. Must
         depend on facts of the snapshot only.
+        """
+
+
+class EvictionTallies(Protocol):
+    """Counters of evictions by cause. Only the first plugin is called; without one, nothing is counted."""
+
+    def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> EvictionTally:
+        """Counters of a pod group that is evicted in this cycle for these causes, in their order, and whether
+        the last of these evictions is to hold it.
         """
 
 

@@ -9,6 +9,8 @@ nothing about checkpoints is believed to lose little, so that silence does not p
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from tenure.solver.model.fate import Fate
+from tenure.solver.model.inherited_settings import fate_on_evict
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import NO_COST, EvictionCost
 from tenure.solver.model.workload import Counts, PodGroup
@@ -58,7 +60,7 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         values = {**_DEFAULTS, **arguments}
         self._now = context.now
         self._ledger = context.ledger
-        self._groups = context.cluster.pod_groups
+        self._groups, self._queues = context.cluster.pod_groups, context.cluster.queues
         self._tasks = context.cluster.tasks
         self._max_loss = parse_duration(values["maxLoss"])
         self._undeclared_loss = parse_duration(values["undeclaredLoss"])
@@ -77,11 +79,13 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
             return NO_COST
         group = self._groups[pod_group]
         taken = sum([self._weight(task) for task in tasks])
-        losing = taken
+        losing, restarting = taken, taken
         if not self._takes_core(group, active, tasks):
             losing = self._running_weight(group, tasks) if group.facts.shrink_loses_work else 0
+        elif fate_on_evict(group, self._queues) is Fate.DELETE:
+            restarting = 0
         lost = losing * (self._loss(group) // SECOND) if losing else 0
-        restart = taken * (group.facts.restart_cost // SECOND)
+        restart = restarting * (group.facts.restart_cost // SECOND)
         return EvictionCost(lost + restart + 1000 * group.facts.eviction_cost, lost)
 
     def _takes_core(self, group: PodGroup, active: Counts, tasks: Sequence[int]) -> bool:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
-from tenure.solver.model.fate import Fate, HoldReason
+from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
 from tenure.solver.model.queue import QueueFacts
@@ -167,6 +167,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         on_evict=options.get("on_evict", Fate.UNSPECIFIED),
         suspendable=options.get("suspendable", False),
         held_by=options.get("held_by", HoldReason.UNSPECIFIED),
+        evictions=options.get("evictions", NO_EVICTIONS),
         last_checkpoint=_ago(options.get("checkpoint_ago")),
         checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
         restart_cost=_nanoseconds(options.get("restart_cost")) or 0,

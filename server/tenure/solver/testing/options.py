@@ -150,6 +150,8 @@ class GroupOptions(TypedDict, total=False):
     on_evict: Fate
     suspendable: bool
     held_by: HoldReason
+    evictions: Mapping[str, int]
+    """By cause."""
     checkpoint_ago: str
     checkpoint_interval: str
     restart_cost: str

@@ -9,6 +9,7 @@ from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile, default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, apply_decisions
+from tenure.solver.testing.options import GroupOptions
 from tenure.terms.durations import SECOND, parse_duration
 from tenure.terms.reasons import ReasonCode
 

@@ -19,6 +19,7 @@ from tenure.kubernetes.apply.pod_writes import MANAGER
 from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.objects.meta import Object, ObjectMeta, ObjectReference
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.pod_group_rows import write_counts
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.times import write_duration, write_time
@@ -42,6 +43,7 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
         lambda patch: str(patch.evictions_without_progress),
     ),
     "held_by": (names.HELD_BY, lambda patch: write_hold(patch.held_by)),
+    "evictions": (names.EVICTIONS, lambda patch: write_counts(patch.evictions)),
 }
 """Annotation name and text by change. An empty text clears the field."""
 ANNOTATIONS: Final = frozenset(name for name, _ in _TEXTS.values())

@@ -25,6 +25,7 @@ EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
 EVICTIONS_WITHOUT_PROGRESS: Final = "tenure.scheduler/evictions-without-progress"
 HELD_BY: Final = "tenure.scheduler/held-by"
+EVICTIONS: Final = "tenure.scheduler/evictions"
 STORED: Final = (
     LAST_START,
     LAST_EVICTION,
@@ -34,6 +35,7 @@ STORED: Final = (
     TOTAL_EVICTION_WAIT,
     EVICTIONS_WITHOUT_PROGRESS,
     HELD_BY,
+    EVICTIONS,
 )
 """Annotations of pod groups that store patches of the server."""
 SIGNATURE: Final = "tenure.scheduler/signature"

@@ -24,8 +24,9 @@ from tenure.kubernetes.observe.wishes import (
     read_durations,
     read_preemptibility,
 )
+from tenure.terms.reasons import GUARDED_ACTIONS
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_SUB_GROUPS
+from tenure.wire.limits import MAX_COUNT, MAX_SUB_GROUPS
 
 Levels = Mapping[str, Sequence[str]]
 """Levels by topology."""
@@ -181,7 +182,9 @@ _TIMES: Final = {
     names.LAST_EVICTION: "last_eviction_time",
     names.STALE_SINCE: "stale_since",
 }
-_MOST_EVICTIONS: Final = 2**30
+_CAUSES: Final = (*sorted(GUARDED_ACTIONS), "stale_gang", "reservation", "time_limit", "external")
+_MOST_CAUSES: Final = 32
+"""More than there are."""
 
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
@@ -192,6 +195,7 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
             getattr(row, field).CopyFrom(moment)
     row.eviction_count = _count(names.EVICTION_COUNT, annotations, warnings)
     row.evictions_without_progress = _count(names.EVICTIONS_WITHOUT_PROGRESS, annotations, warnings)
+    _read_counts(row, annotations.get(names.EVICTIONS, ""), warnings)
     waited = annotations.get(names.TOTAL_EVICTION_WAIT)
     if waited:
         span = read_duration(waited)
@@ -201,6 +205,21 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
             row.total_eviction_wait.CopyFrom(span)
     if stated := annotations.get(names.REQUEUE_NOT_BEFORE):
         row.annotations[names.REQUEUE_NOT_BEFORE] = stated[:LONGEST_ANNOTATION]
+
+
+def write_counts(counts: pb.EvictionCounts) -> str:
+    """Evictions by cause as a text: `preempt=1,reclaim=2`."""
+    return ",".join(f"{cause}={count}" for cause, count in sorted(counts.by_cause.items()))
+
+
+def _read_counts(row: pb.PodGroup, text: str, warnings: list[str]) -> None:
+    """Set evictions by cause. A part that cannot be read is left out."""
+    for part in filter(None, text.split(",")[:_MOST_CAUSES]):
+        cause, _, count = part.partition("=")
+        if cause in _CAUSES and count.isascii() and count.isdecimal() and len(count) <= len(str(MAX_COUNT)):
+            row.evictions.by_cause[cause] = min(int(count), MAX_COUNT)
+        else:
+            warnings.append(f"annotation {names.EVICTIONS}: {part[:32]!r} is not a cause and a number")
 
 
 def limit_start_time(row: pb.PodGroup, pods: Iterable[Pod], now: Timestamp, is_signed: bool) -> None:
@@ -231,7 +250,7 @@ def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Time
 
 def _count(key: str, annotations: Mapping[str, str], warnings: list[str]) -> int:
     text = annotations.get(key) or "0"
-    if text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_EVICTIONS)):
-        return min(int(text), _MOST_EVICTIONS)
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_COUNT)):
+        return min(int(text), MAX_COUNT)
     warnings.append(f"annotation {key}: {text[:32]!r} is not a number")
     return 0

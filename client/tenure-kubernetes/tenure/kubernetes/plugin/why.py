@@ -22,6 +22,7 @@ _LABELS: Final = {
     "evictions_without_progress": "evictions without progress",
     "held_by": "held since it was",
     "on_evict": "when it is evicted",
+    "evictions": "evictions by cause",
     "last_checkpoint": "last checkpoint",
     "eviction_cost": "declared cost of an eviction (GPU-seconds)",
     "expected_runtime": "expected runtime",

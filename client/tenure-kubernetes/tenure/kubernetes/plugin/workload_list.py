@@ -37,6 +37,7 @@ _ANNOTATIONS: Final = {
     "evictions_without_progress": names.EVICTIONS_WITHOUT_PROGRESS,
     "held_by": names.HELD_BY,
     "on_evict": names.ON_EVICT,
+    "evictions": names.EVICTIONS,
     "last_checkpoint": names.LAST_CHECKPOINT,
     "eviction_cost": names.EVICTION_COST,
     "expected_runtime": names.EXPECTED_RUNTIME,

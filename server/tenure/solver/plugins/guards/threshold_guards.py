@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.model.decision import Protection
+from tenure.solver.model.fate import MAX_EVICTIONS, OTHER_CAUSES, EvictionTally
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, action_names
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import Guard, ProtectionReporter
+from tenure.solver.plugin_api.points import EvictionTallies, Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import Expiry, SameFor, Traits
 from tenure.terms.durations import format_duration, parse_duration
@@ -65,24 +66,76 @@ def eviction_limit(text: str) -> int:
     return limit
 
 
-class EvictionLimit(ThresholdGuard):
-    """Protects pod groups that reached a number of evictions.
+DEFAULT_CAUSES: Final = ("preempt", "reclaim", "consolidation", "requeue")
+"""Those of which `eviction_count` is the sum."""
+IMMUNE: Final = "immune"
+HOLD: Final = "hold"
 
-    Each cycle that evicts or relocates pods of it counts once.
+
+def known_causes(text: str) -> tuple[str, ...]:
+    """Causes of evictions, separated by commas; ValueError for none and for an unknown one."""
+    found, known = action_names(text), (*DEFAULT_CAUSES, *OTHER_CAUSES)
+    if not found or not set(found).issubset(known):
+        raise ValueError(f"{text!r} is not a list of causes; known: {', '.join(known)}")
+    return found
+
+
+def consequence(text: str) -> str:
+    """What follows from the limit; ValueError if it is unknown."""
+    if text not in (IMMUNE, HOLD):
+        raise ValueError(f"{text!r} is neither {IMMUNE} nor {HOLD}")
+    return text
+
+
+class EvictionLimit(ThresholdGuard, EvictionTallies):
+    """Counts evictions of pod groups, and protects those that reached a number of them, or has them held.
+
+    Each cycle that evicts or relocates pods of it counts once for each cause.
     """
 
-    ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": action_names}
-    DEFAULTS: ClassVar[Mapping[str, str]] = {"maxEvictions": DEFAULT_EVICTION_LIMIT}
+    ARGUMENTS: ClassVar[Parsers] = {
+        "maxEvictions": eviction_limit,
+        "causes": known_causes,
+        "then": consequence,
+        "actions": action_names,
+    }
+    DEFAULTS: ClassVar[Mapping[str, str]] = {
+        "maxEvictions": DEFAULT_EVICTION_LIMIT,
+        "causes": ", ".join(DEFAULT_CAUSES),
+        "then": IMMUNE,
+    }
     TRAITS: ClassVar = _TRAITS
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         super().__init__(context, arguments, EVICTION_LIMIT, "maxEvictions", ReasonCode.EVICTION_LIMIT)
-        self._limit = eviction_limit(arguments.get("maxEvictions", DEFAULT_EVICTION_LIMIT))
+        values = {**self.DEFAULTS, **arguments}
+        self._limit = eviction_limit(values["maxEvictions"])
+        self._causes = frozenset(known_causes(values["causes"]))
+        self._is_default = self._causes == frozenset(DEFAULT_CAUSES)
+        self._then = consequence(values["then"])
 
     def reached(self, group: PodGroup) -> str:
-        """By the eviction count."""
-        count, limit = group.facts.eviction_count, self._limit
+        """By the evictions so far, unless the last one was to hold it."""
+        if self._then == HOLD:
+            return ""
+        count, limit = self._count(group, group.facts.evictions, group.facts.eviction_count), self._limit
         return f"{group.facts.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
+
+    def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> EvictionTally:
+        """One more for each cause. It is held if one that counts reaches the limit (semantics R14.33)."""
+        group = self._groups[pod_group]
+        counts = dict(group.facts.evictions)
+        for cause in causes:
+            counts[cause] = min(counts.get(cause, 0) + 1, MAX_EVICTIONS)
+        if self._then == IMMUNE or self._causes.isdisjoint(causes):
+            return EvictionTally(counts, is_held=False)
+        reached = self._count(group, counts, group.facts.eviction_count + 1)
+        return EvictionTally(counts, is_held=reached >= self._limit)
+
+    def _count(self, group: PodGroup, counts: Mapping[str, int], total: int) -> int:
+        """Evictions that count: of a caller that does not store causes, all."""
+        found = sum([counts.get(cause, 0) for cause in self._causes])
+        return max(found, total) if self._is_default else found
 
 
 WAIT_LIMIT: Final = "waitlimit"
