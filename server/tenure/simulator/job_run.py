@@ -55,7 +55,7 @@ class JobRun:
 
     def __init__(self, job: Job, interval: int) -> None:
         self.job = job
-        self._interval = interval if job.checkpoint_interval is None else job.checkpoint_interval
+        self.checkpoint_interval = interval if job.checkpoint_interval is None else job.checkpoint_interval
         self.needed = job.runtime * job.pods
         self.counts = {PENDING: 0, BOUND: 0, RUNNING: 0, RELEASING: 0}
         """Pods by status."""
@@ -132,11 +132,11 @@ class JobRun:
 
     def _kept_of(self, done: int) -> int:
         """Work that a checkpoint holds when so much is done."""
-        if self._interval == FROM_ZERO:
+        if self.checkpoint_interval == FROM_ZERO:
             return 0
-        if self._interval == 0:
+        if self.checkpoint_interval == 0:
             return done
-        step = self._interval * self.job.pods
+        step = self.checkpoint_interval * self.job.pods
         return self._saved + (done - self._saved) // step * step
 
     def completion_time(self, now: int) -> int:

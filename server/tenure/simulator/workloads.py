@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 from tenure.simulator.cluster import shape_id
 from tenure.simulator.events import EventKind, EventQueue
 from tenure.simulator.job_run import BOUND, PENDING, RELEASING, RUNNING, JobRun
-from tenure.simulator.jobs import PREEMPTIBILITY, Job
+from tenure.simulator.jobs import FROM_ZERO, PREEMPTIBILITY, Job
 from tenure.simulator.meter import Meter
 from tenure.simulator.results import Eviction, JobResult, Results
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import StateRows
+from tenure.terms.durations import SECOND
 from tenure.v1.decision_pb2 import Bind, DecisionGroup
 from tenure.v1.snapshot_pb2 import Pod, PodGroup, PodStatus
 from tenure.wire.timestamps import span, timestamp
@@ -66,8 +67,12 @@ class Workloads:
         )
         if job.expected_runtime:
             row.expected_runtime.CopyFrom(span(job.expected_runtime))
-        self._rows.put("pod_groups", row)
         run = self._runs[job.name] = JobRun(job, self._settings.checkpoint_interval)
+        if run.checkpoint_interval != FROM_ZERO:
+            row.checkpoint_interval.CopyFrom(span(max(run.checkpoint_interval, SECOND)))
+        if self._settings.restart_overhead:
+            row.restart_cost.CopyFrom(span(self._settings.restart_overhead))
+        self._rows.put("pod_groups", row)
         run.settle(now)
         self._pods[job.name] = {}
         for _ in range(job.pods):
