@@ -114,6 +114,33 @@ def test_held_victim_waits_until_it_is_released(decide: Decide) -> None:
     assert bound(decide(cluster, "", "allocate")) == ["old-0", "old-1"]
 
 
+def test_eviction_limit_holds_until_somebody_looks(decide: Decide) -> None:
+    """E14.5."""
+    limit = "plugins:\n  evictionlimit: {maxEvictions: '3', then: hold}\n"
+    cluster = contested()
+    cluster.group("old").evictions.by_cause.update({"preempt": 1, "reclaim": 1, "stale_gang": 4})
+    answer = decide(cluster, limit, "allocate", "preempt")
+    assert (set(fates(answer).values()), sentence(answer)) == ({"HOLD"}, "it is held until released.")
+    assert patches(answer, "held_by") == {"old": pb.HOLD_REASON_EVICTION_LIMIT}
+    go_on(cluster, answer, seconds("1m"))
+    assert cluster.group("old").evictions.by_cause == {"preempt": 2, "reclaim": 1, "stale_gang": 4}
+    answer = decide(cluster, limit, "allocate")
+    assert (bound(answer), outcome(answer, "old")) == (["urgent-0"], "HELD")
+    held = next(each for each in answer.outcomes if each.pod_group == "old")
+    assert "it was evicted as often as it may be" in held.reason.message
+
+
+def test_eviction_limit_protects_instead_by_default(decide: Decide) -> None:
+    """E14.5, immune."""
+    limit = "plugins:\n  evictionlimit: {maxEvictions: '3'}\n"
+    cluster = contested()
+    cluster.group("old").evictions.by_cause.update({"preempt": 1, "reclaim": 1, "stale_gang": 4})
+    answer = decide(cluster, limit, "allocate", "preempt")
+    assert (len(evicted(answer)), set(fates(answer).values())) == (2, {"UNSPECIFIED"})
+    cluster.group("old").evictions.by_cause["preempt"] += 1
+    assert evicted(decide(cluster, limit, "allocate", "preempt")) == []
+
+
 def test_release_ends_the_hold_of_an_eviction_that_is_not_later(decide: Decide) -> None:
     cluster = ClusterText().node(gpus=1).queue("q").waits("old", "q")
     group, now = cluster.group("old"), cluster.snapshot.now

@@ -291,11 +291,9 @@ class DecisionEncoder:
         several such patches."""
         if patch.record is not None:
             return self._recurring.pod_group(patch.record.preemptor).quoted
-        return (
-            self._recurring.pod_group(patch.value).quoted
-            if patch.kind is _DELETE_EVICTION_RECORD
-            else NO_SUBJECT
-        )
+        if patch.kind is _DELETE_EVICTION_RECORD:
+            return self._recurring.pod_group(patch.value).quoted
+        return NO_SUBJECT
 
     def _preconditions(self, pod: bytes, node: bytes) -> bytes:
         """Preconditions. Without a node, the pod must be unbound; without a pod, nothing is required."""

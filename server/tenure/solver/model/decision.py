@@ -239,13 +239,7 @@ class PodGroupOutcome:
     pending: Final[int]
 
     def __init__(
-        self,
-        pod_group: int,
-        kind: OutcomeKind,
-        reason: Rejection,
-        bound: int,
-        reserved: int,
-        pending: int,
+        self, pod_group: int, kind: OutcomeKind, reason: Rejection, bound: int, reserved: int, pending: int
     ) -> None:
         self.pod_group = pod_group
         self.kind = kind
