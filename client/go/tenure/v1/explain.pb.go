@@ -280,7 +280,8 @@ type ExplainRequest_ProtectedUntil struct {
 }
 
 type ExplainRequest_VictimRanks struct {
-	// In which order running pod groups would be evicted, for whom, and at what cost.
+	// The order in which running pod groups would be evicted, by which queues, and what
+	// that would cost.
 	VictimRanks *VictimRanks `protobuf:"bytes,8,opt,name=victim_ranks,json=victimRanks,proto3,oneof"`
 }
 

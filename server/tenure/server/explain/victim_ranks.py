@@ -1,4 +1,4 @@
-"""In which order would running pod groups be evicted, for whom, and at what cost?"""
+"""In which order would running pod groups be evicted, by which queues, and at what cost?"""
 
 from collections.abc import Iterator
 

@@ -23,7 +23,7 @@ class VictimRank(NamedTuple):
 
     pod_group: int
     place: int
-    """In victim order of its queue, from 1 on; 0: nobody may evict it now."""
+    """In victim order of its queue, from 1 on; 0: it may not be evicted for another one now."""
     price: EvictionCost | None
     """Of all its running pods; None: no plugin says."""
     next_for: tuple[NextTaker, ...]
