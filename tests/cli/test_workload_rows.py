@@ -171,5 +171,6 @@ def test_json_document_contains_the_times() -> None:
         "disruption_budgets": [],
         "expected_runtime_seconds": None,
         "expected_runtime_source": "",
+        "as_victim": None,
         "requeue": None,
     }

@@ -93,7 +93,7 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         left = {pod_set.index: active[pod_set.index] for pod_set in group.pod_sets}
         for task in tasks:
             pod_set = self._tasks[task].pod_set
-            if pod_set is not None:
+            if pod_set in left:
                 left[pod_set] -= 1
         return not any(left.values()) or not group.root.is_met(left)
 
