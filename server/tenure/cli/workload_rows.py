@@ -1,8 +1,8 @@
 """Rows of `tenure workloads`: facts about each pod group from its snapshot and the response."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tenure.render.protected import relevant_protections
@@ -14,6 +14,7 @@ from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.model.workload_parts import Preemptibility as Mode
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.explain_pb2 import VictimRank
 from tenure.v1.snapshot_pb2 import PodGroup as PodGroupMessage
 from tenure.wire.enum_labels import PREEMPTIBILITY
 
@@ -46,6 +47,8 @@ class Workload:
     nomination: pb.Nomination | None
     budgets: Mapping[str, int]
     """Disruption budgets of its running pods, with the pods that they still allow to disrupt."""
+    rank: VictimRank | None
+    """Its rank as a victim; None: not running, or not known."""
 
     @property
     def preemptibility(self) -> str:
@@ -55,11 +58,14 @@ class Workload:
         return PREEMPTIBILITY[Mode.PREEMPTIBLE if self.group.is_preemptible else Mode.NON_PREEMPTIBLE]
 
 
-def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) -> list[Workload]:
+def workloads(
+    cluster: Cluster, view: ResponseView, queue: str | None = None, ranks: Iterable[VictimRank] = ()
+) -> list[Workload]:
     """All pod groups, or those of a queue and its descendants, by queue, falling priority and name.
 
-    The cluster is the decoded snapshot of the view.
+    The cluster is the decoded snapshot of the view; `ranks` are those that are known.
     """
+    rank_of = {rank.pod_group: rank for rank in ranks}
     nominations = {nomination.pod_group: nomination for nomination in view.response.nominations}
     protections: defaultdict[str, list[pb.Protection]] = defaultdict(list)
     for protection in view.response.protections:
@@ -67,7 +73,12 @@ def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) ->
     left = {budget.name: budget.left for budget in cluster.disruption_budgets}
     left.update((status.name, status.left) for status in view.response.disruption_budgets)
     found = [
-        _workload(cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid), left)
+        replace(
+            _workload(
+                cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid), left
+            ),
+            rank=rank_of.get(group.facts.uid),
+        )
         for group in cluster.pod_groups
         if queue is None or queue in queues_of(cluster, group)
     ]
@@ -104,6 +115,7 @@ def _workload(
         expected=expected,
         expected_source=source,
         nomination=nomination,
+        rank=None,
         budgets={name: left.get(name, 0) for name in sorted(budgets)},
     )
 

@@ -34,7 +34,7 @@ class QueueTurns:
         self._asked = session.cluster.tasks[tasks[0]].shape
         self._groups = session.cluster.pod_groups
         self._queue = self._groups[preemptor].queue
-        self._demand = session.demand(tasks)[GPU]
+        self._demand = session.ledger.demand(tasks)[GPU]
         self._last: tuple[Any, ...] | None = None
         """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
         self._known: dict[int, int | None] = {}
@@ -49,7 +49,7 @@ class QueueTurns:
         for victim in self._parts.pod_groups.victim_groups(queue):
             if not self._takes_its_place(victim):
                 return None
-            largest = max(largest, self._session.demand(self._groups[victim].tasks)[GPU])
+            largest = max(largest, self._session.ledger.demand(self._groups[victim].tasks)[GPU])
         return late + largest - 1 if late else 0
 
     def takes_nothing_of(self, pod_group: int) -> bool:
@@ -145,7 +145,7 @@ class QueueTurns:
         shape = session.cluster.tasks[group.tasks[0]].shape
         if shape is not self._asked and not self._fits_alike(shape):
             return False
-        demand = session.least_demand(group.tasks)  # beside itself, which is more than it needs
+        demand = session.ledger.least_demand(group.tasks)  # beside itself, which is more than it needs
         return session.chains.has_capacity(pod_group, group.tasks, demand) is None
 
     def _fits_alike(self, shape: TaskShape) -> bool:
