@@ -2218,7 +2218,23 @@ type PodGroup struct {
 	// Time of its last release. A hold that followed an eviction (EVICTED,
 	// EVICTION_LIMIT, TIME_LIMIT) ends if last_eviction_time is not later. Or clear
 	// held_by.
-	ReleaseTime   *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=release_time,json=releaseTime,proto3" json:"release_time,omitempty"`
+	ReleaseTime *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=release_time,json=releaseTime,proto3" json:"release_time,omitempty"`
+	// Time of its last checkpoint: what it computed before is not lost by an eviction. In
+	// the future: treated as unset, with a warning.
+	LastCheckpointTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=last_checkpoint_time,json=lastCheckpointTime,proto3" json:"last_checkpoint_time,omitempty"`
+	// Time between its checkpoints, counted from its last start. Used if
+	// `last_checkpoint_time` is unset. 0: unknown.
+	CheckpointInterval *durationpb.Duration `protobuf:"bytes,32,opt,name=checkpoint_interval,json=checkpointInterval,proto3" json:"checkpoint_interval,omitempty"`
+	// Time that its pods need after a start until they compute again.
+	RestartCost *durationpb.Duration `protobuf:"bytes,33,opt,name=restart_cost,json=restartCost,proto3" json:"restart_cost,omitempty"`
+	// What an eviction costs besides, in GPU-seconds: 0 to 2**30.
+	EvictionCost int32 `protobuf:"varint,34,opt,name=eviction_cost,json=evictionCost,proto3" json:"eviction_cost,omitempty"`
+	// Whether all its pods lose their work since the last checkpoint when some beyond its
+	// minimum are evicted.
+	ShrinkLosesWork bool `protobuf:"varint,35,opt,name=shrink_loses_work,json=shrinkLosesWork,proto3" json:"shrink_loses_work,omitempty"`
+	// Its evictions by cause. Set by patches, if the profile lists the guard
+	// evictionlimit.
+	Evictions     *EvictionCounts `protobuf:"bytes,36,opt,name=evictions,proto3" json:"evictions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2463,6 +2479,96 @@ func (x *PodGroup) GetReleaseTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *PodGroup) GetLastCheckpointTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastCheckpointTime
+	}
+	return nil
+}
+
+func (x *PodGroup) GetCheckpointInterval() *durationpb.Duration {
+	if x != nil {
+		return x.CheckpointInterval
+	}
+	return nil
+}
+
+func (x *PodGroup) GetRestartCost() *durationpb.Duration {
+	if x != nil {
+		return x.RestartCost
+	}
+	return nil
+}
+
+func (x *PodGroup) GetEvictionCost() int32 {
+	if x != nil {
+		return x.EvictionCost
+	}
+	return 0
+}
+
+func (x *PodGroup) GetShrinkLosesWork() bool {
+	if x != nil {
+		return x.ShrinkLosesWork
+	}
+	return false
+}
+
+func (x *PodGroup) GetEvictions() *EvictionCounts {
+	if x != nil {
+		return x.Evictions
+	}
+	return nil
+}
+
+// Numbers of evictions by cause.
+type EvictionCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By cause: an action that evicts for others ("preempt", "reclaim", "consolidation",
+	// "requeue"), "stale_gang", "reservation", "time_limit", or "external" for evictions
+	// by the caller itself. Each cycle counts once for each cause.
+	ByCause       map[string]int32 `protobuf:"bytes,1,rep,name=by_cause,json=byCause,proto3" json:"by_cause,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictionCounts) Reset() {
+	*x = EvictionCounts{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictionCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictionCounts) ProtoMessage() {}
+
+func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictionCounts.ProtoReflect.Descriptor instead.
+func (*EvictionCounts) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *EvictionCounts) GetByCause() map[string]int32 {
+	if x != nil {
+		return x.ByCause
+	}
+	return nil
+}
+
 // A node of the pod group's tree. A leaf contains pods; the others contain subgroups.
 type SubGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2482,7 +2588,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2600,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2613,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubGroup) GetName() string {
@@ -2560,7 +2666,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2678,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2691,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -2622,7 +2728,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2740,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2753,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Topology) GetName() string {
@@ -2717,7 +2823,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2835,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2848,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Pod) GetUid() string {
@@ -2915,7 +3021,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3033,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3046,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PodShape) GetId() string {
@@ -3061,7 +3167,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3179,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3192,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -3116,7 +3222,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +3234,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +3247,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -3180,7 +3286,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3298,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3311,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -3258,7 +3364,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3376,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3389,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -3335,7 +3441,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3453,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3466,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -3440,7 +3546,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3558,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3571,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -3524,7 +3630,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3642,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3655,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -3577,7 +3683,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3695,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3708,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -3627,7 +3733,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3745,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3758,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -3693,7 +3799,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3811,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3824,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Toleration) GetKey() string {
@@ -3904,7 +4010,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xa4\r\n" +
+	"\x12_over_quota_weight\"\x86\x10\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -3940,12 +4046,23 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\bon_evict\x18\x1b \x01(\x0e2\x0f.tenure.v1.FateR\aonEvict\x12 \n" +
 	"\vsuspendable\x18\x1c \x01(\bR\vsuspendable\x12.\n" +
 	"\aheld_by\x18\x1d \x01(\x0e2\x15.tenure.v1.HoldReasonR\x06heldBy\x12=\n" +
-	"\frelease_time\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vreleaseTime\x1a>\n" +
+	"\frelease_time\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vreleaseTime\x12L\n" +
+	"\x14last_checkpoint_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\x12lastCheckpointTime\x12J\n" +
+	"\x13checkpoint_interval\x18  \x01(\v2\x19.google.protobuf.DurationR\x12checkpointInterval\x12<\n" +
+	"\frestart_cost\x18! \x01(\v2\x19.google.protobuf.DurationR\vrestartCost\x12#\n" +
+	"\reviction_cost\x18\" \x01(\x05R\fevictionCost\x12*\n" +
+	"\x11shrink_loses_work\x18# \x01(\bR\x0fshrinkLosesWork\x127\n" +
+	"\tevictions\x18$ \x01(\v2\x19.tenure.v1.EvictionCountsR\tevictions\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
 	"\v_min_memberB\x10\n" +
-	"\x0e_min_sub_group\"\xf4\x01\n" +
+	"\x0e_min_sub_group\"\x8f\x01\n" +
+	"\x0eEvictionCounts\x12A\n" +
+	"\bby_cause\x18\x01 \x03(\v2&.tenure.v1.EvictionCounts.ByCauseEntryR\abyCause\x1a:\n" +
+	"\fByCauseEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xf4\x01\n" +
 	"\bSubGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\"\n" +
@@ -4137,7 +4254,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -4164,142 +4281,149 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(*Queue)(nil),                   // 22: tenure.v1.Queue
 	(*QueueResource)(nil),           // 23: tenure.v1.QueueResource
 	(*PodGroup)(nil),                // 24: tenure.v1.PodGroup
-	(*SubGroup)(nil),                // 25: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 26: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 27: tenure.v1.Topology
-	(*Pod)(nil),                     // 28: tenure.v1.Pod
-	(*PodShape)(nil),                // 29: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 30: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 31: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 32: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 33: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 34: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 35: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 36: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 37: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 38: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 39: tenure.v1.Toleration
-	nil,                             // 40: tenure.v1.Node.LabelsEntry
-	nil,                             // 41: tenure.v1.Node.DevicesEntry
-	nil,                             // 42: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 43: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 44: tenure.v1.Pod.LabelsEntry
-	nil,                             // 45: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 46: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 47: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 48: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 49: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 50: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 52: tenure.v1.GpuRequest
+	(*EvictionCounts)(nil),          // 25: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 26: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 27: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 28: tenure.v1.Topology
+	(*Pod)(nil),                     // 29: tenure.v1.Pod
+	(*PodShape)(nil),                // 30: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 31: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 32: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 33: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 34: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 35: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 36: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 37: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 38: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 39: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 40: tenure.v1.Toleration
+	nil,                             // 41: tenure.v1.Node.LabelsEntry
+	nil,                             // 42: tenure.v1.Node.DevicesEntry
+	nil,                             // 43: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 44: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 45: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 46: tenure.v1.Pod.LabelsEntry
+	nil,                             // 47: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 48: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 49: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 50: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 51: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 52: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 54: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	48,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	50,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
 	18,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
 	22,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
 	24,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	28,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	29,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	27,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	35,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	29,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	30,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	28,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	36,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
 	17,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
 	16,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
 	14,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
 	10,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
 	11,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
 	9,   // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	48,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	48,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	48,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	50,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	50,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	50,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
 	12,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
 	12,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
 	13,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
 	13,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
 	13,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
 	13,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	48,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	50,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
 	15,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	15,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	15,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	49,  // 27: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	51,  // 27: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
 	6,   // 28: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	48,  // 29: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	48,  // 30: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	40,  // 31: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	50,  // 32: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	50,  // 29: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	50,  // 30: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	41,  // 31: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	52,  // 32: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
 	21,  // 33: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	0,   // 34: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	41,  // 35: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	42,  // 35: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	1,   // 36: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
 	20,  // 37: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
 	19,  // 38: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	42,  // 39: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	32,  // 40: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33,  // 41: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	50,  // 42: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	50,  // 43: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	43,  // 39: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	33,  // 40: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 41: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	52,  // 42: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	52,  // 43: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
 	2,   // 44: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	48,  // 45: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	50,  // 45: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
 	23,  // 46: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
 	23,  // 47: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
 	23,  // 48: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	51,  // 49: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	51,  // 50: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	51,  // 51: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	51,  // 52: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	51,  // 53: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	53,  // 49: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	53,  // 50: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	53,  // 51: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	53,  // 52: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	53,  // 53: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
 	3,   // 54: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
 	5,   // 55: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	25,  // 56: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	26,  // 57: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	48,  // 58: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	48,  // 59: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	48,  // 60: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	48,  // 61: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	51,  // 62: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	51,  // 63: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	51,  // 64: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	51,  // 65: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	48,  // 66: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	43,  // 67: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	51,  // 68: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	51,  // 69: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	26,  // 56: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	27,  // 57: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	50,  // 58: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	50,  // 59: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	50,  // 60: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	50,  // 61: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	53,  // 62: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	53,  // 63: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	53,  // 64: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	53,  // 65: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	50,  // 66: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	44,  // 67: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	53,  // 68: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	53,  // 69: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
 	3,   // 70: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
 	4,   // 71: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	48,  // 72: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	26,  // 73: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	6,   // 74: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	48,  // 75: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	44,  // 76: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	49,  // 77: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	50,  // 78: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	52,  // 79: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	45,  // 80: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	37,  // 81: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	39,  // 82: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	32,  // 83: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	32,  // 84: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33,  // 85: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	34,  // 86: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	30,  // 87: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	31,  // 88: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	31,  // 89: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	34,  // 90: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	37,  // 91: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	32,  // 92: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	46,  // 93: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	38,  // 94: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	47,  // 95: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	38,  // 96: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	36,  // 97: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	38,  // 98: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	7,   // 99: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 100: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	50,  // 72: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	50,  // 73: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	53,  // 74: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	53,  // 75: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	25,  // 76: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	45,  // 77: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	27,  // 78: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	6,   // 79: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	50,  // 80: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	46,  // 81: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	51,  // 82: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	52,  // 83: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	54,  // 84: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	47,  // 85: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	38,  // 86: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	40,  // 87: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	33,  // 88: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	33,  // 89: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 90: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	35,  // 91: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	31,  // 92: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	32,  // 93: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	32,  // 94: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	35,  // 95: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	38,  // 96: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	33,  // 97: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	48,  // 98: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	39,  // 99: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	49,  // 100: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	39,  // 101: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	37,  // 102: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	39,  // 103: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	7,   // 104: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 105: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -4311,15 +4435,15 @@ func file_tenure_v1_snapshot_proto_init() {
 	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
