@@ -72,9 +72,8 @@ class WarningSummary(NamedTuple):
     """Begin of the sentence: `pod group NAME: `, or empty."""
     detail: str
     pod_groups: tuple[str, ...]
-    """UIDs of the first MAX_NAMED pod groups."""
+    """UIDs of the first MAX_NAMED pod groups, of all `total`."""
     total: int
-    """Number of all pod groups."""
 
 
 class CycleSummary(NamedTuple):
@@ -90,7 +89,6 @@ class CycleSummary(NamedTuple):
     next_wake_time: int | None
     """Nanoseconds since the Unix epoch."""
     groups: tuple[GroupSummary, ...]
-    """In the order of the response."""
     decisions: Mapping[tuple[str, str], int]
     """Number of decisions by action and kind."""
     allowed_evictions: Mapping[tuple[str, str], int]
@@ -112,7 +110,6 @@ class CycleSummary(NamedTuple):
     in_flight_states: frozenset[int]
     """InFlightGroupState of the groups in flight."""
     counters: Mapping[str, int]
-    """Fields of SearchCounters."""
     queues: tuple[QueueSummary, ...]
     """By name."""
     nominations: tuple[NominationSummary, ...]
