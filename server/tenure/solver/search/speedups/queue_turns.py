@@ -42,46 +42,47 @@ class QueueTurns:
 
     def most_taken_from(self, queue: int) -> int | None:
         """Upper bound of the GPUs that a leaf queue loses for good, in thousandths; None: unknown."""
-        late = self._late(queue)
-        if late is None:
-            return None
-        largest = 0
-        for victim in self._parts.pod_groups.victim_groups(queue):
-            if not self._takes_its_place(victim):
-                return None
-            largest = max(largest, self._session.ledger.demand(self._groups[victim].tasks)[GPU])
-        return late + largest - 1 if late else 0
+        victims = self._parts.pod_groups.victim_groups(queue)
+        return self._waiting(queue) if all(map(self._takes_its_place, victims)) else None
 
     def takes_nothing_of(self, pod_group: int) -> bool:
         """Whether a victim certainly gets a place again."""
         queue = self._groups[pod_group].queue
-        return queue is not None and self._late(queue) == 0 and self._takes_its_place(pod_group)
+        return queue is not None and self._waiting(queue) == 0 and self._takes_its_place(pod_group)
 
-    def _late(self, queue: int) -> int | None:
-        """GPUs without which the queue is ahead of the preemptor; None: unknown.
-
-        As long as its victims wait for this and the request of the first one, they have their turn before.
-        """
+    def _waiting(self, queue: int) -> int | None:
+        """Upper bound of the GPUs of victims that wait when the preemptor has its turn; None: unknown."""
         if queue not in self._known:
-            self._known[queue] = self._find_late(queue) if self._is_sibling(queue) else None
+            self._known[queue] = self._find_waiting(queue) if self._is_sibling(queue) else None
         return self._known[queue]
 
     def _is_sibling(self, queue: int) -> bool:
         queues, mine = self._session.cluster.queues, self._queue
         return mine is not None and mine != queue and queues[mine].parent == queues[queue].parent
 
-    def _find_late(self, queue: int) -> int | None:
+    def _find_waiting(self, queue: int) -> int | None:
         if self._last is None:
             self._last = self._last_turn()
         if not self._last or not self._is_ahead(queue, NO_SHARE, self._demand):
             return None
-        last = [self._key_after_eviction(each) for each in self._parts.pod_groups.victim_groups(queue)]
+        victims = self._parts.pod_groups.victim_groups(queue)
+        last = [self._key_after_eviction(each) for each in victims]
         ahead = None if () in last else self._ahead(queue, max(last, default=()))
         if ahead is None:
             return None
+        sizes = [self._session.ledger.demand(self._groups[each].tasks)[GPU] for each in victims]
         request = NO_SHARE
         for other in ahead:
             request = _most(request, self._parts.gangs.request(other))
+        # The first that waits is a victim, which the others wait beside, or a pod group ahead of all of them.
+        beside, behind = self._late(queue, NO_SHARE), self._late(queue, request) if ahead else 0
+        if beside is None or behind is None:
+            return None
+        most = max(beside + max(sizes) - 1 if beside else 0, behind - 1)
+        return most if most >= min(sizes) else 0
+
+    def _late(self, queue: int, request: Share) -> int | None:
+        """The fewest GPUs without which the queue, with such a request, is ahead of the preemptor's."""
         low, high = -1, self._demand // WHOLE_GPU + 1
         while high - low > 1:
             middle = (low + high) // 2
