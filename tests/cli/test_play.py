@@ -2,9 +2,11 @@
 
 import json
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from tenure.cli.play.output import progress_lines
 
 from tests.cli.command import Tenure, in_process
 
@@ -159,3 +161,14 @@ def test_parquet_without_its_package_is_refused_before_the_run(tenure, load, mon
     result = tenure("play", str(load), "--output", "parquet")
     assert result.code == 2
     assert "pip install 'tenure[parquet]'" in " ".join(result.err.replace("│", "").split())
+
+
+def test_progress_without_a_terminal_is_a_line_per_minute() -> None:
+    times, target = iter((0.0, 30.0, 61.0, 90.0, 125.0)), StringIO()
+    note = progress_lines("philly", 82_247, target, times.__next__)
+    for ended, cycles in ((10, 100), (1_000, 6_100), (1_500, 9_000), (2_000, 12_500)):
+        note(0, ended, cycles)
+    assert target.getvalue() == (
+        "philly: 1,000 of 82,247 jobs, 6,100 cycles, 100 cycles/s\n"
+        "philly: 2,000 of 82,247 jobs, 12,500 cycles, 100 cycles/s\n"
+    )

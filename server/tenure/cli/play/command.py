@@ -168,7 +168,7 @@ def play(
     ]
     runs = []
     for run in [run for runs_of_policy in zip(*by_seed, strict=True) for run in runs_of_policy]:
-        with show_progress(run, output, len(samples)) as progress, invalid_input():
+        with show_progress(run, len(samples)) as progress, invalid_input():
             try:
                 runs.append(play_run(run, installed_registry(), checkpoint, progress))
             except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import typer
 from rich.console import Console
@@ -26,16 +26,36 @@ from tenure.terms.formatting import format_count
 MAX_BAD_LINES: Final = 3
 
 
+MINUTE: Final = 60.0
+"""Seconds between two lines of progress without a terminal."""
+
+
 @contextmanager
-def show_progress(run: RunInput, output: PlayOutput, seeds: int) -> Iterator[Progress]:
-    """A line with the part of the jobs that ended and the time left; nothing without a terminal."""
-    if output is PlayOutput.JSON or not sys.stderr.isatty():
-        yield lambda now, ended, cycles: None
-        return
+def show_progress(run: RunInput, seeds: int) -> Iterator[Progress]:
+    """The part of the jobs that ended, on standard error: a bar with the time left, or a line per minute."""
     name = run.name if seeds == 1 else f"{run.name}, seed {run.settings.seed}"
+    if not sys.stderr.isatty():
+        yield progress_lines(name, len(run.trace.jobs), sys.stderr)
+        return
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with RichProgress(*bar, TextColumn("{task.fields[speed]}"), console=Console(stderr=True)) as shown:
         yield _counted(shown.update, shown.add_task(name, total=len(run.trace.jobs), speed=""))
+
+
+def progress_lines(name: str, jobs: int, target: TextIO, clock: Callable[[], float] = monotonic) -> Progress:
+    """Write a line whenever a minute has passed, so that logs of long runs show that they go on."""
+    began = last = clock()
+
+    def note(now: int, ended: int, cycles: int) -> None:
+        nonlocal last
+        at = clock()
+        if at - last >= MINUTE:
+            last = at
+            rate = f"{cycles / (at - began):.0f} cycles/s"
+            target.write(f"{name}: {ended:,} of {jobs:,} jobs, {cycles:,} cycles, {rate}\n")
+            target.flush()
+
+    return note
 
 
 def _counted(update: Callable[..., None], task: int) -> Progress:
