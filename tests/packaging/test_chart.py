@@ -57,7 +57,7 @@ def test_server_and_adapter_read_their_configuration(values: tuple[str, ...], tm
     files = {name: tmp_path / name for name in only_object(objects, "ConfigMap")["data"]}
     for name, file in files.items():
         file.write_text(only_object(objects, "ConfigMap")["data"][name])
-    assert set(files) == {f"{name}.yaml" for name in containers(objects)}
+    assert set(files) == {f"{name}.yaml" for name in containers(objects).keys() - {"console"}}
     if "server.yaml" in files:
         assert load_settings(files["server.yaml"]).security.health_listen == "0.0.0.0:50052"
     if "adapter.yaml" in files:
@@ -151,8 +151,9 @@ def test_every_file_of_the_configuration_is_mounted(values: tuple[str, ...]) -> 
     for name, container in containers(objects).items():
         folders = {mount["mountPath"] for mount in container["volumeMounts"]}
         mounted |= {mount["name"] for mount in container["volumeMounts"]}
-        text = only_object(objects, "ConfigMap")["data"][f"{name}.yaml"]
-        named = {str(Path(file).parent) for file in re.findall(r": (/\S+)", text)}
+        files = only_object(objects, "ConfigMap")["data"]
+        text = files[f"{name}.yaml"] if name != "console" else "\n".join(container["args"])
+        named = {str(Path(file).parent) for file in re.findall(r"(?:: |file=|ca=|cert=|key=)(/\S+)", text)}
         assert named <= folders
     assert mounted == volumes
 

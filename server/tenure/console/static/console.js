@@ -213,6 +213,8 @@
     askAll();
   } else setTimeout(() => location.reload(), 5000);
 
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
   // Filters apply as they are chosen.
   const filters = document.getElementById("filters");
   if (filters) filters.addEventListener("change", () => filters.requestSubmit());
