@@ -90,7 +90,7 @@ def test_theme_is_chosen_and_kept(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("size", ["small", "phone", "wide", "wall"])
+@pytest.mark.parametrize("size", ["small", "wide", "wall"])
 def test_nothing_is_lost_beside_the_screen(visit: Visit, path: str, size: str) -> None:
     page = visit(path, size)
     assert page.evaluate(FITS)
