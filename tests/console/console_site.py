@@ -8,6 +8,7 @@ from html import unescape
 from starlette.testclient import TestClient
 from tenure.client import Client, StateSession
 from tenure.client.snapshot_file import read_snapshot
+from tenure.codec.engine import Engine
 from tenure.console.access import Access
 from tenure.console.watch import Watch
 from tenure.console.web import Site, SiteOptions
@@ -26,14 +27,13 @@ def sample() -> ClusterSnapshot:
 
 @contextmanager
 def run_site(
-    *snapshots: ClusterSnapshot, options: SiteOptions = OPERATOR, decides: bool = True
+    *snapshots: ClusterSnapshot, options: SiteOptions = OPERATOR, engine: Engine | None = None
 ) -> Iterator["ReadSite"]:
     """A console on a server that has these states, each decided once."""
-    with run_server() as (_, address), Client(address) as client, StateSession(client) as session:
+    with run_server(engine) as (_, address), Client(address) as client, StateSession(client) as session:
         for snapshot in snapshots:
             session.push(snapshot)
-            if decides:
-                session.decide()
+            session.decide()
         with Watch(client, share=1.0, poll_seconds=0.05) as watch:
             site = Site(watch, Access(client), options).application()
             yield ReadSite(TestClient(site, base_url="http://localhost"), session, watch)

@@ -1,9 +1,13 @@
 """Each page says what the service decided, in words, for people without JavaScript as well."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from tenure.codec.engine import Engine
 from tenure.console.http_guard import HEADERS
+from tenure.solver.plugin_api.profile import PluginConfig
+from tenure.solver.registry import default_profile
 from tenure.v1.snapshot_pb2 import HoldReason
 
 from tests.console.console_site import ReadSite, run_site, sample
@@ -161,3 +165,14 @@ def test_disruption_budgets_show_what_is_left() -> None:
             pod.disruption_budgets.append("vision/sweep")
     with run_site(snapshot) as site:
         assert "vision/sweep 3 0 2 1" in site.text("health")
+
+
+def test_what_evictions_cost_is_shown_with_their_causes() -> None:
+    snapshot = sample()
+    (group,) = (each for each in snapshot.pod_groups if each.uid == "sweep")
+    group.evictions.by_cause["reclaim"] = 2
+    profile = default_profile()
+    costs = (*profile.plugins, PluginConfig("evictioncost"))
+    with run_site(snapshot, engine=Engine(replace(profile, plugins=costs))) as site:
+        assert "2 by reclaim" in site.text("workload?uid=sweep")
+        assert "evicts 2 pods of sweep ; it costs" in site.text("decisions")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tenure.console.formatting import gpu_time
 from tenure.console.view import View
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.cycles_pb2 import RecentCycle
@@ -32,6 +33,10 @@ class Victim:
     reason: str = ""
     guards: list[str] = field(default_factory=list)
     """Guards that allowed it."""
+    cost: int | None = None
+    """In GPU-seconds; None: costs are not counted."""
+    lost: int = 0
+    """Of the cost: work that is lost."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Step:
     requeued: Sequence[pb.Requeue]
     reason: str
     victim_set: str
+    next_best: str
+    """What the best other set of victims would have disrupted; empty: none was compared."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,9 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
                 nodes["reserve"].append(decision.reserve.node)
             case "requeue":
                 requeued.append(decision.requeue)
+    for cost in group.victim_set.victim_costs:
+        if cost.pod_group in victims:
+            victims[cost.pod_group].cost, victims[cost.pod_group].lost = cost.cost, cost.lost
     main = next((reasons[kind] for kind in ("requeue", "evict", "reserve", "bind") if kind in reasons), "")
     return Step(
         group=group,
@@ -130,7 +140,15 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
         requeued=requeued,
         reason=main,
         victim_set=_MINIMALITY.get(group.victim_set.minimality, "") if group.HasField("victim_set") else "",
+        next_best=_next_best(group.victim_set),
     )
+
+
+def _next_best(found: pb.VictimSet) -> str:
+    if not found.HasField("next_best_pods"):
+        return ""
+    cost = f", {gpu_time(found.next_best_cost)}" if found.HasField("next_best_cost") else ""
+    return f"{found.next_best_pods} {'pod' if found.next_best_pods == 1 else 'pods'}{cost}"
 
 
 @dataclass(frozen=True)

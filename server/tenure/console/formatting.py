@@ -78,6 +78,11 @@ def amount(value: int, resource: str) -> str:
     return format_gpus(value)
 
 
+def gpu_time(seconds: int) -> str:
+    """An amount of GPU time."""
+    return f"{seconds / 3600:,.1f} GPU-hours" if seconds >= 3600 else f"{seconds:,} GPU-seconds"
+
+
 def action_word(action: str) -> str:
     """An action as a word of a sentence."""
     return {"stalegangeviction": "stale gang eviction"}.get(action, action)
@@ -100,5 +105,6 @@ FILTERS: Final = {
     "amount": amount,
     "gpus": format_gpus,
     "action_word": action_word,
+    "gpu_time": gpu_time,
     "e": escape,
 }
