@@ -16,6 +16,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tests.telemetry.external_programs import free_port
 from tests.telemetry.otlp_receiver import ReceivedTelemetry, run_receiver
 from tests.telemetry.telemetry_server import (
+    AMPLE_RATE,
     METRICS_INTERVAL,
     contested_snapshot,
     fetch_metrics,
@@ -51,6 +52,7 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
         run_receiver() as (received, address),
         run_telemetry_server(
             folder,
+            options=AMPLE_RATE,
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
             metricsListen=f"127.0.0.1:{port}",

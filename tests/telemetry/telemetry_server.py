@@ -16,7 +16,11 @@ from tests.server.servers import run_server_process
 from tests.small_snapshot import small_snapshot
 
 METRICS_INTERVAL: Final = "200ms"
-NO_OPTIONS: Final[Mapping[str, int]] = MappingProxyType({})
+NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})
+AMPLE_RATE: Final[Mapping[str, Any]] = MappingProxyType(
+    {"evictionRates": [{"name": "ample", "rate": "1000/s", "burst": 1000}]}
+)
+"""Options with an eviction rate that rejects nothing, so that its metrics exist."""
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def export_immediately() -> Iterator[None]:
 
 @contextmanager
 def run_telemetry_server(
-    folder: Path, /, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+    folder: Path, /, *, solver: str = "thread", options: Mapping[str, Any] = NO_OPTIONS, **telemetry: Any
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run `tenure serve` with these keys in section `telemetry`. Yields its address."""
     file = folder / "telling.yaml"
@@ -41,7 +45,7 @@ def run_telemetry_server(
 
 
 def write_configuration(
-    file: Path, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+    file: Path, *, solver: str = "thread", options: Mapping[str, Any] = NO_OPTIONS, **telemetry: Any
 ) -> None:
     """Write the configuration as JSON, which is valid YAML."""
     sections = {"server": {"solverHost": solver}, "options": dict(options), "telemetry": telemetry}

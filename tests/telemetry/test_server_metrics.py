@@ -46,6 +46,8 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         ("tenure_guard_allowed_evictions_total", {"guard": "minruntime", "action": "reclaim"}, 2 * CYCLES),
         ("tenure_victim_sets_total", {"action": "reclaim", "minimality": "proven"}, CYCLES),
         ("tenure_victims_put_back_total", {"action": "reclaim"}, 0),
+        ("tenure_eviction_rate_tokens", {"rate": "ample"}, 998),
+        ("tenure_eviction_rate_refusals_total", {"rate": "ample"}, 0),
         ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES),
         ("tenure_cycles_stopped_early_total", {}, 0),
         ("tenure_cached_responses_total", {}, 1),
