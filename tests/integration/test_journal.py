@@ -10,7 +10,8 @@ from tenure.integration.journal_rows import JournalRows
 from tenure.server.reports import evaluate
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup, QueueUsage
+from tenure.v1.decide_pb2 import DecideResponse, EvictionRateStatus, StatePatch
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRateState, PodGroup, QueueUsage
 from tenure.v1.state_pb2 import StateDelta
 
 from tests.kubernetes.apply.decision_groups import (
@@ -253,3 +254,23 @@ def test_past_use_is_sent_once_after_each_change() -> None:
         delta = scheduler.delta(NOW)
         rows.extend(delta)
         assert [row.queue for row in delta.upserts.queue_usage] == expected
+
+
+def test_states_of_eviction_rates_are_sent_until_the_profile_has_them_no_more() -> None:
+    journal = Journal()
+    rows = JournalRows(journal, cluster())
+    charged = EvictionRateState(name="a", tokens_milli=-2_000, time=NOW)
+    patches = [StatePatch(set_eviction_rate=charged), StatePatch()]
+    status = [EvictionRateStatus(name="a"), EvictionRateStatus(name="b")]
+    journal.store_rates(DecideResponse(eviction_rates=status, state_patches=patches))
+    assert journal.is_changed
+    snapshot = ClusterSnapshot()
+    rows.complete(snapshot)
+    assert list(snapshot.eviction_rates) == [charged]
+    journal.store_rates(DecideResponse(eviction_rates=status))
+    unchanged, gone = StateDelta(), StateDelta()
+    rows.extend(unchanged)
+    assert not unchanged.upserts.eviction_rates
+    journal.store_rates(DecideResponse(eviction_rates=status[1:]))
+    rows.extend(gone)
+    assert list(gone.removals.eviction_rates) == ["a"]
