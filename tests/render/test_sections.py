@@ -14,7 +14,13 @@ from tenure.terms.formatting import (
     join_words,
 )
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse, QueueStatus, ResourceShare
+from tenure.v1.decide_pb2 import (
+    DecideResponse,
+    DisruptionBudgetStatus,
+    EvictionRateStatus,
+    QueueStatus,
+    ResourceShare,
+)
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue, QueueResource
 
 SECOND = 1_000_000_000
@@ -233,3 +239,16 @@ def test_in_flight_groups_are_listed_with_their_state() -> None:
     assert "new leaf n1 1 pod of old" in text
     assert "In-flight groups Group For Action Reason" in text
     assert "f1 new keep sending its decisions are not yet visible in the snapshot" in text
+
+
+def test_limits_of_disruptions_are_shown_with_what_is_taken() -> None:
+    status = [DisruptionBudgetStatus(name="team/web", allowed=3, in_flight=1, spent=1, left=1)]
+    rates = [
+        EvictionRateStatus(name="slow", before_milli=4_000, after_milli=-2_000),
+        EvictionRateStatus(name="idle", before_milli=1_500, after_milli=1_500),
+    ]
+    response = DecideResponse(disruption_budgets=status, eviction_rates=rates)
+    lines = [line.split() for line in report(snapshot(), response).splitlines()]
+    assert ["budget", "team/web", "3", "2", "1"] in lines
+    assert ["rate", "slow", "4", "6", "-2"] in lines
+    assert not any("idle" in line for line in lines)

@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.console import Console
 from rich.text import Text
+from tenure.render.limits import render_limits
 from tenure.render.overdue import render_overdue
 from tenure.render.protected import render_protected
 from tenure.render.queues import render_queues
@@ -42,6 +43,7 @@ def print_report(
         render_waiting_for_capacity,
         partial(render_pending, remedies=remedies),
         render_evicted,
+        render_limits,
         render_in_flight,
         render_overdue,
         render_protected,

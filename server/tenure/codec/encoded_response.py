@@ -161,11 +161,8 @@ def summarize(
     """Summarize the result of a cycle. `group_ids` are the IDs of its decision groups."""
     outcomes: dict[int, int] = {}
     reasons: dict[int, int] = {}
-    has_outcome_until = False
     for outcome in result.outcomes:
         outcomes[int(outcome.kind)] = outcomes.get(int(outcome.kind), 0) + 1
-        if outcome.reason.until is not None:
-            has_outcome_until = True
         if outcome.kind is not OutcomeKind.BOUND:
             code = int(outcome.reason.code)
             reasons[code] = reasons.get(code, 0) + 1
@@ -187,7 +184,7 @@ def summarize(
         evicted_cost=evicted_cost,
         outcomes=outcomes,
         pending_reasons=reasons,
-        has_outcome_until=has_outcome_until,
+        has_outcome_until=any(outcome.reason.until is not None for outcome in result.outcomes),
         protected=_count_protected(result),
         in_flight_states=frozenset([int(status.state) for status in result.in_flight]),
         counters={name: getattr(result.counters, name) for name in _COUNTERS},
