@@ -238,10 +238,7 @@ def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], C
 
 def _count_protected(result: CycleResult) -> dict[str, int]:
     """Protected pod groups by guard. A pod group counts once for a guard, whatever it is protected from."""
-    counts: dict[str, int] = {}
-    for _, guard in {(protection.pod_group, protection.guard) for protection in result.protections}:
-        counts[guard] = counts.get(guard, 0) + 1
-    return counts
+    return Counter([guard for _, guard in {(each.pod_group, each.guard) for each in result.protections}])
 
 
 def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSummary, ...]:
