@@ -62,6 +62,8 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         self._ledger = context.ledger
         self._groups, self._queues = context.cluster.pod_groups, context.cluster.queues
         self._tasks = context.cluster.tasks
+        self._weights: dict[int, int] = {}
+        """By shape, of shapes that weigh the same on every node."""
         self._max_loss = parse_duration(values["maxLoss"])
         self._undeclared_loss = parse_duration(values["undeclaredLoss"])
         self._band = priority_band(values["priorityBand"])
@@ -78,11 +80,11 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         if not tasks:
             return NO_COST
         group = self._groups[pod_group]
-        taken = sum([self._weight(task) for task in tasks])
+        taken = self._weight(tasks[0]) if len(tasks) == 1 else sum([self._weight(task) for task in tasks])
         losing, restarting = taken, taken
         if not self._takes_core(group, active, tasks):
             losing = self._running_weight(group, tasks) if group.facts.shrink_loses_work else 0
-        elif fate_on_evict(group, self._queues) is Fate.DELETE:
+        elif group.facts.restart_cost and fate_on_evict(group, self._queues) is Fate.DELETE:
             restarting = 0
         lost = losing * (self._loss(group) // SECOND) if losing else 0
         restart = restarting * (group.facts.restart_cost // SECOND)
@@ -90,6 +92,10 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
 
     def _takes_core(self, group: PodGroup, active: Counts, tasks: Sequence[int]) -> bool:
         """Whether the pod group is left without its minimum, or without any pod."""
+        only, root = group.pod_sets[0], group.root
+        if root.members[0] is only and len(root.members) == 1 and root.min_sub_groups is None:
+            rest = active[only.index] - len(tasks)
+            return rest <= 0 or rest < only.min_available
         left = {pod_set.index: active[pod_set.index] for pod_set in group.pod_sets}
         for task in tasks:
             pod_set = self._tasks[task].pod_set
@@ -105,11 +111,18 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
     def _weight(self, task: int) -> int:
         """Thousandths of a device. CPUs count as a fraction of one for a pod without (semantics R14.10)."""
         facts = self._tasks[task]
+        shape = facts.shape
+        known = self._weights.get(shape.index)
+        if known is not None:
+            return known
         node = facts.placement.node
         cpu, _, gpu = (
-            self._ledger.unplaced_share(facts.shape) if node == NOWHERE else self._ledger.share(facts, node)
+            self._ledger.unplaced_share(shape) if node == NOWHERE else self._ledger.share(facts, node)
         )
-        return (gpu + facts.shape.shared_gpu_milli) or max(cpu // _CPUS_OF_A_GPU, 1)
+        weight = (gpu + shape.shared_gpu_milli) or max(cpu // _CPUS_OF_A_GPU, 1)
+        if not shape.gpu.memory_mib:
+            self._weights[shape.index] = weight
+        return weight
 
     def _loss(self, group: PodGroup) -> int:
         """Nanoseconds of work since the last checkpoint (semantics R14.11 to R14.13)."""

@@ -27,20 +27,31 @@ class VictimKeys:
         self.is_queue_order: Final = not self._orders
         """Whether the keys are those of queue order."""
 
-    def whole(self, pod_group: int) -> tuple[int, ...]:
-        """Key of a pod group with all its tasks."""
+    def whole(self, pod_group: int, key: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """Key of a pod group with all its tasks; `key` is that of queue order, if it is known."""
+        if key is None:
+            key = self._session.pod_group_key(pod_group)
         if self.is_queue_order:
-            return self._session.pod_group_key(pod_group)
+            return key
         group = self._session.cluster.pod_groups[pod_group]
         remaining = {each.index: self._gangs.evictable_tasks(each) for each in group.pod_sets}
         active = self._session.ledger.active_allocated
-        return self.remaining(pod_group, active, self.next_tasks(group, remaining))
+        if len(group.tasks) == 1:
+            return self._extended(key, pod_group, active, all_of(group.root, remaining))
+        return self._extended(key, pod_group, active, self.next_tasks(group, remaining))
 
     def remaining(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, ...]:
         """Key of a pod group with these counts of tasks, of which it gives some next."""
         key = self._session.pod_group_key(pod_group, active)
-        if self.is_queue_order:
-            return key
+        return key if self.is_queue_order else self._extended(key, pod_group, active, tasks)
+
+    def _extended(
+        self, key: tuple[int, ...], pod_group: int, active: Counts, tasks: Sequence[int]
+    ) -> tuple[int, ...]:
+        """A key of queue order with the keys for victims alone."""
+        if len(self._orders) == 1:
+            first, second = self._orders[0].victim_keys(pod_group, active, tasks)
+            return (-first, *key[:-1], -second, key[-1])
         found = [order.victim_keys(pod_group, active, tasks) for order in self._orders]
         before, behind = [-first for first, _ in found], [-second for _, second in found]
         return (*before, *key[:-1], *behind, key[-1])

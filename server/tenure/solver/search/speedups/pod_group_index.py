@@ -320,7 +320,7 @@ class PodGroupIndex(PodGroupLists):
         self._is_victim[index], self._is_evictable_victim[index] = is_victim, is_takeable
         if is_victim:
             if not self._victim_order.is_queue_order:
-                key = self._victim_keys[index] = self._victim_order.whole(index)
+                key = self._victim_keys[index] = self._victim_order.whole(index, key)
             _put(self._victims[queue], key, in_order)
             if is_takeable:
                 _put(self._evictable_victims[queue], key, in_order)
