@@ -11,8 +11,8 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.v1.cycles_pb2 import RecentCycle
 from tenure.wire.enum_labels import enum_label
 
-MAX_ROWS: Final = 40
-MAX_STEPS: Final = 12
+MAX_ROWS: Final = 20
+MAX_STEPS: Final = 8
 """Steps of a cycle among others; its own page has more."""
 MAX_STEPS_OF_ONE: Final = 500
 _MINIMALITY: Final = {
