@@ -8,7 +8,9 @@ from tenure.render import print_report
 from tenure.terms.formatting import (
     format_clock,
     format_count,
+    format_gpu_time,
     format_gpus,
+    format_ordinal,
     format_remaining,
     format_rough,
     join_words,
@@ -125,6 +127,37 @@ def test_report_contains_the_fact(fact: str) -> None:
     assert fact in flat(report(STORY, ANSWER))
 
 
+SETS: dict[str, tuple[pb.VictimSet, str]] = {
+    "cost": (
+        pb.VictimSet(minimality="MINIMALITY_PROVEN", disrupted_pods=1, cost=5_760),
+        "1 pod of old (costs 96 GPU minutes)",
+    ),
+    "cost of the next best": (
+        pb.VictimSet(
+            minimality="MINIMALITY_PROVEN", disrupted_pods=1, cost=60, next_best_pods=2, next_best_cost=7_200
+        ),
+        "1 pod of old (costs 60 GPU seconds; next best: 2 pods for 2.0 GPU hours)",
+    ),
+    "next best without costs": (
+        pb.VictimSet(minimality="MINIMALITY_HEURISTIC", disrupted_pods=2, next_best_pods=3),
+        "1 pod of old (next best: 3 pods; perhaps not all of them are needed)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_report_tells_costs_of_victims_and_of_the_next_best_r14_8_r14_10(name: str) -> None:
+    known, text = SETS[name]
+    answer = DecideResponse()
+    answer.CopyFrom(ANSWER)
+    answer.groups[1].victim_set.CopyFrom(known)
+    answer.groups[1].victim_set.victim_costs.add(pod_group="uid-old", pods=1, cost=known.cost)
+    shown = flat(report(STORY, answer, width=200))
+    assert text in shown
+    if known.HasField("cost"):
+        assert "higher priority in the same queue; costs" in shown
+
+
 @pytest.mark.parametrize("width", [80, 100])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(len, report(STORY, ANSWER, width).splitlines())) <= width
@@ -214,6 +247,17 @@ def test_unknown_uids_are_printed_verbatim() -> None:
         (format_gpus(460), "0.46"),
         (format_gpus(0), "0"),
         (format_gpus(-1), "no limit"),
+        (format_gpu_time(1), "1 GPU second"),
+        (format_gpu_time(119), "119 GPU seconds"),
+        (format_gpu_time(5_400), "90 GPU minutes"),
+        (format_gpu_time(7_200), "2.0 GPU hours"),
+        (format_gpu_time(36_000_000), "10,000.0 GPU hours"),
+        (format_ordinal(1), "first"),
+        (format_ordinal(9), "ninth"),
+        (format_ordinal(10), "10th"),
+        (format_ordinal(112), "112th"),
+        (format_ordinal(23), "23rd"),
+        (format_ordinal(101), "101st"),
         (format_count(1, "pod"), "1 pod"),
         (format_count(2, "pod"), "2 pods"),
         (join_words([]), ""),
