@@ -34,7 +34,7 @@ from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
 from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
-from tests.properties.generators.guard_profiles import random_profile
+from tests.properties.generators.guard_profiles import random_profile, with_costs
 from tests.properties.generators.random_clusters import random_cluster
 
 BATCH: Final = 50
@@ -56,7 +56,8 @@ _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]
 def judge(seed: int) -> Counter[str]:
     """Decide on the cluster of a seed. Violations are counted by their text.
 
-    The pods of two of five clusters have disruption budgets, and two of seven profiles have eviction rates.
+    The pods of two of five clusters have disruption budgets, two of seven profiles have eviction rates, and
+    one of six orders victims by cost and compares sets of them.
     """
     draw = SeededDraw(seed)
     if seed % 3:
@@ -72,6 +73,8 @@ def judge(seed: int) -> Counter[str]:
         names = ("eviction_rates", "max_disrupted_per_cycle", "max_disrupted_per_pod_group")
         values = {name: getattr(pacing, name) for name in names}
         profile = replace(profile, options=replace(profile.options, **values))
+    if seed % 6 == 5:
+        profile = with_costs(profile, SeededDraw(seed))
     decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
     problems += find_hasty_evictions(cluster, decision, profile.options)

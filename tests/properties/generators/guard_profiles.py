@@ -52,6 +52,13 @@ def random_profile(draw: Draw) -> Profile:
     )
 
 
+def with_costs(profile: Profile, draw: Draw) -> Profile:
+    """The profile with costs of evictions, and with several sets of victims to compare."""
+    costs = PluginConfig("evictioncost", {"priorityBand": draw.choice(("1", "10", "1000"))})
+    options = replace(profile.options, victim_alternatives=draw.choice((1, 2, 5)))
+    return replace(profile, plugins=(*profile.plugins, costs), options=options)
+
+
 def without_optional_guards(profile: Profile) -> Profile:
     """The same profile without optional guards."""
     return replace(profile, plugins=tuple(each for each in profile.plugins if each.name not in ARGUMENTS))
