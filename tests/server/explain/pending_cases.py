@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.disruption_limits import EvictionRate
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.durations import SECOND
 
 from tests.solver.plugins.guards.eviction_pair import index_of, with_eviction_record
 
@@ -90,6 +92,17 @@ VICTIM_COOLDOWN = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("vict
 NEAR_COMPLETION = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("nearcompletion")))
 WITHIN_QUEUE = replace(DEFAULT, actions=("allocate", "preempt"))
 NO_SEARCH = replace(DEFAULT, options=replace(DEFAULT.options, max_simulations_per_pod_group=0))
+
+SLOW = EvictionRate("slow", 1, 3_600 * SECOND, 1)
+RATED = replace(WITHIN_QUEUE, options=replace(DEFAULT.options, eviction_rates=(SLOW,)))
+
+
+def budgeted() -> Cluster:
+    """`old` has a disruption budget that allows nothing."""
+    builder = single_queue(1).disruption_budget("web", 0)
+    builder.running("old", queue="q", gpus=1, node="n1", started_ago="5m", disruption_budgets=["web"])
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
 
 CASES: Mapping[str, PendingCase] = {
     "ALLOCATED": PendingCase(
@@ -177,6 +190,15 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "VICTIM_COOLDOWN": PendingCase(
         cooling_down, "just started again after evictions", ("WAIT", "ADD_NODES"), VICTIM_COOLDOWN
+    ),
+    "DISRUPTION_BUDGET": PendingCase(
+        budgeted, "disruption budgets of the candidates allow no more disruptions", ("ADD_NODES",)
+    ),
+    "EVICTION_RATE": PendingCase(
+        lambda: preempting().eviction_rate("slow", 0).build(),
+        "a limit for evictions is reached",
+        ("WAIT", "ADD_NODES"),
+        RATED,
     ),
     "EVICTION_COOLDOWN": PendingCase(
         lambda: with_recent_eviction("job", "old"),
