@@ -76,6 +76,12 @@ CHECKS: Final = (
         "tests.properties.victims.proven_victims:main",
     ),
     Check(
+        "notices",
+        "notices before evictions in 1,000 random sequences of cycles, judged independently",
+        "4 min",
+        "tests.properties.notices.judged_notices:main",
+    ),
+    Check(
         "counters",
         "the exact work and outcome of every benchmark, against the golden file",
         "2 min",

@@ -1,8 +1,8 @@
 """Encoding of guards: verdicts with each eviction, protections with their end for running pod groups."""
 
 import pytest
-from tenure.solver.model.decision import Evict, Protection
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.decision import Evict
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.v1 import decision_pb2 as pb
 
 from tests.codec.encoded_decisions import NOW, NOW_S, RUNS, decision, encode, encode_decisions, reclaim_group

@@ -72,6 +72,11 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
         pb.Patch(pod_group="runs", evictions=EvictionCounts(by_cause={"preempt": 1, "reclaim": 2})),
         "Pod group runs (queue left): evictions counted by cause.",
     ),
+    "a notice": (
+        Patch(RUNS, PatchKind.LAST_NOTICE_TIME, NOW),
+        pb.Patch(pod_group="runs", last_notice_time=Timestamp(seconds=NOW_S)),
+        "Pod group runs (queue left) was given notice.",
+    ),
     "a hold": (
         Patch(RUNS, PatchKind.HELD_BY, HoldReason.EVICTED),
         pb.Patch(pod_group="runs", held_by=HOLD_REASON_EVICTED),
@@ -142,6 +147,7 @@ STORED = {
     "eviction_count": ("one eviction more", "eviction_count", 4),
     "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
     "evictions": ("evictions by cause", "evictions", {"preempt": 1, "reclaim": 2}),
+    "last_notice_time": ("a notice", "last_notice", NOW),
     "held_by": ("a hold", "held_by", HoldReason.EVICTED),
     "total_eviction_wait": ("how long it has waited", "total_eviction_wait", 5_400 * 10**9 + 7),
 }

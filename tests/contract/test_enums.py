@@ -7,7 +7,7 @@ from google.protobuf.descriptor import EnumDescriptor
 from tenure.solver.explain.remedies import RemedyKind
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, OutcomeKind
-from tenure.solver.model.fate import Fate, HoldReason
+from tenure.solver.model.fate import Fate, HoldReason, NoticeSignal
 from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
@@ -30,6 +30,7 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
     (Fate, snapshot_pb2.Fate.DESCRIPTOR, "FATE_"),
     (HoldReason, snapshot_pb2.HoldReason.DESCRIPTOR, "HOLD_REASON_"),
+    (NoticeSignal, decision_pb2.NoticeSignal.DESCRIPTOR, "NOTICE_SIGNAL_"),
     (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),
     (NumaPolicy, snapshot_pb2.NumaPolicy.DESCRIPTOR, "NUMA_POLICY_"),
     (TaintEffect, snapshot_pb2.TaintEffect.DESCRIPTOR, "TAINT_EFFECT_"),

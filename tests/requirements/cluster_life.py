@@ -14,6 +14,7 @@ _FIELDS = (
     "requeue_not_before",
     "total_eviction_wait",
     "evictions",
+    "last_notice_time",
 )
 
 
@@ -28,7 +29,7 @@ def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
         elif kind == "evict":
             pods[each.evict.pod].status, pods[each.evict.pod].node = pb.POD_STATUS_PENDING, ""
         elif kind == "patch":
-            _store(cluster, each.patch)
+            store(cluster, each.patch)
     used = {row.queue: row for row in (*snapshot.queue_usage, *answer.queue_usage)}
     snapshot.ClearField("queue_usage")
     snapshot.queue_usage.extend(used.values())
@@ -36,7 +37,8 @@ def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
     snapshot.now.seconds += seconds
 
 
-def _store(cluster: ClusterText, patch: decision_pb2.Patch) -> None:
+def store(cluster: ClusterText, patch: decision_pb2.Patch) -> None:
+    """Store a patch."""
     field = patch.WhichOneof("change")
     if field in _FIELDS:
         getattr(cluster.group(patch.pod_group), field).CopyFrom(getattr(patch, field))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.fate import EvictionTally
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
@@ -10,7 +9,7 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.verdict import EvictionCost, GuardVerdict
+from tenure.solver.model.verdict import EvictionCost, GuardVerdict, Protection
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits

@@ -21,6 +21,7 @@ from tenure.wire.schema import ROWS
 CODEC: Final = (
     "server/tenure/codec/*.py",
     "server/tenure/codec/constraints/*.py",
+    "server/tenure/codec/decisions/*.py",
     "protos/tenure/wire/columns.py",
     "protos/tenure/wire/rows.py",
 )

@@ -20,7 +20,7 @@ _IN_FLIGHT_STATES = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_UNSP
 
 
 def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightGroup:
-    """In-flight group of an accepted decision group: its evictions, reservations and bindings.
+    """In-flight group of an accepted decision group: its notices, evictions, reservations and bindings.
 
     `failed` are IDs of decisions that could not be applied. They are omitted, with all reservations, since
     the group can no longer be completed; the applied decisions must still be sent until the snapshot shows
@@ -35,6 +35,10 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
             case "evict":
                 step = decision.evict
                 kept.evictions.add(pod=step.pod, node=step.node, pod_group=step.pod_group)
+            case "notify":
+                told = decision.notify
+                kept.notices.add(pod=told.pod, node=told.node, pod_group=told.pod_group)
+                kept.evict_time.CopyFrom(told.evict_time)
             case "reserve" if not failed:
                 promise = decision.reserve
                 kept.reservations.add(

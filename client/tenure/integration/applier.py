@@ -1,4 +1,4 @@
-"""Apply passes over decision groups: evictions, then bindings in parallel.
+"""Apply passes over decision groups: notices, then evictions, then bindings in parallel.
 
 Bindings that take preparation, such as volumes, wait for it; those of an all-or-nothing group wait together.
 
@@ -111,6 +111,7 @@ class GroupApplier:
         """Apply all decisions that are left. Raises LeaseLost."""
         now = self._now()
         try:
+            self._apply_notices(entries, now)
             evicting = [entry for entry in entries if any(_evictions(entry, now))]
             self.check(entry for entry in evicting if entry.check_first)
             with span(telemetry.EVICT, groups=len(evicting)):
@@ -119,6 +120,14 @@ class GroupApplier:
         finally:
             for entry in entries:
                 entry.handle(EntryEvent.SENT)
+
+    def _apply_notices(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
+        """Tell pods of their evictions, or that they are not evicted. Sent again, both change nothing."""
+        left = [(each, one) for each in entries for one in each.remaining_decisions(now) if _is_notice(one)]
+        for (entry, decision), result in zip(
+            left, self._call_pool.all(lambda one: self._applier.apply(one[1]), left), strict=True
+        ):
+            self._add_result(entry, decision, result)
 
     def _apply_evictions(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
         if not entries:
@@ -228,6 +237,10 @@ class GroupApplier:
 
 def _evictions(entry: JournalEntry, now: Timestamp) -> Iterator[Decision]:
     return (decision for decision in entry.remaining_decisions(now) if decision.HasField("evict"))
+
+
+def _is_notice(decision: Decision) -> bool:
+    return decision.WhichOneof("kind") in ("notify", "withdraw_notice")
 
 
 def _has_unapplied_eviction(entry: JournalEntry) -> bool:

@@ -86,7 +86,7 @@ _UNREPORTED: Final = (EntryState.UNREPORTED, EntryState.STOPPING, EntryState.CLO
 _STOPPED: Final = (EntryState.STOPPING, EntryState.STOPPED, EntryState.CLOSING, EntryState.CLOSED)
 _REPORTED: Final = (EntryState.REPORTED, EntryState.STOPPED)
 _DROPPED: Final = (EntryState.CLOSING, EntryState.CLOSED)
-_APPLICABLE: Final = ("evict", "bind")
+_APPLICABLE: Final = ("evict", "bind", "notify", "withdraw_notice")
 """Kinds of decisions that are applied by calls."""
 
 
@@ -208,7 +208,7 @@ class JournalEntry:
             return None
         refused = {one.id for one in self.group.decisions if self._is_excluded(one)}
         row = track_group(self.group, refused)
-        return row if row.evictions or row.reservations or row.bindings else None
+        return row if row.evictions or row.reservations or row.bindings or row.notices else None
 
     def report(self) -> GroupReport:
         """Report the known results."""

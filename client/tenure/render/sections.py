@@ -8,8 +8,8 @@ from rich.console import Console
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.formatting import format_clock, format_count, format_gpu_time, format_remaining, join_words
-from tenure.terms.reason_class import ReasonClass
-from tenure.terms.reasons import OUTCOMES, REASONS
+from tenure.terms.reason_class import OUTCOMES, ReasonClass
+from tenure.terms.reasons import REASONS
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse, SnapshotWarning, WarningCode
 from tenure.wire.enum_labels import enum_label

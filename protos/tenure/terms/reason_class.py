@@ -1,6 +1,9 @@
-"""Classes of reasons."""
+"""Classes of reasons, and outcomes of pod groups."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 
 class ReasonClass(StrEnum):
@@ -26,3 +29,20 @@ class ReasonClass(StrEnum):
     """The search stopped before it was complete."""
     IN_FLIGHT = "in_flight"
     """State of an in-flight group."""
+
+
+OUTCOMES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        1: "is scheduled",
+        2: "is waiting for terminating pods",
+        3: "is waiting for evicted pods to terminate",
+        4: "is waiting for quota",
+        5: "is delayed",
+        6: "cannot be scheduled now",
+        7: "was not evaluated within the search budget",
+        8: "has an invalid definition",
+        9: "has no capacity",
+        10: "is held",
+    }
+)
+"""Predicates of pod groups by number of their `OutcomeKind`."""

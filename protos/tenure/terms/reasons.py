@@ -59,6 +59,8 @@ class ReasonCode(IntEnum):
     GONE = 53
     DISRUPTION_BUDGET = 56
     EVICTION_RATE = 57
+    NOTICE_GIVEN = 58
+    NOT_NEEDED = 59
 
 
 NONE: Final = ""
@@ -118,6 +120,10 @@ _ROWS: Final = (
            stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
            remedy="wait until the evicted pods have terminated",
            public="Pods are being evicted for it; it starts when they have terminated."),
+    Reason(ReasonCode.NOTICE_GIVEN, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForVictims",
+           stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
+           remedy="wait until the notice is over",
+           public="Pods are to be evicted for it; they were given notice."),
     Reason(ReasonCode.FIELD_UPDATED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
            public="Its scheduling metadata was updated."),
@@ -265,19 +271,15 @@ _ROWS: Final = (
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE, public="Nothing is left to apply."),
     Reason(ReasonCode.EXPIRED, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE, public="It expired."),
+    Reason(ReasonCode.NOT_NEEDED, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
+           public="The announced eviction is withdrawn."),
     Reason(ReasonCode.GONE, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False, clause=NONE,
            victim_clause=NONE, eviction=NONE, remedy=NONE, public="Its target no longer exists."),
 )
 
 REASONS: Final[Mapping[int, Reason]] = MappingProxyType({int(row.code): row for row in _ROWS})
 """Rows by number; a number of a newer version is missing."""
-OUTCOMES: Final[Mapping[int, str]] = MappingProxyType({
-    1: "is scheduled", 2: "is waiting for terminating pods", 3: "is waiting for evicted pods to terminate",
-    4: "is waiting for quota", 5: "is delayed", 6: "cannot be scheduled now",
-    7: "was not evaluated within the search budget", 8: "has an invalid definition", 9: "has no capacity",
-    10: "is held",
-})
-"""Predicates of pod groups by number of their `OutcomeKind`."""
 # fmt: on
 GUARDED_ACTIONS: Final = frozenset({"consolidation", "preempt", "reclaim", "requeue"})
 """Built-in actions that guards protect from; a protection from all of them is one from all pod groups."""

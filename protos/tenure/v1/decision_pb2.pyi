@@ -26,6 +26,11 @@ class Atomicity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ATOMICITY_ALL: _ClassVar[Atomicity]
     ATOMICITY_BEST_EFFORT: _ClassVar[Atomicity]
 
+class NoticeSignal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NOTICE_SIGNAL_UNSPECIFIED: _ClassVar[NoticeSignal]
+    NOTICE_SIGNAL_CHECKPOINT: _ClassVar[NoticeSignal]
+
 class ProtectionScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PROTECTION_SCOPE_UNSPECIFIED: _ClassVar[ProtectionScope]
@@ -74,6 +79,8 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_NO_CAPACITY: _ClassVar[ReasonCode]
     REASON_CODE_VICTIM_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_HELD: _ClassVar[ReasonCode]
+    REASON_CODE_NOTICE_GIVEN: _ClassVar[ReasonCode]
+    REASON_CODE_NOT_NEEDED: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -134,6 +141,8 @@ MINIMALITY_NOT_TRIED: Minimality
 ATOMICITY_UNSPECIFIED: Atomicity
 ATOMICITY_ALL: Atomicity
 ATOMICITY_BEST_EFFORT: Atomicity
+NOTICE_SIGNAL_UNSPECIFIED: NoticeSignal
+NOTICE_SIGNAL_CHECKPOINT: NoticeSignal
 PROTECTION_SCOPE_UNSPECIFIED: ProtectionScope
 PROTECTION_SCOPE_CORE: ProtectionScope
 PROTECTION_SCOPE_ALL: ProtectionScope
@@ -177,6 +186,8 @@ REASON_CODE_FRAGMENTED: ReasonCode
 REASON_CODE_NO_CAPACITY: ReasonCode
 REASON_CODE_VICTIM_COOLDOWN: ReasonCode
 REASON_CODE_HELD: ReasonCode
+REASON_CODE_NOTICE_GIVEN: ReasonCode
+REASON_CODE_NOT_NEEDED: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
@@ -220,7 +231,7 @@ IN_FLIGHT_GROUP_STATE_EXPIRED: InFlightGroupState
 IN_FLIGHT_GROUP_STATE_CANCELLED: InFlightGroupState
 
 class DecisionGroup(_message.Message):
-    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "fulfills_group_id", "victim_set")
+    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "fulfills_group_id", "victim_set", "evict_time")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +240,7 @@ class DecisionGroup(_message.Message):
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     FULFILLS_GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     VICTIM_SET_FIELD_NUMBER: _ClassVar[int]
+    EVICT_TIME_FIELD_NUMBER: _ClassVar[int]
     id: str
     action: str
     beneficiary: str
@@ -237,7 +249,8 @@ class DecisionGroup(_message.Message):
     expire_time: _timestamp_pb2.Timestamp
     fulfills_group_id: str
     victim_set: VictimSet
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ...) -> None: ...
+    evict_time: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ..., evict_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class VictimSet(_message.Message):
     __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs", "next_best_pods", "next_best_cost")
@@ -276,13 +289,15 @@ class VictimCost(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., pods: _Optional[int] = ..., cost: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
 
 class Decision(_message.Message):
-    __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "reason", "preconditions")
+    __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "notify", "withdraw_notice", "reason", "preconditions")
     ID_FIELD_NUMBER: _ClassVar[int]
     BIND_FIELD_NUMBER: _ClassVar[int]
     EVICT_FIELD_NUMBER: _ClassVar[int]
     RESERVE_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
+    NOTIFY_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAW_NOTICE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
     id: str
@@ -291,9 +306,11 @@ class Decision(_message.Message):
     reserve: Reserve
     requeue: Requeue
     patch: Patch
+    notify: Notify
+    withdraw_notice: WithdrawNotice
     reason: Reason
     preconditions: Preconditions
-    def __init__(self, id: _Optional[str] = ..., bind: _Optional[_Union[Bind, _Mapping]] = ..., evict: _Optional[_Union[Evict, _Mapping]] = ..., reserve: _Optional[_Union[Reserve, _Mapping]] = ..., requeue: _Optional[_Union[Requeue, _Mapping]] = ..., patch: _Optional[_Union[Patch, _Mapping]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., bind: _Optional[_Union[Bind, _Mapping]] = ..., evict: _Optional[_Union[Evict, _Mapping]] = ..., reserve: _Optional[_Union[Reserve, _Mapping]] = ..., requeue: _Optional[_Union[Requeue, _Mapping]] = ..., patch: _Optional[_Union[Patch, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., withdraw_notice: _Optional[_Union[WithdrawNotice, _Mapping]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
 
 class Bind(_message.Message):
     __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
@@ -308,7 +325,7 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets", "grace_period")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
@@ -317,6 +334,7 @@ class Evict(_message.Message):
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    GRACE_PERIOD_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     preemptor: str
@@ -325,7 +343,36 @@ class Evict(_message.Message):
     pod_group: str
     fate: _snapshot_pb2.Fate
     disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ...) -> None: ...
+    grace_period: _duration_pb2.Duration
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class Notify(_message.Message):
+    __slots__ = ("pod", "node", "pod_group", "preemptor", "evict_time", "signal", "guards")
+    POD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    EVICT_TIME_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    GUARDS_FIELD_NUMBER: _ClassVar[int]
+    pod: str
+    node: str
+    pod_group: str
+    preemptor: str
+    evict_time: _timestamp_pb2.Timestamp
+    signal: NoticeSignal
+    guards: _containers.RepeatedCompositeFieldContainer[GuardVerdict]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., pod_group: _Optional[str] = ..., preemptor: _Optional[str] = ..., evict_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., signal: _Optional[_Union[NoticeSignal, str]] = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ...) -> None: ...
+
+class WithdrawNotice(_message.Message):
+    __slots__ = ("pod", "pod_group", "preemptor")
+    POD_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    pod: str
+    pod_group: str
+    preemptor: str
+    def __init__(self, pod: _Optional[str] = ..., pod_group: _Optional[str] = ..., preemptor: _Optional[str] = ...) -> None: ...
 
 class GuardVerdict(_message.Message):
     __slots__ = ("guard", "scope", "until", "source")
@@ -366,7 +413,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions", "last_notice_time")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -380,6 +427,7 @@ class Patch(_message.Message):
     EVICTIONS_WITHOUT_PROGRESS_FIELD_NUMBER: _ClassVar[int]
     HELD_BY_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    LAST_NOTICE_TIME_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -393,7 +441,8 @@ class Patch(_message.Message):
     evictions_without_progress: int
     held_by: _snapshot_pb2.HoldReason
     evictions: _snapshot_pb2.EvictionCounts
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ...) -> None: ...
+    last_notice_time: _timestamp_pb2.Timestamp
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until", "detail")

@@ -101,6 +101,10 @@ def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: Vi
             time(message.expire_time, findings, i, "expire_time")
         else:
             findings.add(i, "expire_time", MISSING)
+        if message.HasField("evict_time"):
+            time(message.evict_time, findings, i, "evict_time")
+        elif message.notices:
+            findings.add(i, "evict_time", MISSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,8 @@ def _group(message: snapshot_pb2.InFlightGroup, known: InFlightRows) -> InFlight
         evictions=_decisions(message.evictions, known),
         reservations=_decisions(message.reservations, known),
         bindings=_decisions(message.bindings, known),
+        notices=_decisions(message.notices, known),
+        evict_time=message.evict_time.ToNanoseconds(),
     )
 
 

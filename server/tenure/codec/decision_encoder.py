@@ -2,16 +2,25 @@
 
 from typing import Final
 
-from tenure.codec.encoding_cache import NO_SUBJECT, EncodingCache, Identifiers, compute_id_seed, quoted
+from tenure.codec.decisions.notices import NoticeEncoder
+from tenure.codec.decisions.patches import encode_patch, preemptor_of
+from tenure.codec.encoding_cache import EncodingCache, Identifiers, compute_id_seed, quoted
 from tenure.codec.messages import ReasonMessages, encode_guard_verdict, encode_reason, encode_victim_set
 from tenure.codec.nodes import encode_placement
-from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
+from tenure.solver.model.decision import (
+    NO_NOTICES,
+    Bind,
+    DecisionGroup,
+    Evict,
+    Patch,
+    PatchKind,
+    Requeue,
+    Reserve,
+)
 from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1 import snapshot_pb2
 from tenure.v1.decide_pb2 import ResponseHeader
 from tenure.wire.timestamps import span
 from tenure.wire.writer import message, number, scalar, serialize_message, tag, text
@@ -45,58 +54,6 @@ def _placement(cluster: Cluster, cache: EncodingCache, step: Reserve | Bind) -> 
     return fields
 
 
-_PATCHED: Final = tag(pb.Patch, "pod_group")
-_PATCH_FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
-"""Each kind has the name of its field."""
-_NUMBERS: Final = (PatchKind.EVICTION_COUNT, PatchKind.EVICTIONS_WITHOUT_PROGRESS, PatchKind.HELD_BY)
-_SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
-_DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
-_CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
-_EVICTIONS: Final = PatchKind.EVICTIONS
-_TOTAL_EVICTION_WAIT: Final = PatchKind.TOTAL_EVICTION_WAIT
-"""Members of the enum, so that they are not looked up for every patch."""
-_VICTIM: Final = tag(snapshot_pb2.EvictionRecord, "victim")
-_PREEMPTOR: Final = tag(snapshot_pb2.EvictionRecord, "preemptor")
-_LAST_EVICTION: Final = tag(snapshot_pb2.EvictionRecord, "last_eviction_time")
-_CONSECUTIVE_FAILURES: Final = tag(snapshot_pb2.EvictionRecord, "consecutive_failures")
-_LAST_FAILURE: Final = tag(snapshot_pb2.EvictionRecord, "last_failure_time")
-_RESULT_PENDING: Final = tag(snapshot_pb2.EvictionRecord, "result_pending")
-
-
-def encode_patch(cache: EncodingCache, patch: Patch) -> bytes:
-    """Change of a stored field of a pod group."""
-    pod_group = cache.pod_group(patch.pod_group).encoded
-    return message([_PATCHED, pod_group, _PATCH_FIELDS[patch.kind], _change(cache, patch)])
-
-
-def _change(cache: EncodingCache, patch: Patch) -> bytes:
-    """New value: a time, except for a few kinds."""
-    kind = patch.kind
-    if kind in _NUMBERS:
-        return number(patch.value)
-    if kind is _SET_EVICTION_RECORD:
-        assert patch.record is not None
-        return _eviction_record(cache, patch.record)
-    if kind is _DELETE_EVICTION_RECORD:
-        return cache.pod_group(patch.value).encoded
-    if kind is _CLEAR:
-        return number(True)
-    if kind is _EVICTIONS:
-        return serialize_message(snapshot_pb2.EvictionCounts(by_cause=patch.counts))
-    return serialize_message(span(patch.value)) if kind is _TOTAL_EVICTION_WAIT else cache.moment(patch.value)
-
-
-def _eviction_record(cache: EncodingCache, record: EvictionRecord) -> bytes:
-    fields = [_VICTIM, cache.pod_group(record.victim).encoded]
-    fields += [_PREEMPTOR, cache.pod_group(record.preemptor).encoded]
-    fields += [_LAST_EVICTION, cache.moment(record.last_eviction)]
-    fields.append(scalar(_CONSECUTIVE_FAILURES, number(record.consecutive_failures)))
-    if record.last_failure is not None:
-        fields += [_LAST_FAILURE, cache.moment(record.last_failure)]
-    fields.append(scalar(_RESULT_PENDING, number(record.result_pending)))
-    return message(fields)
-
-
 _GROUP_ID: Final = tag(pb.DecisionGroup, "id")
 _ACTION: Final = tag(pb.DecisionGroup, "action")
 _BENEFICIARY: Final = tag(pb.DecisionGroup, "beneficiary")
@@ -122,6 +79,7 @@ _RELOCATING: Final = tag(pb.Evict, "relocating")
 _GUARDS: Final = tag(pb.Evict, "guards")
 _EVICTED_OF: Final = tag(pb.Evict, "pod_group")
 _FATE: Final = tag(pb.Evict, "fate")
+_GRACE_PERIOD: Final = tag(pb.Evict, "grace_period")
 _SPENT_BUDGETS: Final = tag(pb.Evict, "disruption_budgets")
 
 _REQUEUED: Final = tag(pb.Requeue, "pod_group")
@@ -154,21 +112,24 @@ class DecisionEncoder:
     ) -> None:
         self._cluster = cluster
         self._version = scalar(_SNAPSHOT_VERSION, number(header.version))
-        self._no_preconditions = self._preconditions(_NOTHING, _NOTHING)
+        self._no_preconditions = self.preconditions(_NOTHING, _NOTHING)
         self._id_seed = compute_id_seed(header)
         self._recurring = cache
         self._messages = say
+        self._notices = NoticeEncoder(cluster, cache, say, self.preconditions)
         self.group_ids: list[str] = []
         """IDs of the groups that were encoded, in order."""
 
     def group(self, ordinal: int, group: DecisionGroup) -> bytes:
-        """One group: evictions, requeues, reservations, bindings, patches."""
+        """One group: notices, evictions, requeues, reservations, bindings, patches."""
         recurring, ids = self._recurring, Identifiers(self._id_seed, ordinal)
         beneficiary = recurring.pod_group(group.beneficiary)
         id = ids.group(quoted(group.action), beneficiary.quoted)
         self.group_ids.append(id)
         fields = [_GROUP_ID, text(id), _ACTION, recurring.encoded_text(group.action)]
         fields += [_BENEFICIARY, beneficiary.encoded]
+        if group.notices is not NO_NOTICES:
+            fields += self._notices.encode(ids, group)
         for eviction in group.evictions:
             fields += [_DECISIONS, self._evict(ids, group, eviction)]
         for requeue in group.requeues:
@@ -182,7 +143,8 @@ class DecisionEncoder:
         fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
         fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
         if (known := group.known_victims()) is not None:
-            fields += [_VICTIM_SET, encode_victim_set(recurring, known, len(group.evictions))]
+            disrupted = len(group.evictions or group.notices.evictions)
+            fields += [_VICTIM_SET, encode_victim_set(recurring, known, disrupted)]
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:
@@ -201,6 +163,8 @@ class DecisionEncoder:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
         fields.append(scalar(_FATE, number(step.fate)))
+        if grace := self._cluster.pod_groups[task.pod_group].facts.termination_grace:
+            fields += [_GRACE_PERIOD, serialize_message(span(grace))]
         if task.placement.status is TaskStatus.RUNNING:
             for name in task.facts.disruption_budgets:
                 fields += [_SPENT_BUDGETS, recurring.encoded_text(name)]
@@ -214,7 +178,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(recurring, group.reason, sentence, group.action),
                 _PRECONDITIONS,
-                self._preconditions(pod, node.encoded),
+                self.preconditions(pod, node.encoded),
             ]
         )
 
@@ -251,7 +215,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(self._recurring, code, sentence, group.action),
                 _PRECONDITIONS,
-                self._preconditions(text(pod), _NOTHING),
+                self.preconditions(text(pod), _NOTHING),
             ]
         )
 
@@ -267,7 +231,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(self._recurring, _ALLOCATED, sentence, group.action),
                 _PRECONDITIONS,
-                self._preconditions(text(pod), _NOTHING),
+                self.preconditions(text(pod), _NOTHING),
             ]
         )
 
@@ -276,7 +240,7 @@ class DecisionEncoder:
         return message(
             [
                 _ID,
-                ids.decision(_PATCH_KIND[step.kind], pod_group, self._preemptor(step)),
+                ids.decision(_PATCH_KIND[step.kind], pod_group, preemptor_of(self._recurring, step)),
                 _PATCH,
                 encode_patch(self._recurring, step),
                 _REASON,
@@ -286,15 +250,6 @@ class DecisionEncoder:
             ]
         )
 
-    def _preemptor(self, patch: Patch) -> str:
-        """Preemptor of the eviction record that a patch changes. It is part of the ID, since a group can have
-        several such patches."""
-        if patch.record is not None:
-            return self._recurring.pod_group(patch.record.preemptor).quoted
-        if patch.kind is _DELETE_EVICTION_RECORD:
-            return self._recurring.pod_group(patch.value).quoted
-        return NO_SUBJECT
-
-    def _preconditions(self, pod: bytes, node: bytes) -> bytes:
+    def preconditions(self, pod: bytes, node: bytes) -> bytes:
         """Preconditions. Without a node, the pod must be unbound; without a pod, nothing is required."""
         return message([scalar(_POD_UID, pod), scalar(_NODE, node), self._version])

@@ -14,16 +14,12 @@ from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
 from tenure.codec.queues import encode_queue_usage
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import (
-    CycleResult,
-    InFlightGroupStatus,
-    PodGroupOutcome,
-    Protection,
-)
+from tenure.solver.model.decision import CycleResult, InFlightGroupStatus, PodGroupOutcome
 from tenure.solver.model.disruption_limits import EvictionRateStatus
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
+from tenure.solver.model.verdict import Protection
 from tenure.terms.cancellation import STRIDE, no_check
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb

@@ -21,7 +21,8 @@ from tenure.solver.model.decision import (
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimCost, VictimSet
-from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
+from tenure.terms.reason_class import OUTCOMES
+from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, scalar, tag, text
@@ -35,6 +36,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.REQUEUE_NOT_BEFORE: " must not be requeued before the given time",
     PatchKind.EVICTION_COUNT: ": eviction count increased",
     PatchKind.EVICTIONS_WITHOUT_PROGRESS: ": consecutive evictions without progress counted",
+    PatchKind.LAST_NOTICE_TIME: " was given notice",
     PatchKind.HELD_BY: " is held until it is released",
     PatchKind.EVICTIONS: ": evictions counted by cause",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
@@ -71,6 +73,16 @@ class ReasonMessages:
         whom = self._pod_group(beneficiary) if named else ""
         then = "; it restarts on another node" if step.relocating else _FATES[step.fate]
         return f"{self._pod(step.task)} {before}{whom}{after}{then}."
+
+    def notice(self, code: ReasonCode, step: Evict, beneficiary: int) -> str:
+        """Why a pod is told that it will be evicted."""
+        before, named, after = _EVICTIONS[code]
+        whom = self._pod_group(beneficiary) if named else ""
+        return f"Notice: {self._pod(step.task)} {before}{whom}{after}, not before the given time."
+
+    def withdrawal(self, task: int) -> str:
+        """That the notice of a pod is taken back."""
+        return f"{self._pod(task)} is not evicted: its notice is withdrawn."
 
     def reserve(self, task: int, node: int, after_evictions: bool) -> str:
         """Why a pod waits for its reserved capacity."""

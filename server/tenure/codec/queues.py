@@ -154,6 +154,7 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         requeue_delay=_inherited(i, message, "requeue_delay", findings),
         max_min_runtime=_inherited(i, message, "max_min_runtime", findings),
         on_evict=read_fate(message.on_evict, findings, i),
+        notice=_inherited(i, message, "notice", findings),
     )
 
 

@@ -87,6 +87,19 @@ class _MorePodGroup:
         )
         self.eviction_cost: int = amount(message.eviction_cost, findings, i, "eviction_cost", MAX_COUNT)
         self.shrink_loses_work: bool = message.shrink_loses_work
+        self.notice: int | None = (
+            duration(message.notice, findings, i, "notice", negative=True) if is_set("notice") else None
+        )
+        self.termination_grace: int = (
+            duration(message.termination_grace, findings, i, "termination_grace")
+            if is_set("termination_grace")
+            else 0
+        )
+        self.last_notice: int | None = (
+            time(message.last_notice_time, findings, i, "last_notice_time")
+            if is_set("last_notice_time")
+            else None
+        )
 
 
 _NO_MORE_POD_GROUP: Final = _MorePodGroup(0, pb.PodGroup(), ViolationCollector("pod_groups"))
@@ -144,6 +157,9 @@ def read_pod_group_facts(
         restart_cost=more.restart_cost,
         eviction_cost=more.eviction_cost,
         shrink_loses_work=more.shrink_loses_work,
+        notice=more.notice,
+        termination_grace=more.termination_grace,
+        last_notice=more.last_notice,
         name=name,
         preemptibility=preemptibility,
         unknown_preemptibility=unknown_preemptibility,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.notice_groups import leads, settle_notices
 from tenure.solver.actions.protection_turns import settle_delays
 from tenure.solver.capacity_reasons import check_capacity
 from tenure.solver.eviction_history import update_eviction_history
@@ -73,6 +74,8 @@ def run_cycle(
             lambda each, kept: _open_context(each, profile, stop, observer, kept, registry, with_reasons),
         )
     session = context.session
+    session.guards.leads = leads(session.cluster, profile.options)
+    settle_notices(context)
     waiting = sorted(session.phases.pending) if with_reasons else []
     for action in profile.actions:
         with suppress(CycleStopped), ObservedPhase(observer, Phase.ACTION, action):

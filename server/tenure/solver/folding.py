@@ -21,6 +21,7 @@ from tenure.solver.model.decision import (
     Reserve,
 )
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.notices import announce, withdrawals
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.terms.reasons import ReasonCode
 
@@ -38,7 +39,8 @@ def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
             patches_of[number].append(patch)
     fates, costs = Fates(session), VictimCosts(session)
     groups = map(partial(_group, session, fates, costs), session.commits, tasks_of, patches_of)
-    return (*(group for group in groups if group is not None), *_standalone_patches(session))
+    kept = (group for group in groups if group is not None)
+    return (*withdrawals(session), *kept, *_standalone_patches(session))
 
 
 class _Causes:
@@ -110,7 +112,7 @@ def _group(
     is_optional = commit.action.atomicity is Atomicity.BEST_EFFORT or not (
         evictions or _completes(session, holds, bindings)
     )
-    return DecisionGroup(
+    group = DecisionGroup(
         commit.action.name,
         commit.beneficiary,
         commit.reason,
@@ -124,6 +126,7 @@ def _group(
         commit.in_flight,
         costs.priced(commit.victim_set, evictions),
     )
+    return announce(session, commit, group)
 
 
 def _requeues(session: Session, commit: Commit, evictions: Sequence[Evict]) -> tuple[Requeue, ...]:

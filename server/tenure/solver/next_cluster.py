@@ -71,7 +71,8 @@ def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placem
     for group in groups:
         for evict in group.evictions:
             after[evict.task] = after[evict.task].with_status(TaskStatus.RELEASING)
-        for hold in group.reservations:
+        told = {step.task for step in group.notices.evictions}
+        for hold in (each for each in group.reservations if each.task not in told):
             origin = after[hold.task]
             leaving = origin if origin.status is TaskStatus.RELEASING else None
             after[hold.task] = Placement(
@@ -130,8 +131,15 @@ def _reservations(
     for ordinal, group in enumerate(decision.groups):
         name = f"{cluster.now}/{ordinal}" if ids is None else ids[ordinal]
         holds = tuple(_step(cluster.tasks[hold.task], hold) for hold in group.reservations)
+        tasks = [cluster.tasks[each.task] for each in group.notices.evictions]
+        told = tuple([InFlightDecision(t.facts.uid, t.index, t.placement.node, t.pod_group) for t in tasks])
         groups.append(
-            InFlightGroup(name, group.action, group.beneficiary, group.expire_time, reservations=holds)
+            InFlightGroup(
+                *(name, group.action, group.beneficiary, group.expire_time),
+                reservations=holds,
+                notices=told,
+                evict_time=group.notices.evict_time,
+            )
         )
     return tuple(sorted((group for group in groups if group.reservations), key=lambda group: group.id))
 
@@ -160,6 +168,8 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, eviction_count=patch.value)
             case PatchKind.EVICTIONS_WITHOUT_PROGRESS:
                 facts = replace(facts, evictions_without_progress=patch.value)
+            case PatchKind.LAST_NOTICE_TIME:
+                facts = replace(facts, last_notice=patch.value)
             case PatchKind.HELD_BY:
                 facts = replace(facts, held_by=HoldReason(patch.value))
             case PatchKind.EVICTIONS:

@@ -5,11 +5,13 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
+from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.verdict import Protection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.notices import find_evict_times
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.oracle import OUT_OF_TIME
@@ -58,10 +60,11 @@ def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOu
     victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
-    return tuple(_outcome(session, group, group.index in victims) for group in groups)
+    told = find_evict_times(session)
+    return tuple(_outcome(session, group, group.index in victims, told.get(group.index)) for group in groups)
 
 
-def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOutcome:
+def _outcome(session: Session, group: PodGroup, has_victims: bool, evict_time: int | None) -> PodGroupOutcome:
     if group.index in session.phases.held:
         return held_outcome(session, group)
     bound, held, pending = _count(session, group)
@@ -69,6 +72,11 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
         return PodGroupOutcome(group.index, OutcomeKind.BOUND, START_REASONS, bound, held, pending)
     if held:
         kind = OutcomeKind.WAITING_FOR_VICTIMS if has_victims else OutcomeKind.WAITING_FOR_RELEASE
+        if has_victims and evict_time is not None:
+            told = Rejection(
+                ReasonCode.NOTICE_GIVEN, "the pods to be evicted for it were given notice", evict_time
+            )
+            return PodGroupOutcome(group.index, kind, told, bound, held, pending)
         code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
         return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)
     reason = _rejection(session, group)

@@ -91,6 +91,8 @@ INVALID_POD_GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "s.pod_groups[0].on_evict = 9": (f"pod_groups[0].on_evict: 9 {_NEW}",),
     "s.pod_groups[0].held_by = 9": (f"pod_groups[0].held_by: 9 {_NEW}",),
+    "s.pod_groups[0].termination_grace.nanos = -5": ("pod_groups[0].termination_grace: is negative",),
+    "s.pod_groups[0].last_notice_time.nanos = -5": (f"pod_groups[0].last_notice_time: -5 {_NANOS}",),
     "s.pod_groups[0].release_time.nanos = -5": (f"pod_groups[0].release_time: -5 {_NANOS}",),
     "s.pod_groups[0].last_checkpoint_time.seconds = 2**40": (
         "pod_groups[0].last_checkpoint_time: is not between the years 1677 and 2262",

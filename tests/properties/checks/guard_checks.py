@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult, DecisionGroup, Protection
+from tenure.solver.model.decision import CycleResult, DecisionGroup
 from tenure.solver.model.placement import Placement
+from tenure.solver.model.verdict import Protection
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.testing import placements
 

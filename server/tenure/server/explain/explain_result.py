@@ -8,7 +8,7 @@ from tenure.codec.encode import ProtectionEncoder
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.server.explain.audience_text import AudienceText
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Protection
+from tenure.solver.model.verdict import Protection
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2
 from tenure.v1 import explain_pb2 as pb

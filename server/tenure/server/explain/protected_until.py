@@ -16,9 +16,9 @@ from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.victim_ranks import rank_message, rank_sentences
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.victim_rank import victim_ranks
-from tenure.solver.model.decision import InFlightGroupState, Protection
+from tenure.solver.model.decision import InFlightGroupState
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.verdict import ProtectionScope
+from tenure.solver.model.verdict import Protection, ProtectionScope
 from tenure.terms.formatting import format_count, join_words
 
 

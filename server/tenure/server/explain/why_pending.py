@@ -22,9 +22,10 @@ from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.remedies import RemedyKind, find_remedies
 from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
-from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
+from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.verdict import Protection
 from tenure.solver.plugin_api.action import Action
 from tenure.terms.cancellation import never
 from tenure.terms.formatting import format_count, join_words

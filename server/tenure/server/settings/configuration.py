@@ -105,6 +105,10 @@ class OptionsSection(ConfigSection):
     """How long an eviction record is kept after its last event; at least `cooldown` and `maxBackoff`."""
     decision_group_timeout: PositiveDuration = _DEFAULTS.decision_group_timeout
     """Time until a decision group and its reservations expire."""
+    max_notice: Duration = _DEFAULTS.max_notice
+    """Longest time between the notice of an eviction and the eviction. 0s: pods are given no notice."""
+    notice_cooldown: Duration = _DEFAULTS.notice_cooldown
+    """How long a pod group is given no notice after one that was withdrawn."""
     fill_back: Literal["never", "inPlace", "full"] = "full"
     """Whether victims that turn out to be needless are given back: `never`, only where they were (`inPlace`),
     or also by simulations without each of them (`full`).

@@ -8,12 +8,12 @@ rejection receives the name of its plugin here.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, final
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
+from tenure.solver.model.verdict import Protection
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api import points

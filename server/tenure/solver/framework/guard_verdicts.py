@@ -4,8 +4,8 @@ Shared guards, by their trait `verdicts`, are called once per key and victim, th
 guard that shares nothing does not affect how often other guards are called.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import Any, final
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, final
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -68,20 +68,39 @@ class Preemptor:
         self.action: Action | None = None
 
 
+class Lead(NamedTuple):
+    """How long before its eviction a victim is told: guards are asked as of then (semantics R16.3)."""
+
+    notice: int = 0
+    """Nanoseconds. So much earlier may the protection end for a preemptor."""
+    time: int = 0
+    """Time of the snapshot and the notice."""
+    pause: Rejection | None = None
+    """Why it is given no notice now, after one that was withdrawn (semantics R16.7)."""
+
+
+NO_LEAD: Final = Lead()
+
+
 class GuardSummary:
     """Verdicts of all guards about one victim, and what follows."""
 
-    __slots__ = ("keeps_core", "rejection", "strictest", "verdicts")
+    __slots__ = ("_lead", "keeps_core", "rejection", "strictest", "verdicts")
 
-    def __init__(self, group: PodGroup, verdicts: Verdicts, sharing: Sequence[Sharing]) -> None:
+    def __init__(
+        self, group: PodGroup, verdicts: Verdicts, sharing: Sequence[Sharing], lead: Lead = NO_LEAD
+    ) -> None:
         self.verdicts = verdicts
-        self.strictest = _strictest(verdicts)
+        self._lead = lead
+        self.strictest = _strictest(verdicts if lead is NO_LEAD else without_ended(verdicts, lead.time))
         """Place of the first guard with the strictest scope; -1: no guard protects."""
         self.keeps_core = self.strictest >= 0
         self.rejection: Rejection | None = None
         """Why it must not lose any task."""
         if self.strictest >= 0 and (self.protects_all or not group.is_elastic):
             self.rejection = self.objection(sharing)
+        elif lead.pause is not None:
+            self.rejection = lead.pause
 
     @property
     def protects_all(self) -> bool:
@@ -91,18 +110,17 @@ class GuardSummary:
 
     def at(self, group: PodGroup, time: int, sharing: Sequence[Sharing]) -> "GuardSummary":
         """Summary without the protections that end by a time."""
-        if self.strictest < 0:
+        if self.strictest < 0 and self._lead.pause is None:
             return self
-        left = [
-            None if each is None or (each.until is not None and each.until <= time) else each
-            for each in self.verdicts
-        ]
-        return GuardSummary(group, tuple(left), sharing)
+        lead = self._lead
+        if lead.pause is not None and (lead.pause.until or 0) <= time:
+            lead = lead._replace(pause=None)
+        return GuardSummary(group, without_ended(self.verdicts, time + lead.notice), sharing, lead)
 
     def endings(self, sharing: Sequence[Sharing]) -> list[Rejection]:
         """Protections that end, as rejections with the names of their guards."""
         return [
-            Rejection(each.reason, each.detail, each.until, sharing[place].name)
+            Rejection(each.reason, each.detail, each.until - self._lead.notice, sharing[place].name)
             for place, each in enumerate(self.verdicts)
             if each is not None and each.scope and each.until is not None
         ]
@@ -111,7 +129,8 @@ class GuardSummary:
         """The strictest verdict as a rejection, with the name of its guard."""
         verdict = self.verdicts[self.strictest]
         assert verdict is not None
-        return Rejection(verdict.reason, verdict.detail, verdict.until, sharing[self.strictest].name)
+        until = None if verdict.until is None else verdict.until - self._lead.notice
+        return Rejection(verdict.reason, verdict.detail, until, sharing[self.strictest].name)
 
 
 class SharedVerdicts:
@@ -120,6 +139,8 @@ class SharedVerdicts:
     def __init__(self, pod_groups: PersistentVector[PodGroup], chains: Chains) -> None:
         self._pod_groups = pod_groups
         self._chains = chains
+        self.leads: Mapping[int, Lead] = {}
+        """Leads of victims with a notice."""
         self._sharing: tuple[Sharing, ...] = ()
         self._latest: Preemptor | None = None
         self._numbers: dict[Keys, int] = {}
@@ -187,6 +208,11 @@ class SharedVerdicts:
             shared[victim] = guard.guard(action, asking.index, victim)
         return shared[victim]
 
+    def summarize(self, victim: int, verdicts: Sequence[GuardVerdict | None]) -> GuardSummary:
+        """What follows from verdicts about a victim, which may be told before it is evicted."""
+        lead = self.leads.get(victim, NO_LEAD)
+        return GuardSummary(self._pod_groups[victim], tuple(verdicts), self._sharing, lead)
+
     def cache_key(self, preemptor: int) -> int | None:
         """Preemptors with equal keys meet the same protection; None: a guard is called for each pair."""
         asking = self._keys_of(preemptor)
@@ -205,7 +231,9 @@ class SharedVerdicts:
 
     def may_expire(self, preemptor: int, victims: Sequence[int]) -> bool:
         """Whether a guard that is shared for the preemptor may protect any of these until a time."""
-        keys = self._keys_of(preemptor).keys
+        keys, leads = self._keys_of(preemptor).keys, self.leads
+        if leads and any(leads[victim].pause is not None for victim in victims if victim in leads):
+            return True
         for place, sharing in enumerate(self._sharing):
             if keys[place] is not None and sharing.may_expire(victims):
                 return True
@@ -227,6 +255,16 @@ class SharedVerdicts:
     def invalidate(self) -> None:
         """Eviction records changed, and with them perhaps the keys of a preemptor and verdicts of pairs."""
         self._latest = None
+
+
+def without_ended(verdicts: Verdicts, time: int) -> Verdicts:
+    """Verdicts without the protections that end by a time, in nanoseconds."""
+    return tuple(
+        [
+            None if each is None or (each.until is not None and each.until <= time) else each
+            for each in verdicts
+        ]
+    )
 
 
 def _strictest(verdicts: Verdicts) -> int:

@@ -11,7 +11,7 @@ guards and evicting actions alike. The strictest scope wins, the first of severa
 from collections.abc import Sequence
 
 from tenure.solver.framework.chains import Chains
-from tenure.solver.framework.guard_verdicts import GuardSummary, SharedVerdicts
+from tenure.solver.framework.guard_verdicts import GuardSummary, SharedVerdicts, without_ended
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
@@ -59,7 +59,7 @@ class Guards(SharedVerdicts):
                 ]
             else:
                 verdicts = [guard.guard(action, preemptor, victim) for guard in self._chains.guards]
-            found = GuardSummary(self._pod_groups[victim], tuple(verdicts), self._sharing)
+            found = self.summarize(victim, verdicts)
             asking.summaries[victim] = found
         return found
 
@@ -98,20 +98,23 @@ class Guards(SharedVerdicts):
                 None if asking.keys[place] is None else self._verdict(place, guard, action, asking, victim)
                 for place, guard in enumerate(self._chains.guards)
             ]
-            group = self._pod_groups[victim]
-            rejection = GuardSummary(group, tuple(verdicts), self._sharing).rejection
+            rejection = self.summarize(victim, verdicts).rejection
         return rejection is not None and rejection.until is not None
 
     def allows_scenario(
-        self, action: Action, scenario: Scenario, time: int | None = None
+        self, action: Action, scenario: Scenario, time: int | None = None, is_final: bool = False
     ) -> Rejection | None:
         """Rejection of a scenario in which a victim loses a protected minimum (semantics R7.40).
 
-        With a time, protections that end by then do not count. Every listed task counts as lost, even a
-        relocated one, and a terminating task does not count as left (stricter than semantics R7.41).
+        With a time, protections that end by then do not count; `is_final`: only those. Every listed task
+        counts as lost, even a relocated one, and a terminating task does not count as left (stricter than
+        semantics R7.41).
         """
         for victim, tasks in scenario.victims().items():
             summary = self.summary_at(action, scenario.preemptor, victim, time)
+            if is_final:  # no notice is left in which a protection could end
+                ended = without_ended(self.summary(action, scenario.preemptor, victim).verdicts, time or 0)
+                summary = GuardSummary(self._pod_groups[victim], ended, self._sharing)
             if not summary.keeps_core:
                 continue
             if summary.protects_all or self._breaks_minimum(self._pod_groups[victim], tasks):

@@ -7,7 +7,7 @@ longer be possible; `actions.fulfill` checks them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
@@ -17,9 +17,12 @@ from tenure.terms.reasons import ReasonCode
 
 
 def in_order(cluster: Cluster) -> list[int]:
-    """Indices of the groups that are not expired, by expire time, then by id."""
+    """Indices of the groups that are not expired, by expire time, then by id.
+
+    Groups with notices are not among them: nothing of them was applied yet (`actions.notice_groups`).
+    """
     groups = cluster.in_flight
-    alive = [index for index, group in enumerate(groups) if cluster.now < group.expire_time]
+    alive = [i for i, group in enumerate(groups) if cluster.now < group.expire_time and not group.notices]
     return sorted(alive, key=lambda index: (groups[index].expire_time, groups[index].id))
 
 
@@ -84,3 +87,15 @@ def _names_its_devices(cluster: Cluster, step: InFlightDecision) -> bool:
     if not gpu.is_shared:
         return not groups
     return len(groups) == len(set(groups)) == gpu.devices and all(groups)
+
+
+@dataclass(slots=True)
+class NoticeState:
+    """What `actions.notice_groups` found before the actions of a cycle; read when decisions are folded."""
+
+    kept: set[str] = field(default_factory=set)
+    """IDs of in-flight groups that are not due: their commits are no decisions."""
+    evict_times: dict[int, int] = field(default_factory=dict)
+    """When pods are to be evicted for a beneficiary, in nanoseconds."""
+    withdrawn: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    """In-flight groups whose notices are withdrawn, with the tasks that run on."""

@@ -11,6 +11,7 @@ from tenure.solver.framework.derived_data import DerivedData
 from tenure.solver.framework.disruptions import Disruptions
 from tenure.solver.framework.eviction_result import EvictionResults, pending_by_preemptor
 from tenure.solver.framework.guards import Guards
+from tenure.solver.framework.in_flight import NoticeState
 from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
 from tenure.solver.framework.statement import Commit, Statement
@@ -81,6 +82,7 @@ class Session:
     pending_results: Mapping[int, Sequence[EvictionRecord]] = field(default_factory=dict)
     """Records without a result, by preemptor."""
     in_flight: tuple[InFlightGroupStatus, ...] = ()
+    notices: NoticeState = field(default_factory=NoticeState)
     reserved_tasks: frozenset[int] = frozenset()
     """Tasks with reservations of in-flight groups, which this cycle does not evict."""
     queue_status: tuple[QueueStatus, ...] = ()

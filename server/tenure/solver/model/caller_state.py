@@ -42,6 +42,9 @@ class InFlightGroup(NamedTuple):
     evictions: tuple[InFlightDecision, ...] = ()
     reservations: tuple[InFlightDecision, ...] = ()
     bindings: tuple[InFlightDecision, ...] = ()
+    notices: tuple[InFlightDecision, ...] = ()
+    evict_time: int = 0
+    """When pods with notices are to be evicted, in nanoseconds."""
 
     @property
     def reservations_by_pod_group(self) -> list[tuple[int, list[InFlightDecision]]]:

@@ -14,7 +14,7 @@ from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.snapshot_warning import SnapshotWarning
-from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, ProtectionScope, VictimSet
+from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, Protection, VictimSet
 from tenure.terms.reasons import ReasonCode
 
 
@@ -91,6 +91,7 @@ class PatchKind(IntEnum):
     EVICTIONS_WITHOUT_PROGRESS = 11
     HELD_BY = 12
     EVICTIONS = 13
+    LAST_NOTICE_TIME = 14
 
 
 @fast_dataclass(slots=True, init=False)
@@ -137,6 +138,17 @@ class Atomicity(IntEnum):
     BEST_EFFORT = 2
 
 
+class Notices(NamedTuple):
+    """Notices of a decision group: given, for evictions at a time, or withdrawn."""
+
+    evictions: tuple[Evict, ...] = ()
+    evict_time: int = 0
+    withdrawn: tuple[int, ...] = ()  # tasks that are not evicted after all
+
+
+NO_NOTICES: Final = Notices()
+
+
 @fast_dataclass(slots=True, init=False)
 class DecisionGroup:
     """Decisions that are applied together for one pod group, until `expires`."""
@@ -155,8 +167,8 @@ class DecisionGroup:
     """Nanoseconds since the Unix epoch."""
     fulfills_group: Final[str]
     """ID of the in-flight group whose reservations it fulfills; empty: none."""
-    victim_set: Final[VictimSet | None]
-    """What is known about its victims; None: no smaller set was looked for."""
+    victim_set: Final[VictimSet | None]  # None: no smaller set was looked for
+    notices: Final[Notices]
 
     def __init__(
         self,
@@ -172,6 +184,7 @@ class DecisionGroup:
         expire_time: int = 0,
         fulfills_group: str = "",
         victim_set: VictimSet | None = None,
+        notices: Notices = NO_NOTICES,
     ) -> None:
         self.action = action
         self.beneficiary = beneficiary
@@ -185,10 +198,11 @@ class DecisionGroup:
         self.expire_time = expire_time
         self.fulfills_group = fulfills_group
         self.victim_set = victim_set
+        self.notices = notices
 
     def known_victims(self) -> VictimSet | None:
         """What is known about victims that a search chose; None: there are none."""
-        has_any = bool(self.evictions) and self.reason is not ReasonCode.STALE_GANG
+        has_any = bool(self.evictions or self.notices.evictions) and self.reason is not ReasonCode.STALE_GANG
         return (self.victim_set or UNTRIED_SET) if has_any else None
 
 
@@ -247,19 +261,6 @@ class PodGroupOutcome:
         self.bound = bound
         self.reserved = reserved
         self.pending = pending
-
-
-class Protection(NamedTuple):
-    """Protection of a pod group from actions. `until` None: while it runs."""
-
-    pod_group: int
-    guard: str
-    actions: tuple[str, ...]
-    until: int | None
-    source: str
-    against: str = ""
-    scope: ProtectionScope = ProtectionScope.ALL
-    against_pod_group: int | None = None
 
 
 @dataclass(slots=True)

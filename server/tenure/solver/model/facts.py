@@ -61,6 +61,9 @@ class PodGroupFacts:
     restart_cost: Final[int]
     eviction_cost: Final[int]
     shrink_loses_work: Final[bool]
+    notice: Final[int | None]
+    termination_grace: Final[int]
+    last_notice: Final[int | None]
     name: Final[str]
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
@@ -102,6 +105,9 @@ class PodGroupFacts:
         restart_cost: int = 0,
         eviction_cost: int = 0,
         shrink_loses_work: bool = False,
+        notice: int | None = None,
+        termination_grace: int = 0,
+        last_notice: int | None = None,
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
@@ -135,6 +141,9 @@ class PodGroupFacts:
         self.restart_cost = restart_cost
         self.eviction_cost = eviction_cost
         self.shrink_loses_work = shrink_loses_work
+        self.notice = notice
+        self.termination_grace = termination_grace
+        self.last_notice = last_notice
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility

@@ -1,4 +1,4 @@
-"""What becomes of evicted pod groups, and what holds pod groups; numbers as on the wire."""
+"""What becomes of evicted pod groups, what holds pod groups, and notices; numbers as on the wire."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -52,3 +52,9 @@ def cause_of(action: str) -> str:
 
 HOLDS_OF_EVICTIONS: Final = (HoldReason.EVICTION_LIMIT, HoldReason.EVICTED, HoldReason.TIME_LIMIT)
 """Holds that follow an eviction."""
+
+
+class NoticeSignal(IntEnum):
+    """What a pod should do between its notice and its eviction."""
+
+    CHECKPOINT = 1

@@ -37,6 +37,16 @@ def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     return Fate(value or 0)
 
 
+def notice_period(group: PodGroup, queues: Sequence[Queue], most: int) -> int:
+    """Nanoseconds of notice before an eviction, at most `most` (semantics R16.1)."""
+    if not most:
+        return 0
+    own = group.facts.notice
+    if own is None:
+        own, _ = _inherited(group, queues, lambda queue: queue.notice)
+    return max(0, min(own or 0, most))
+
+
 def _inherited(
     group: PodGroup, queues: Sequence[Queue], value_of: Callable[[Queue], int | None]
 ) -> tuple[int | None, str]:

@@ -41,6 +41,8 @@ class Queue:
     """Longest minimum runtime that pod groups may set for themselves; None inherits."""
     on_evict: Fate = Fate.UNSPECIFIED
     """Fate of its pod groups without their own; UNSPECIFIED inherits."""
+    notice: int | None = None
+    """Nanoseconds of notice of its pod groups without their own; None inherits."""
 
     @property
     def is_leaf(self) -> bool:
@@ -65,6 +67,7 @@ class QueueFacts:
     requeue_delay: int | None = None
     max_min_runtime: int | None = None
     on_evict: Fate = Fate.UNSPECIFIED
+    notice: int | None = None
 
 
 class QueueStatus(NamedTuple):

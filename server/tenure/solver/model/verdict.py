@@ -100,3 +100,16 @@ def protection_end(last_start: int | None, minimum: int) -> int | None:
     if last_start is None or minimum <= 0:
         return None
     return last_start + minimum
+
+
+class Protection(NamedTuple):
+    """Protection of a pod group from actions. `until` None: while it runs."""
+
+    pod_group: int
+    guard: str
+    actions: tuple[str, ...]
+    until: int | None
+    source: str
+    against: str = ""
+    scope: ProtectionScope = ProtectionScope.ALL
+    against_pod_group: int | None = None

@@ -15,7 +15,6 @@ placement (`resolution.slot_map`). A plugin that iterates over all of them must 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.fate import EvictionTally
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
@@ -23,7 +22,7 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.verdict import EvictionCost, GuardVerdict
+from tenure.solver.model.verdict import EvictionCost, GuardVerdict, Protection
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api.action import Action

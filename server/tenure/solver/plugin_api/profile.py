@@ -68,6 +68,10 @@ class CycleOptions:
     """
     decision_group_timeout: int = 300 * SECOND
     """Nanoseconds until what is not done of a group of decisions is to be left."""
+    max_notice: int = 0
+    """Longest nanoseconds of notice before an eviction; 0 switches notices off (semantics R16.1)."""
+    notice_cooldown: int = 300 * SECOND
+    """Nanoseconds after a notice that was withdrawn in which the pod group is given no other (R16.7)."""
     fill_back: str = "full"
     """Whether victims that need not yield are given back: `never`, where they were in one pass (`inPlace`),
     or also by simulations without each of them (`full`) (semantics R14.2, R14.4).

@@ -70,6 +70,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             requeue_delay=spec.requeue_delay,
             max_min_runtime=spec.max_min_runtime,
             on_evict=spec.on_evict,
+            notice=spec.notice,
         )
         for i, spec in enumerate(ordered)
     )

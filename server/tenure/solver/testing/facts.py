@@ -173,6 +173,8 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
         eviction_cost=options.get("eviction_cost", 0),
         shrink_loses_work=options.get("shrink_loses_work", False),
+        notice=_nanoseconds(options.get("notice")),
+        last_notice=_ago(options.get("last_notice_ago")),
     )
 
 

@@ -158,6 +158,9 @@ class GroupOptions(TypedDict, total=False):
     eviction_cost: int
     """GPU-seconds."""
     shrink_loses_work: bool
+    notice: str
+    """Time between its notice and its eviction."""
+    last_notice_ago: str
 
 
 class PodOptions(TypedDict, total=False):

@@ -6,8 +6,8 @@ from typing import Any
 from tenure.solver.cycle import decide
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult, Protection
-from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.verdict import GuardVerdict, Protection
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins

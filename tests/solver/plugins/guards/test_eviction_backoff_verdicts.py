@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import NOW, ClusterBuilder

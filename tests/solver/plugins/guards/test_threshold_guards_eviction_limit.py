@@ -2,9 +2,9 @@
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.decision import PatchKind, Protection
+from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.fate import Fate, HoldReason
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile, default_profile
 from tenure.solver.testing import ClusterBuilder, apply_decisions

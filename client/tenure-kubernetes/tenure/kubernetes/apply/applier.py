@@ -3,17 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from tenure.client.public_messages import format_public_message
 from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed, retry
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.apply.owner_writes import OwnerWriter
-from tenure.kubernetes.apply.ownership import Ownership
+from tenure.kubernetes.apply.ownership import Ownership, pod_of
 from tenure.kubernetes.apply.pod_budgets import PodBudgets
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.pods import ENDED
 from tenure.kubernetes.observe.row_table import readable
+from tenure.kubernetes.observe.times import write_time
 from tenure.v1.decision_pb2 import Bind, Decision, Evict
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED
 from tenure.v1.snapshot_pb2 import FATE_DELETE, FATE_SUSPEND
@@ -55,10 +58,15 @@ class PodApplier:
         pod = self._find(decision)
         if decision.HasField("bind"):
             return pod is not None and pod.spec.node_name == decision.bind.node
+        if _is_notice(decision):
+            told = "" if pod is None else pod.metadata.annotations.get(names.EVICT_TIME, "")
+            return pod is None or told == _evict_time(decision)
         return pod is None or pod.metadata.deletion_timestamp is not None
 
     def look_up(self, decision: Decision) -> ApplyResult | None:
         """Read the pod of a decision. If that fails, the decision counts as not applied."""
+        if _is_notice(decision):
+            return None  # sent again, it changes nothing
         pod = self._find(decision)
         if decision.HasField("bind"):
             if pod is None:
@@ -76,6 +84,10 @@ class PodApplier:
         pod = self._find(decision)
         if foreign := self._ownership.refuse(decision):
             return precondition_failed(foreign)
+        if _is_notice(decision):
+            gone = precondition_failed("the pod is gone") if decision.HasField("notify") else APPLIED
+            message = format_public_message(decision.reason)
+            return gone if pod is None else self._writer.notify(_name(pod), _evict_time(decision), message)
         if decision.HasField("evict"):
             result = APPLIED if pod is None else self._writer.evict(_name(pod))
             if pod is None or result.status != APPLY_STATUS_APPLIED:
@@ -115,7 +127,7 @@ class PodApplier:
             self._bound_to[bind.pod] = bind.node
 
     def _find(self, decision: Decision) -> Pod | None:
-        return self._pods.find(decision.bind.pod or decision.evict.pod)
+        return self._pods.find(pod_of(decision))
 
     def _find_violation(self, decision: Decision, nodes: Mapping[str, Node]) -> str:
         match decision.WhichOneof("kind"):
@@ -123,7 +135,9 @@ class PodApplier:
                 node = decision.bind.node
                 violation = self._check_pod(decision.bind) or _check_node(node, nodes.get(node))
             case "evict":
-                violation = self._check_evict(decision.evict)
+                violation = self._check_running(decision.evict.pod, decision.evict.node)
+            case "notify":
+                violation = self._check_running(decision.notify.pod, decision.notify.node)
             case _:
                 return ""
         return violation or self._ownership.refuse(decision)
@@ -140,14 +154,14 @@ class PodApplier:
             return "the pod has a scheduling gate"
         return ""
 
-    def _check_evict(self, evict: Evict) -> str:
-        pod = self._pods.find(evict.pod)
+    def _check_running(self, uid: str, node: str) -> str:
+        pod = self._pods.find(uid)
         if pod is None:
             return "the pod is gone"
         if _is_terminating(pod):
             return "the pod is terminating"
-        if pod.spec.node_name != evict.node:
-            return f"the pod is on node {pod.spec.node_name or 'none'}, not on {evict.node}"
+        if pod.spec.node_name != node:
+            return f"the pod is on node {pod.spec.node_name or 'none'}, not on {node}"
         return ""
 
 
@@ -159,6 +173,15 @@ def _check_node(name: str, node: Node | None) -> str:
     if any(one.type == "Ready" and one.status != "True" for one in node.status.conditions):
         return f"node {name} is not ready"
     return ""
+
+
+def _is_notice(decision: Decision) -> bool:
+    return decision.WhichOneof("kind") in ("notify", "withdraw_notice")
+
+
+def _evict_time(decision: Decision) -> str:
+    """Time of a notice; "": it is taken back."""
+    return write_time(decision.notify.evict_time) if decision.HasField("notify") else ""
 
 
 def _name(pod: Pod) -> PodName:

@@ -18,7 +18,7 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
-from tenure.kubernetes.apply.ownership import Refusal
+from tenure.kubernetes.apply.ownership import Refusal, pod_of
 from tenure.kubernetes.objects.meta import ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -172,7 +172,7 @@ class DecisionEvents:
     def _events_for(
         self, beneficiary: str, decision: Decision, step: DecisionResult, builder: SnapshotBuilder
     ) -> Iterator[PendingEvent]:
-        pod = self._pods.find(decision.bind.pod or decision.evict.pod)
+        pod = self._pods.find(pod_of(decision))
         if pod is None:
             return
         row = builder.pod_group(beneficiary)
@@ -219,11 +219,18 @@ def _failed_binding(decision: Decision, pod: Pod, message: str) -> PendingEvent:
     return PendingEvent(pod_reference(pod.metadata), key, BINDING_FAILED, note, "Binding", is_counted=True)
 
 
+_DONE: Final = {
+    "notify": ("EvictionNotice", "Notifying"),
+    "withdraw_notice": ("EvictionNoticeWithdrawn", "Notifying"),
+}
+"""Reason and action of an event by kind of decision."""
+
+
 def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
     """`is_near`: the pod group that it is for is in the namespace of the pod."""
     if decision.HasField("bind"):
         reason, action, note = "Scheduled", "Binding", f"Bound to {decision.bind.node}."
     else:
-        reason, action = "Evicted", "Evicting"
+        reason, action = _DONE.get(decision.WhichOneof("kind") or "", ("Evicted", "Evicting"))
         note = decision.reason.message if is_near else format_public_message(decision.reason)
     return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)

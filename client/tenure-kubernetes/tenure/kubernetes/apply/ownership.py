@@ -18,8 +18,9 @@ from tenure.v1.decision_pb2 import Bind, Decision, Evict, Reserve
 
 _MOST_REFUSALS: Final = 100
 """Maximum number of refusals without an event; the oldest are dropped."""
-_KINDS: Final = ("bind", "evict", "patch")
+_KINDS: Final = ("bind", "evict", "notify", "withdraw_notice", "patch")
 """Values of the metric label `kind`: all series exist from the start."""
+_ACTIONS: Final = {"bind": "Binding", "notify": "Notice", "withdraw_notice": "Withdrawal of a notice"}
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -29,6 +30,11 @@ class Refusal(NamedTuple):
     subject: str
     """Kind, namespace and name of the object."""
     text: str
+
+
+def pod_of(decision: Decision) -> str:
+    """Uid of the pod that a decision binds, evicts or tells something; "": none."""
+    return decision.bind.pod or decision.evict.pod or decision.notify.pod or decision.withdraw_notice.pod
 
 
 class Ownership:
@@ -46,7 +52,7 @@ class Ownership:
     def refuse(self, decision: Decision) -> str:
         """Why the pod of a decision is not the adapter's own, which is logged and counted; "": it is."""
         kind = decision.WhichOneof("kind") or ""
-        pod = self._pods.find(decision.bind.pod or decision.evict.pod)
+        pod = self._pods.find(pod_of(decision))
         if pod is None:
             return ""
         why = self._foreign_pod(pod)
@@ -55,7 +61,7 @@ class Ownership:
         if not why and kind == "bind":
             why = self._foreign_node(decision.bind)
         if why:
-            action = "Binding" if kind == "bind" else "Eviction"
+            action = _ACTIONS.get(kind, "Eviction")
             subject = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
             self._add(kind, Refusal(subject, f"{action} of {subject} refused: {why}."))
         return why

@@ -13,6 +13,7 @@ A lookup reads the pod and compares its uid. Nothing is sent without the lease.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -28,13 +29,17 @@ from tenure.kubernetes.api.api_errors import (
     Unreachable,
 )
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport, require_leadership
+from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.choices import EvictionMode
+from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import to_label
 
 MANAGER: Final = "tenure"
 """Field manager of all writes but conditions."""
+NOTICE_MANAGER: Final = "tenure-notice"
+"""Field manager of notices: all of its fields are taken back at once."""
 _PODS: Final = msgspec.json.Decoder(Pod)
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 _CONFLICT_SECONDS: Final = 1.0
@@ -93,6 +98,36 @@ class PodWriter:
             if _SEVERAL_BUDGETS in str(failure):
                 return failed(str(failure))
             return self.check_eviction(pod, failure)
+        except ApiError as failure:
+            return _to_result(failure)
+        return APPLIED
+
+    def notify(self, pod: PodName, evict_time: str, message: str) -> ApplyResult:
+        """Tell a pod when it is to be evicted: an annotation and a condition; "": take both back.
+
+        Raises LeaseLost.
+        """
+        condition = {
+            "type": names.EVICTION_NOTICE,
+            "status": "True",
+            "reason": "EvictionAnnounced",
+            "message": message,
+            "lastTransitionTime": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        }
+        subject = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
+        annotations = {names.EVICT_TIME: evict_time} if evict_time else None
+        status = {"conditions": [condition]} if evict_time else {}
+        try:
+            with require_leadership(self._is_leader):
+                apply_fields(
+                    *(self._transport, f"{pod.path}/status", NOTICE_MANAGER, subject),
+                    annotations=annotations,
+                    status=status,
+                )
+        except NotFound as gone:
+            return precondition_failed(str(gone)) if evict_time else APPLIED
+        except (Conflict, ApiServerError, Unreachable) as failure:
+            return retry(str(failure))
         except ApiError as failure:
             return _to_result(failure)
         return APPLIED

@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.model.caller_state import EvictionRecord
-from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.plugin_api.action import Action, action_names
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import Guard, ProtectionReporter

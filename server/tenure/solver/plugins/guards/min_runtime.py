@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import ClassVar, Final, NamedTuple
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import NO_TERMS
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, protection_end
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope, protection_end
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, Relation, action_names
 from tenure.solver.plugin_api.context import PluginContext

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload_parts import Preemptibility as Mode
 from tenure.solver.plugin_api.action import Action

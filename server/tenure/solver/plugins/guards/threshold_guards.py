@@ -4,9 +4,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.model.decision import Protection
 from tenure.solver.model.fate import MAX_EVICTIONS, OTHER_CAUSES, EvictionTally
-from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, action_names
 from tenure.solver.plugin_api.context import PluginContext

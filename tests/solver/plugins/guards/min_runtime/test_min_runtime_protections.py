@@ -1,8 +1,7 @@
 """Protections by minimum runtimes in the response: preemptors, actions, scope, end and source."""
 
 import pytest
-from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import ProtectionScope
+from tenure.solver.model.verdict import Protection, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import JobOptions

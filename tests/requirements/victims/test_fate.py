@@ -1,4 +1,4 @@
-"""What becomes of victims, and pod groups that are held (R14.34, R14.35, R19.25)."""
+"""What becomes of victims, and pod groups that are held (R14.34, R14.35, R19.25, R19.26)."""
 
 from typing import Final
 

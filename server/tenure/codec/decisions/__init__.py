@@ -1,0 +1,1 @@
+"""Decisions as bytes: notices and patches."""

@@ -1,0 +1,1 @@
+"""Notices before evictions, on random sequences of cycles."""

@@ -1,0 +1,1 @@
+"""Victims: cooldowns, fates and notices, through gRPC."""
