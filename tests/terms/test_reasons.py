@@ -3,10 +3,10 @@
 import pytest
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.reason_class import OUTCOMES
 from tenure.terms.reasons import (
     GUARDED_ACTIONS,
     LEAST_DOMINANT,
-    OUTCOMES,
     REASONS,
     Reason,
     ReasonClass,
