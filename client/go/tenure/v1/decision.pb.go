@@ -140,6 +140,55 @@ func (Atomicity) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
+// What a pod should do between its notice and its eviction.
+type NoticeSignal int32
+
+const (
+	// Unknown to this version: treat as CHECKPOINT.
+	NoticeSignal_NOTICE_SIGNAL_UNSPECIFIED NoticeSignal = 0
+	// Save its work.
+	NoticeSignal_NOTICE_SIGNAL_CHECKPOINT NoticeSignal = 1
+)
+
+// Enum value maps for NoticeSignal.
+var (
+	NoticeSignal_name = map[int32]string{
+		0: "NOTICE_SIGNAL_UNSPECIFIED",
+		1: "NOTICE_SIGNAL_CHECKPOINT",
+	}
+	NoticeSignal_value = map[string]int32{
+		"NOTICE_SIGNAL_UNSPECIFIED": 0,
+		"NOTICE_SIGNAL_CHECKPOINT":  1,
+	}
+)
+
+func (x NoticeSignal) Enum() *NoticeSignal {
+	p := new(NoticeSignal)
+	*p = x
+	return p
+}
+
+func (x NoticeSignal) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NoticeSignal) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
+}
+
+func (NoticeSignal) Type() protoreflect.EnumType {
+	return &file_tenure_v1_decision_proto_enumTypes[2]
+}
+
+func (x NoticeSignal) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NoticeSignal.Descriptor instead.
+func (NoticeSignal) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
 // Part of a pod group that is protected.
 type ProtectionScope int32
 
@@ -177,11 +226,11 @@ func (x ProtectionScope) String() string {
 }
 
 func (ProtectionScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
 }
 
 func (ProtectionScope) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[2]
+	return &file_tenure_v1_decision_proto_enumTypes[3]
 }
 
 func (x ProtectionScope) Number() protoreflect.EnumNumber {
@@ -190,7 +239,7 @@ func (x ProtectionScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProtectionScope.Descriptor instead.
 func (ProtectionScope) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 // Code of a reason. Treat an unknown code as UNSPECIFIED.
@@ -279,6 +328,11 @@ const (
 	ReasonCode_REASON_CODE_VICTIM_COOLDOWN ReasonCode = 48
 	// It is held, and waits until it is released.
 	ReasonCode_REASON_CODE_HELD ReasonCode = 49
+	// Its eviction is announced: pods were given notice, and run until the time in the
+	// reason.
+	ReasonCode_REASON_CODE_NOTICE_GIVEN ReasonCode = 58
+	// The eviction that was announced is not needed, or no longer allowed.
+	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 59
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -338,6 +392,8 @@ var (
 		47: "REASON_CODE_NO_CAPACITY",
 		48: "REASON_CODE_VICTIM_COOLDOWN",
 		49: "REASON_CODE_HELD",
+		58: "REASON_CODE_NOTICE_GIVEN",
+		59: "REASON_CODE_NOT_NEEDED",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
@@ -386,6 +442,8 @@ var (
 		"REASON_CODE_NO_CAPACITY":                47,
 		"REASON_CODE_VICTIM_COOLDOWN":            48,
 		"REASON_CODE_HELD":                       49,
+		"REASON_CODE_NOTICE_GIVEN":               58,
+		"REASON_CODE_NOT_NEEDED":                 59,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
@@ -406,11 +464,11 @@ func (x ReasonCode) String() string {
 }
 
 func (ReasonCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
 }
 
 func (ReasonCode) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[3]
+	return &file_tenure_v1_decision_proto_enumTypes[4]
 }
 
 func (x ReasonCode) Number() protoreflect.EnumNumber {
@@ -419,7 +477,7 @@ func (x ReasonCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReasonCode.Descriptor instead.
 func (ReasonCode) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 // Kind of outcome. Exactly one applies.
@@ -492,11 +550,11 @@ func (x OutcomeKind) String() string {
 }
 
 func (OutcomeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
 }
 
 func (OutcomeKind) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[4]
+	return &file_tenure_v1_decision_proto_enumTypes[5]
 }
 
 func (x OutcomeKind) Number() protoreflect.EnumNumber {
@@ -505,7 +563,7 @@ func (x OutcomeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeKind.Descriptor instead.
 func (OutcomeKind) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 // Result of a nomination. Exactly one applies.
@@ -570,11 +628,11 @@ func (x NominationResult) String() string {
 }
 
 func (NominationResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
 }
 
 func (NominationResult) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[5]
+	return &file_tenure_v1_decision_proto_enumTypes[6]
 }
 
 func (x NominationResult) Number() protoreflect.EnumNumber {
@@ -583,7 +641,7 @@ func (x NominationResult) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationResult.Descriptor instead.
 func (NominationResult) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 // Why a pod group past its expected runtime was not nominated. The metric label
@@ -648,11 +706,11 @@ func (x NominationSkipReason) String() string {
 }
 
 func (NominationSkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (NominationSkipReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[6]
+	return &file_tenure_v1_decision_proto_enumTypes[7]
 }
 
 func (x NominationSkipReason) Number() protoreflect.EnumNumber {
@@ -661,7 +719,7 @@ func (x NominationSkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationSkipReason.Descriptor instead.
 func (NominationSkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 // State of an in-flight group. Exactly one applies.
@@ -716,11 +774,11 @@ func (x InFlightGroupState) String() string {
 }
 
 func (InFlightGroupState) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[7].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[8].Descriptor()
 }
 
 func (InFlightGroupState) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[7]
+	return &file_tenure_v1_decision_proto_enumTypes[8]
 }
 
 func (x InFlightGroupState) Number() protoreflect.EnumNumber {
@@ -729,7 +787,7 @@ func (x InFlightGroupState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use InFlightGroupState.Descriptor instead.
 func (InFlightGroupState) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 // Decisions that are applied together, for one pod group. Groups are listed in the
@@ -744,17 +802,21 @@ type DecisionGroup struct {
 	// Uid of the pod group that the decisions are for. Stale gang eviction: the evicted
 	// one.
 	Beneficiary string `protobuf:"bytes,3,opt,name=beneficiary,proto3" json:"beneficiary,omitempty"`
-	// Decisions, in this order: evictions, requeues, reservations, bindings, patches.
+	// Decisions, in this order: notices, withdrawals of notices, evictions, requeues,
+	// reservations, bindings, patches.
 	Decisions []*Decision `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// Whether the decisions depend on each other.
 	Atomicity Atomicity `protobuf:"varint,5,opt,name=atomicity,proto3,enum=tenure.v1.Atomicity" json:"atomicity,omitempty"`
 	// Time from which on no further decision may be applied. From accepting the group until
 	// it is complete or this time, send it in ClusterSnapshot.in_flight_groups.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// ID of the in-flight group whose reservations the bindings fulfill. Empty: none.
+	// ID of the in-flight group whose reservations the bindings fulfill, or whose notices
+	// the evictions follow or the decisions withdraw. Empty: none.
 	FulfillsGroupId string `protobuf:"bytes,7,opt,name=fulfills_group_id,json=fulfillsGroupId,proto3" json:"fulfills_group_id,omitempty"`
 	// Size of its set of victims. Unset: a search for victims evicted no pod.
-	VictimSet     *VictimSet `protobuf:"bytes,8,opt,name=victim_set,json=victimSet,proto3" json:"victim_set,omitempty"`
+	VictimSet *VictimSet `protobuf:"bytes,8,opt,name=victim_set,json=victimSet,proto3" json:"victim_set,omitempty"`
+	// With notices: when their pods are to be evicted. Send it as InFlightGroup.evict_time.
+	EvictTime     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=evict_time,json=evictTime,proto3" json:"evict_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +903,13 @@ func (x *DecisionGroup) GetFulfillsGroupId() string {
 func (x *DecisionGroup) GetVictimSet() *VictimSet {
 	if x != nil {
 		return x.VictimSet
+	}
+	return nil
+}
+
+func (x *DecisionGroup) GetEvictTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EvictTime
 	}
 	return nil
 }
@@ -1063,6 +1132,8 @@ type Decision struct {
 	//	*Decision_Reserve
 	//	*Decision_Requeue
 	//	*Decision_Patch
+	//	*Decision_Notify
+	//	*Decision_WithdrawNotice
 	Kind isDecision_Kind `protobuf_oneof:"kind"`
 	// Why.
 	Reason *Reason `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1162,6 +1233,24 @@ func (x *Decision) GetPatch() *Patch {
 	return nil
 }
 
+func (x *Decision) GetNotify() *Notify {
+	if x != nil {
+		if x, ok := x.Kind.(*Decision_Notify); ok {
+			return x.Notify
+		}
+	}
+	return nil
+}
+
+func (x *Decision) GetWithdrawNotice() *WithdrawNotice {
+	if x != nil {
+		if x, ok := x.Kind.(*Decision_WithdrawNotice); ok {
+			return x.WithdrawNotice
+		}
+	}
+	return nil
+}
+
 func (x *Decision) GetReason() *Reason {
 	if x != nil {
 		return x.Reason
@@ -1205,6 +1294,16 @@ type Decision_Patch struct {
 	Patch *Patch `protobuf:"bytes,6,opt,name=patch,proto3,oneof"`
 }
 
+type Decision_Notify struct {
+	// Tell a running pod that it will be evicted.
+	Notify *Notify `protobuf:"bytes,9,opt,name=notify,proto3,oneof"`
+}
+
+type Decision_WithdrawNotice struct {
+	// Take back a notice: the pod is not evicted.
+	WithdrawNotice *WithdrawNotice `protobuf:"bytes,10,opt,name=withdraw_notice,json=withdrawNotice,proto3,oneof"`
+}
+
 func (*Decision_Bind) isDecision_Kind() {}
 
 func (*Decision_Evict) isDecision_Kind() {}
@@ -1214,6 +1313,10 @@ func (*Decision_Reserve) isDecision_Kind() {}
 func (*Decision_Requeue) isDecision_Kind() {}
 
 func (*Decision_Patch) isDecision_Kind() {}
+
+func (*Decision_Notify) isDecision_Kind() {}
+
+func (*Decision_WithdrawNotice) isDecision_Kind() {}
 
 // Binds a pending pod to a node now: the capacity is free.
 type Bind struct {
@@ -1312,8 +1415,10 @@ type Evict struct {
 	Fate Fate `protobuf:"varint,7,opt,name=fate,proto3,enum=tenure.v1.Fate" json:"fate,omitempty"`
 	// Names of the disruption budgets that it spends one of each.
 	DisruptionBudgets []string `protobuf:"bytes,8,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// How long the pod takes to terminate (PodGroup.termination_grace). Unset: unknown.
+	GracePeriod   *durationpb.Duration `protobuf:"bytes,9,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Evict) Reset() {
@@ -1402,6 +1507,179 @@ func (x *Evict) GetDisruptionBudgets() []string {
 	return nil
 }
 
+func (x *Evict) GetGracePeriod() *durationpb.Duration {
+	if x != nil {
+		return x.GracePeriod
+	}
+	return nil
+}
+
+// Tells a running pod that it is to be evicted. It runs on; what evicts it, or takes
+// the notice back, is a later response. A caller that does not know notices ignores them:
+// a notice alone evicts no pod.
+type Notify struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod.
+	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Name of the node it runs on.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Uid of the pod group of the pod.
+	PodGroup string `protobuf:"bytes,3,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Uid of the pod group that it is to be evicted for.
+	Preemptor string `protobuf:"bytes,4,opt,name=preemptor,proto3" json:"preemptor,omitempty"`
+	// When it is to be evicted: not earlier.
+	EvictTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=evict_time,json=evictTime,proto3" json:"evict_time,omitempty"`
+	// What the pod should do until then.
+	Signal NoticeSignal `protobuf:"varint,6,opt,name=signal,proto3,enum=tenure.v1.NoticeSignal" json:"signal,omitempty"`
+	// Guards that allow the eviction, by the time of the eviction.
+	Guards        []*GuardVerdict `protobuf:"bytes,7,rep,name=guards,proto3" json:"guards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notify) Reset() {
+	*x = Notify{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify) ProtoMessage() {}
+
+func (x *Notify) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify.ProtoReflect.Descriptor instead.
+func (*Notify) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Notify) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *Notify) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Notify) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *Notify) GetPreemptor() string {
+	if x != nil {
+		return x.Preemptor
+	}
+	return ""
+}
+
+func (x *Notify) GetEvictTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EvictTime
+	}
+	return nil
+}
+
+func (x *Notify) GetSignal() NoticeSignal {
+	if x != nil {
+		return x.Signal
+	}
+	return NoticeSignal_NOTICE_SIGNAL_UNSPECIFIED
+}
+
+func (x *Notify) GetGuards() []*GuardVerdict {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
+// Takes back the notice of a pod: it runs on and is not evicted.
+type WithdrawNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod.
+	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Uid of the pod group of the pod.
+	PodGroup string `protobuf:"bytes,2,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Uid of the pod group that it was to be evicted for.
+	Preemptor     string `protobuf:"bytes,3,opt,name=preemptor,proto3" json:"preemptor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WithdrawNotice) Reset() {
+	*x = WithdrawNotice{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WithdrawNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WithdrawNotice) ProtoMessage() {}
+
+func (x *WithdrawNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WithdrawNotice.ProtoReflect.Descriptor instead.
+func (*WithdrawNotice) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WithdrawNotice) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *WithdrawNotice) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *WithdrawNotice) GetPreemptor() string {
+	if x != nil {
+		return x.Preemptor
+	}
+	return ""
+}
+
 // Result of one guard for a victim.
 type GuardVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1421,7 +1699,7 @@ type GuardVerdict struct {
 
 func (x *GuardVerdict) Reset() {
 	*x = GuardVerdict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1711,7 @@ func (x *GuardVerdict) String() string {
 func (*GuardVerdict) ProtoMessage() {}
 
 func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1724,7 @@ func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardVerdict.ProtoReflect.Descriptor instead.
 func (*GuardVerdict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GuardVerdict) GetGuard() string {
@@ -1501,7 +1779,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1791,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1804,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reserve) GetPod() string {
@@ -1584,7 +1862,7 @@ type Requeue struct {
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1874,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1887,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Requeue) GetPodGroup() string {
@@ -1661,6 +1939,7 @@ type Patch struct {
 	//	*Patch_EvictionsWithoutProgress
 	//	*Patch_HeldBy
 	//	*Patch_Evictions
+	//	*Patch_LastNoticeTime
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1668,7 +1947,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1959,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1972,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Patch) GetPodGroup() string {
@@ -1818,6 +2097,15 @@ func (x *Patch) GetEvictions() *EvictionCounts {
 	return nil
 }
 
+func (x *Patch) GetLastNoticeTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_LastNoticeTime); ok {
+			return x.LastNoticeTime
+		}
+	}
+	return nil
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -1889,6 +2177,11 @@ type Patch_Evictions struct {
 	Evictions *EvictionCounts `protobuf:"bytes,13,opt,name=evictions,proto3,oneof"`
 }
 
+type Patch_LastNoticeTime struct {
+	// The pods of the pod group are given notice: store as PodGroup.last_notice_time.
+	LastNoticeTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=last_notice_time,json=lastNoticeTime,proto3,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -1913,6 +2206,8 @@ func (*Patch_HeldBy) isPatch_Change() {}
 
 func (*Patch_Evictions) isPatch_Change() {}
 
+func (*Patch_LastNoticeTime) isPatch_Change() {}
+
 // Why something was decided or not decided.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1933,7 +2228,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2240,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2253,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Reason) GetCode() ReasonCode {
@@ -2012,7 +2307,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2319,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2332,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Preconditions) GetPodUid() string {
@@ -2083,7 +2378,7 @@ type PodGroupOutcome struct {
 
 func (x *PodGroupOutcome) Reset() {
 	*x = PodGroupOutcome{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2390,7 @@ func (x *PodGroupOutcome) String() string {
 func (*PodGroupOutcome) ProtoMessage() {}
 
 func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2403,7 @@ func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroupOutcome.ProtoReflect.Descriptor instead.
 func (*PodGroupOutcome) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PodGroupOutcome) GetPodGroup() string {
@@ -2184,7 +2479,7 @@ type Protection struct {
 
 func (x *Protection) Reset() {
 	*x = Protection{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2491,7 @@ func (x *Protection) String() string {
 func (*Protection) ProtoMessage() {}
 
 func (x *Protection) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2504,7 @@ func (x *Protection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Protection.ProtoReflect.Descriptor instead.
 func (*Protection) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Protection) GetPodGroup() string {
@@ -2296,7 +2591,7 @@ type Nomination struct {
 
 func (x *Nomination) Reset() {
 	*x = Nomination{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2603,7 @@ func (x *Nomination) String() string {
 func (*Nomination) ProtoMessage() {}
 
 func (x *Nomination) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2616,7 @@ func (x *Nomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nomination.ProtoReflect.Descriptor instead.
 func (*Nomination) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Nomination) GetPodGroup() string {
@@ -2406,7 +2701,7 @@ type InFlightGroupStatus struct {
 
 func (x *InFlightGroupStatus) Reset() {
 	*x = InFlightGroupStatus{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2713,7 @@ func (x *InFlightGroupStatus) String() string {
 func (*InFlightGroupStatus) ProtoMessage() {}
 
 func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2726,7 @@ func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroupStatus.ProtoReflect.Descriptor instead.
 func (*InFlightGroupStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *InFlightGroupStatus) GetId() string {
@@ -2466,7 +2761,7 @@ var File_tenure_v1_decision_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\x1a\x18tenure/v1/snapshot.proto\"\xde\x02\n" +
+	"\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\x1a\x18tenure/v1/snapshot.proto\"\x99\x03\n" +
 	"\rDecisionGroup\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
@@ -2477,7 +2772,9 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"expireTime\x12*\n" +
 	"\x11fulfills_group_id\x18\a \x01(\tR\x0ffulfillsGroupId\x123\n" +
 	"\n" +
-	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\"\xd7\x03\n" +
+	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\x129\n" +
+	"\n" +
+	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xd7\x03\n" +
 	"\tVictimSet\x125\n" +
 	"\n" +
 	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
@@ -2501,14 +2798,17 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x12\n" +
 	"\x04pods\x18\x02 \x01(\x05R\x04pods\x12\x12\n" +
 	"\x04cost\x18\x03 \x01(\x03R\x04cost\x12\x12\n" +
-	"\x04lost\x18\x04 \x01(\x03R\x04lost\"\xe8\x02\n" +
+	"\x04lost\x18\x04 \x01(\x03R\x04lost\"\xdb\x03\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04bind\x18\x02 \x01(\v2\x0f.tenure.v1.BindH\x00R\x04bind\x12(\n" +
 	"\x05evict\x18\x03 \x01(\v2\x10.tenure.v1.EvictH\x00R\x05evict\x12.\n" +
 	"\areserve\x18\x04 \x01(\v2\x12.tenure.v1.ReserveH\x00R\areserve\x12.\n" +
 	"\arequeue\x18\x05 \x01(\v2\x12.tenure.v1.RequeueH\x00R\arequeue\x12(\n" +
-	"\x05patch\x18\x06 \x01(\v2\x10.tenure.v1.PatchH\x00R\x05patch\x12)\n" +
+	"\x05patch\x18\x06 \x01(\v2\x10.tenure.v1.PatchH\x00R\x05patch\x12+\n" +
+	"\x06notify\x18\t \x01(\v2\x11.tenure.v1.NotifyH\x00R\x06notify\x12D\n" +
+	"\x0fwithdraw_notice\x18\n" +
+	" \x01(\v2\x19.tenure.v1.WithdrawNoticeH\x00R\x0ewithdrawNotice\x12)\n" +
 	"\x06reason\x18\a \x01(\v2\x11.tenure.v1.ReasonR\x06reason\x12>\n" +
 	"\rpreconditions\x18\b \x01(\v2\x18.tenure.v1.PreconditionsR\rpreconditionsB\x06\n" +
 	"\x04kind\"\x8c\x01\n" +
@@ -2517,7 +2817,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
-	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\x8d\x02\n" +
+	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\xcb\x02\n" +
 	"\x05Evict\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1c\n" +
@@ -2528,7 +2828,21 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x06guards\x18\x05 \x03(\v2\x17.tenure.v1.GuardVerdictR\x06guards\x12\x1b\n" +
 	"\tpod_group\x18\x06 \x01(\tR\bpodGroup\x12#\n" +
 	"\x04fate\x18\a \x01(\x0e2\x0f.tenure.v1.FateR\x04fate\x12-\n" +
-	"\x12disruption_budgets\x18\b \x03(\tR\x11disruptionBudgets\"\xa0\x01\n" +
+	"\x12disruption_budgets\x18\b \x03(\tR\x11disruptionBudgets\x12<\n" +
+	"\fgrace_period\x18\t \x01(\v2\x19.google.protobuf.DurationR\vgracePeriod\"\x86\x02\n" +
+	"\x06Notify\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1b\n" +
+	"\tpod_group\x18\x03 \x01(\tR\bpodGroup\x12\x1c\n" +
+	"\tpreemptor\x18\x04 \x01(\tR\tpreemptor\x129\n" +
+	"\n" +
+	"evict_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\x12/\n" +
+	"\x06signal\x18\x06 \x01(\x0e2\x17.tenure.v1.NoticeSignalR\x06signal\x12/\n" +
+	"\x06guards\x18\a \x03(\v2\x17.tenure.v1.GuardVerdictR\x06guards\"]\n" +
+	"\x0eWithdrawNotice\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1b\n" +
+	"\tpod_group\x18\x02 \x01(\tR\bpodGroup\x12\x1c\n" +
+	"\tpreemptor\x18\x03 \x01(\tR\tpreemptor\"\xa0\x01\n" +
 	"\fGuardVerdict\x12\x14\n" +
 	"\x05guard\x18\x01 \x01(\tR\x05guard\x120\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x1a.tenure.v1.ProtectionScopeR\x05scope\x120\n" +
@@ -2546,7 +2860,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xa1\x06\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xe9\x06\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2562,7 +2876,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	" \x01(\tH\x00R\x14deleteEvictionRecord\x12>\n" +
 	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgress\x120\n" +
 	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldBy\x129\n" +
-	"\tevictions\x18\r \x01(\v2\x19.tenure.v1.EvictionCountsH\x00R\tevictionsB\b\n" +
+	"\tevictions\x18\r \x01(\v2\x19.tenure.v1.EvictionCountsH\x00R\tevictions\x12F\n" +
+	"\x10last_notice_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x0elastNoticeTimeB\b\n" +
 	"\x06change\"\xaf\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
@@ -2618,12 +2933,14 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\tAtomicity\x12\x19\n" +
 	"\x15ATOMICITY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rATOMICITY_ALL\x10\x01\x12\x19\n" +
-	"\x15ATOMICITY_BEST_EFFORT\x10\x02*h\n" +
+	"\x15ATOMICITY_BEST_EFFORT\x10\x02*K\n" +
+	"\fNoticeSignal\x12\x1d\n" +
+	"\x19NOTICE_SIGNAL_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18NOTICE_SIGNAL_CHECKPOINT\x10\x01*h\n" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xf6\n" +
-	"\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xb0\v\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -2665,7 +2982,9 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x16REASON_CODE_FRAGMENTED\x10.\x12\x1b\n" +
 	"\x17REASON_CODE_NO_CAPACITY\x10/\x12\x1f\n" +
 	"\x1bREASON_CODE_VICTIM_COOLDOWN\x100\x12\x14\n" +
-	"\x10REASON_CODE_HELD\x101\x12\x1b\n" +
+	"\x10REASON_CODE_HELD\x101\x12\x1c\n" +
+	"\x18REASON_CODE_NOTICE_GIVEN\x10:\x12\x1a\n" +
+	"\x16REASON_CODE_NOT_NEEDED\x10;\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +
@@ -2725,89 +3044,100 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_decision_proto_rawDescData
 }
 
-var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_tenure_v1_decision_proto_goTypes = []any{
 	(Minimality)(0),               // 0: tenure.v1.Minimality
 	(Atomicity)(0),                // 1: tenure.v1.Atomicity
-	(ProtectionScope)(0),          // 2: tenure.v1.ProtectionScope
-	(ReasonCode)(0),               // 3: tenure.v1.ReasonCode
-	(OutcomeKind)(0),              // 4: tenure.v1.OutcomeKind
-	(NominationResult)(0),         // 5: tenure.v1.NominationResult
-	(NominationSkipReason)(0),     // 6: tenure.v1.NominationSkipReason
-	(InFlightGroupState)(0),       // 7: tenure.v1.InFlightGroupState
-	(*DecisionGroup)(nil),         // 8: tenure.v1.DecisionGroup
-	(*VictimSet)(nil),             // 9: tenure.v1.VictimSet
-	(*VictimCost)(nil),            // 10: tenure.v1.VictimCost
-	(*Decision)(nil),              // 11: tenure.v1.Decision
-	(*Bind)(nil),                  // 12: tenure.v1.Bind
-	(*Evict)(nil),                 // 13: tenure.v1.Evict
-	(*GuardVerdict)(nil),          // 14: tenure.v1.GuardVerdict
-	(*Reserve)(nil),               // 15: tenure.v1.Reserve
-	(*Requeue)(nil),               // 16: tenure.v1.Requeue
-	(*Patch)(nil),                 // 17: tenure.v1.Patch
-	(*Reason)(nil),                // 18: tenure.v1.Reason
-	(*Preconditions)(nil),         // 19: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 20: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 21: tenure.v1.Protection
-	(*Nomination)(nil),            // 22: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 23: tenure.v1.InFlightGroupStatus
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 25: tenure.v1.NumaPlacement
-	(Fate)(0),                     // 26: tenure.v1.Fate
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 28: tenure.v1.EvictionRecord
-	(HoldReason)(0),               // 29: tenure.v1.HoldReason
-	(*EvictionCounts)(nil),        // 30: tenure.v1.EvictionCounts
+	(NoticeSignal)(0),             // 2: tenure.v1.NoticeSignal
+	(ProtectionScope)(0),          // 3: tenure.v1.ProtectionScope
+	(ReasonCode)(0),               // 4: tenure.v1.ReasonCode
+	(OutcomeKind)(0),              // 5: tenure.v1.OutcomeKind
+	(NominationResult)(0),         // 6: tenure.v1.NominationResult
+	(NominationSkipReason)(0),     // 7: tenure.v1.NominationSkipReason
+	(InFlightGroupState)(0),       // 8: tenure.v1.InFlightGroupState
+	(*DecisionGroup)(nil),         // 9: tenure.v1.DecisionGroup
+	(*VictimSet)(nil),             // 10: tenure.v1.VictimSet
+	(*VictimCost)(nil),            // 11: tenure.v1.VictimCost
+	(*Decision)(nil),              // 12: tenure.v1.Decision
+	(*Bind)(nil),                  // 13: tenure.v1.Bind
+	(*Evict)(nil),                 // 14: tenure.v1.Evict
+	(*Notify)(nil),                // 15: tenure.v1.Notify
+	(*WithdrawNotice)(nil),        // 16: tenure.v1.WithdrawNotice
+	(*GuardVerdict)(nil),          // 17: tenure.v1.GuardVerdict
+	(*Reserve)(nil),               // 18: tenure.v1.Reserve
+	(*Requeue)(nil),               // 19: tenure.v1.Requeue
+	(*Patch)(nil),                 // 20: tenure.v1.Patch
+	(*Reason)(nil),                // 21: tenure.v1.Reason
+	(*Preconditions)(nil),         // 22: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 23: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 24: tenure.v1.Protection
+	(*Nomination)(nil),            // 25: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 26: tenure.v1.InFlightGroupStatus
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 28: tenure.v1.NumaPlacement
+	(Fate)(0),                     // 29: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 31: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 32: tenure.v1.HoldReason
+	(*EvictionCounts)(nil),        // 33: tenure.v1.EvictionCounts
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
-	11, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
+	12, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
 	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	24, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
-	9,  // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
-	0,  // 4: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
-	10, // 5: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
-	12, // 6: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
-	13, // 7: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
-	15, // 8: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
-	16, // 9: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
-	17, // 10: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
-	18, // 11: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	19, // 12: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	25, // 13: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
-	14, // 14: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	26, // 15: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
-	2,  // 16: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	24, // 17: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	25, // 18: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	24, // 19: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	24, // 20: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	24, // 21: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	24, // 22: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	24, // 23: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	27, // 24: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	28, // 25: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	29, // 26: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	30, // 27: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
-	3,  // 28: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	24, // 29: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	4,  // 30: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	18, // 31: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	24, // 32: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	2,  // 33: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	5,  // 34: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	6,  // 35: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	18, // 36: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	27, // 37: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	24, // 38: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	7,  // 39: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	18, // 40: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	15, // 41: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	27, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	10, // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
+	27, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
+	0,  // 5: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
+	11, // 6: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
+	13, // 7: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
+	14, // 8: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
+	18, // 9: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
+	19, // 10: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
+	20, // 11: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
+	15, // 12: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
+	16, // 13: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
+	21, // 14: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
+	22, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	28, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	17, // 17: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
+	29, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	30, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
+	27, // 20: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
+	2,  // 21: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
+	17, // 22: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
+	3,  // 23: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	27, // 24: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	28, // 25: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	27, // 26: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	27, // 27: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	27, // 28: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	27, // 29: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	27, // 30: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	30, // 31: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	31, // 32: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	32, // 33: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	33, // 34: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
+	27, // 35: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
+	4,  // 36: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	27, // 37: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	5,  // 38: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	21, // 39: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	27, // 40: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	3,  // 41: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	6,  // 42: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	7,  // 43: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	21, // 44: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	30, // 45: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	27, // 46: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 47: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	21, // 48: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	18, // 49: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -2824,8 +3154,10 @@ func file_tenure_v1_decision_proto_init() {
 		(*Decision_Reserve)(nil),
 		(*Decision_Requeue)(nil),
 		(*Decision_Patch)(nil),
+		(*Decision_Notify)(nil),
+		(*Decision_WithdrawNotice)(nil),
 	}
-	file_tenure_v1_decision_proto_msgTypes[9].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[11].OneofWrappers = []any{
 		(*Patch_LastStartTime)(nil),
 		(*Patch_LastEvictionTime)(nil),
 		(*Patch_StaleSince)(nil),
@@ -2838,14 +3170,15 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_EvictionsWithoutProgress)(nil),
 		(*Patch_HeldBy)(nil),
 		(*Patch_Evictions)(nil),
+		(*Patch_LastNoticeTime)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   16,
+			NumEnums:      9,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

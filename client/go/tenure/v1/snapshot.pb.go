@@ -1123,7 +1123,13 @@ type InFlightGroup struct {
 	Reservations []*InFlightDecision `protobuf:"bytes,6,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	// Bindings. A pod that is still pending counts as BINDING on the node: it is not
 	// evicted, and no other node is chosen for it.
-	Bindings      []*InFlightDecision `protobuf:"bytes,7,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*InFlightDecision `protobuf:"bytes,7,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// Notices (Notify). A pod that is still on its node runs on; for others it counts as
+	// RELEASING until the group is due or withdrawn.
+	Notices []*InFlightDecision `protobuf:"bytes,8,rep,name=notices,proto3" json:"notices,omitempty"`
+	// DecisionGroup.evict_time, with notices: from then on, a response evicts their pods
+	// or withdraws the notices.
+	EvictTime     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=evict_time,json=evictTime,proto3" json:"evict_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1203,6 +1209,20 @@ func (x *InFlightGroup) GetReservations() []*InFlightDecision {
 func (x *InFlightGroup) GetBindings() []*InFlightDecision {
 	if x != nil {
 		return x.Bindings
+	}
+	return nil
+}
+
+func (x *InFlightGroup) GetNotices() []*InFlightDecision {
+	if x != nil {
+		return x.Notices
+	}
+	return nil
+}
+
+func (x *InFlightGroup) GetEvictTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EvictTime
 	}
 	return nil
 }
@@ -1935,7 +1955,11 @@ type Queue struct {
 	MaxMinRuntime *durationpb.Duration `protobuf:"bytes,12,opt,name=max_min_runtime,json=maxMinRuntime,proto3" json:"max_min_runtime,omitempty"`
 	// What becomes of pod groups of this queue and its descendants that are evicted and
 	// have no value of their own. Unset: inherit from the parent; at the root, REQUEUE.
-	OnEvict       Fate `protobuf:"varint,13,opt,name=on_evict,json=onEvict,proto3,enum=tenure.v1.Fate" json:"on_evict,omitempty"`
+	OnEvict Fate `protobuf:"varint,13,opt,name=on_evict,json=onEvict,proto3,enum=tenure.v1.Fate" json:"on_evict,omitempty"`
+	// How long before their eviction pods of its pod groups and of those of its
+	// descendants are to be told. Unset: inherit from the parent; at the root, not at all.
+	// An explicit zero stops inheritance.
+	Notice        *durationpb.Duration `protobuf:"bytes,14,opt,name=notice,proto3" json:"notice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2059,6 +2083,13 @@ func (x *Queue) GetOnEvict() Fate {
 		return x.OnEvict
 	}
 	return Fate_FATE_UNSPECIFIED
+}
+
+func (x *Queue) GetNotice() *durationpb.Duration {
+	if x != nil {
+		return x.Notice
+	}
+	return nil
 }
 
 // Share of one resource. A resource that a queue does not mention is not restricted:
@@ -2234,9 +2265,19 @@ type PodGroup struct {
 	ShrinkLosesWork bool `protobuf:"varint,35,opt,name=shrink_loses_work,json=shrinkLosesWork,proto3" json:"shrink_loses_work,omitempty"`
 	// Its evictions by cause. Set by patches, if the profile lists the guard
 	// evictionlimit.
-	Evictions     *EvictionCounts `protobuf:"bytes,36,opt,name=evictions,proto3" json:"evictions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Evictions *EvictionCounts `protobuf:"bytes,36,opt,name=evictions,proto3" json:"evictions,omitempty"`
+	// How long before their eviction its pods are to be told. No preemptor shortens it.
+	// Unset: the value of the nearest queue. At most options.maxNotice, which is 0 by
+	// default: no notice.
+	Notice *durationpb.Duration `protobuf:"bytes,37,opt,name=notice,proto3" json:"notice,omitempty"`
+	// How long its pods take to terminate once they are evicted, for information: their
+	// own termination grace period counts.
+	TerminationGrace *durationpb.Duration `protobuf:"bytes,38,opt,name=termination_grace,json=terminationGrace,proto3" json:"termination_grace,omitempty"`
+	// Time of its last notice. Set by patches. After a notice that was withdrawn, it is
+	// not given notice again for options.noticeCooldown.
+	LastNoticeTime *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=last_notice_time,json=lastNoticeTime,proto3" json:"last_notice_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
@@ -2517,6 +2558,27 @@ func (x *PodGroup) GetShrinkLosesWork() bool {
 func (x *PodGroup) GetEvictions() *EvictionCounts {
 	if x != nil {
 		return x.Evictions
+	}
+	return nil
+}
+
+func (x *PodGroup) GetNotice() *durationpb.Duration {
+	if x != nil {
+		return x.Notice
+	}
+	return nil
+}
+
+func (x *PodGroup) GetTerminationGrace() *durationpb.Duration {
+	if x != nil {
+		return x.TerminationGrace
+	}
+	return nil
+}
+
+func (x *PodGroup) GetLastNoticeTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastNoticeTime
 	}
 	return nil
 }
@@ -3910,7 +3972,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\fUsageAmounts\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\x03R\x03cpu\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x10\n" +
-	"\x03gpu\x18\x03 \x01(\x03R\x03gpu\"\xcb\x02\n" +
+	"\x03gpu\x18\x03 \x01(\x03R\x03gpu\"\xbd\x03\n" +
 	"\rInFlightGroup\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
@@ -3919,7 +3981,10 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"expireTime\x129\n" +
 	"\tevictions\x18\x05 \x03(\v2\x1b.tenure.v1.InFlightDecisionR\tevictions\x12?\n" +
 	"\freservations\x18\x06 \x03(\v2\x1b.tenure.v1.InFlightDecisionR\freservations\x127\n" +
-	"\bbindings\x18\a \x03(\v2\x1b.tenure.v1.InFlightDecisionR\bbindings\"\xb5\x01\n" +
+	"\bbindings\x18\a \x03(\v2\x1b.tenure.v1.InFlightDecisionR\bbindings\x125\n" +
+	"\anotices\x18\b \x03(\v2\x1b.tenure.v1.InFlightDecisionR\anotices\x129\n" +
+	"\n" +
+	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xb5\x01\n" +
 	"\x10InFlightDecision\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
@@ -3988,7 +4053,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xd8\x05\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\x8b\x06\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -4003,14 +4068,15 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x0fexpectedRuntime\x12>\n" +
 	"\rrequeue_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\frequeueDelay\x12A\n" +
 	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntime\x12*\n" +
-	"\bon_evict\x18\r \x01(\x0e2\x0f.tenure.v1.FateR\aonEvictB\v\n" +
+	"\bon_evict\x18\r \x01(\x0e2\x0f.tenure.v1.FateR\aonEvict\x121\n" +
+	"\x06notice\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06noticeB\v\n" +
 	"\t_priority\"\x91\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\x86\x10\n" +
+	"\x12_over_quota_weight\"\xc7\x11\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4052,7 +4118,10 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\frestart_cost\x18! \x01(\v2\x19.google.protobuf.DurationR\vrestartCost\x12#\n" +
 	"\reviction_cost\x18\" \x01(\x05R\fevictionCost\x12*\n" +
 	"\x11shrink_loses_work\x18# \x01(\bR\x0fshrinkLosesWork\x127\n" +
-	"\tevictions\x18$ \x01(\v2\x19.tenure.v1.EvictionCountsR\tevictions\x1a>\n" +
+	"\tevictions\x18$ \x01(\v2\x19.tenure.v1.EvictionCountsR\tevictions\x121\n" +
+	"\x06notice\x18% \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
+	"\x11termination_grace\x18& \x01(\v2\x19.google.protobuf.DurationR\x10terminationGrace\x12D\n" +
+	"\x10last_notice_time\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0elastNoticeTime\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -4340,90 +4409,96 @@ var file_tenure_v1_snapshot_proto_depIdxs = []int32{
 	15,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	15,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	15,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	51,  // 27: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	6,   // 28: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	50,  // 29: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	50,  // 30: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	41,  // 31: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	52,  // 32: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	21,  // 33: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	0,   // 34: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	42,  // 35: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	1,   // 36: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	20,  // 37: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	19,  // 38: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	43,  // 39: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	33,  // 40: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 41: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	52,  // 42: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	52,  // 43: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,   // 44: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	50,  // 45: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	23,  // 46: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	23,  // 47: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	23,  // 48: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	53,  // 49: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	53,  // 50: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	53,  // 51: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	53,  // 52: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	53,  // 53: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,   // 54: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	5,   // 55: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	26,  // 56: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	27,  // 57: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	50,  // 58: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	50,  // 59: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	50,  // 60: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	50,  // 61: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	53,  // 62: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	53,  // 63: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	53,  // 64: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	53,  // 65: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	50,  // 66: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	44,  // 67: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	53,  // 68: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	53,  // 69: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	3,   // 70: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	4,   // 71: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	50,  // 72: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	50,  // 73: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	53,  // 74: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	53,  // 75: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	25,  // 76: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	45,  // 77: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	27,  // 78: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	6,   // 79: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	50,  // 80: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	46,  // 81: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	51,  // 82: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	52,  // 83: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	54,  // 84: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	47,  // 85: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	38,  // 86: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	40,  // 87: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	33,  // 88: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33,  // 89: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 90: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	35,  // 91: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	31,  // 92: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	32,  // 93: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	32,  // 94: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	35,  // 95: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	38,  // 96: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	33,  // 97: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	48,  // 98: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	39,  // 99: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	49,  // 100: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	39,  // 101: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	37,  // 102: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	39,  // 103: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	7,   // 104: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 105: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	15,  // 27: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
+	50,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	51,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	6,   // 30: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	50,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	50,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	41,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	52,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	21,  // 35: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	0,   // 36: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	42,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	1,   // 38: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	20,  // 39: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	19,  // 40: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	43,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	33,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	52,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	52,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	2,   // 46: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	50,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	23,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	23,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	23,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	53,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	53,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	53,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	53,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	53,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	3,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	53,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	5,   // 58: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	26,  // 59: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	27,  // 60: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	50,  // 61: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	50,  // 62: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	50,  // 63: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	50,  // 64: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	53,  // 65: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	53,  // 66: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	53,  // 67: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	53,  // 68: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	50,  // 69: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	44,  // 70: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	53,  // 71: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	53,  // 72: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	3,   // 73: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	4,   // 74: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	50,  // 75: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	50,  // 76: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	53,  // 77: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	53,  // 78: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	25,  // 79: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	53,  // 80: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	53,  // 81: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	50,  // 82: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	45,  // 83: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	27,  // 84: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	6,   // 85: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	50,  // 86: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	46,  // 87: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	51,  // 88: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	52,  // 89: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	54,  // 90: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	47,  // 91: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	38,  // 92: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	40,  // 93: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	33,  // 94: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	33,  // 95: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 96: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	35,  // 97: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	31,  // 98: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	32,  // 99: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	32,  // 100: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	35,  // 101: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	38,  // 102: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	33,  // 103: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	48,  // 104: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	39,  // 105: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	49,  // 106: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	39,  // 107: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	37,  // 108: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	39,  // 109: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	7,   // 110: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 111: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
