@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from tenure.codec.engine import Engine
 from tenure.console.http_guard import HEADERS
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
+from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import HoldReason
 
 from tests.console.console_site import ReadSite, run_site, sample
@@ -176,3 +178,14 @@ def test_what_evictions_cost_is_shown_with_their_causes() -> None:
     with run_site(snapshot, engine=Engine(replace(profile, plugins=costs))) as site:
         assert "2 by reclaim" in site.text("workload?uid=sweep")
         assert "evicts 2 pods of sweep ; it costs" in site.text("decisions")
+
+
+def test_notice_is_told_with_its_time() -> None:
+    snapshot = sample()
+    (group,) = (each for each in snapshot.pod_groups if each.uid == "sweep")
+    group.notice.FromTimedelta(timedelta(minutes=2))
+    profile = default_profile()
+    profile = replace(profile, options=replace(profile.options, max_notice=600 * SECOND))
+    with run_site(snapshot, engine=Engine(profile)) as site:
+        assert "notice of eviction at 10:37:00 UTC for distill" in site.text("workload?uid=sweep")
+        assert "gives notice to 2 pods of sweep , to be evicted at 10:37:00 UTC" in site.text("decisions")

@@ -37,6 +37,10 @@ class Victim:
     """In GPU-seconds; None: costs are not counted."""
     lost: int = 0
     """Of the cost: work that is lost."""
+    evict_time: int = 0
+    """When its pods are to be evicted, of a notice; 0: at once."""
+    is_spared: bool = False
+    """Whether its notice is taken back."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,19 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
                 victim.relocated += evict.relocating
                 victim.reason = victim.reason or decision.reason.detail or decision.reason.message
                 victim.guards = victim.guards or [verdict.guard for verdict in evict.guards]
+            case "notify":
+                told = decision.notify
+                victim = victims.setdefault(
+                    told.pod_group, Victim(told.pod_group, view.names.name(told.pod_group))
+                )
+                victim.pods += 1
+                victim.evict_time = told.evict_time.ToNanoseconds()
+                victim.guards = victim.guards or [verdict.guard for verdict in told.guards]
+            case "withdraw_notice":
+                uid = decision.withdraw_notice.pod_group
+                victim = victims.setdefault(uid, Victim(uid, view.names.name(uid)))
+                victim.pods += 1
+                victim.is_spared = True
             case "bind":
                 nodes["bind"].append(decision.bind.node)
             case "reserve":
@@ -130,7 +147,14 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
     for cost in group.victim_set.victim_costs:
         if cost.pod_group in victims:
             victims[cost.pod_group].cost, victims[cost.pod_group].lost = cost.cost, cost.lost
-    main = next((reasons[kind] for kind in ("requeue", "evict", "reserve", "bind") if kind in reasons), "")
+    main = next(
+        (
+            reasons[kind]
+            for kind in ("requeue", "evict", "notify", "withdraw_notice", "reserve", "bind")
+            if kind in reasons
+        ),
+        "",
+    )
     return Step(
         group=group,
         beneficiary=view.names.name(group.beneficiary),

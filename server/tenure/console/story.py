@@ -1,9 +1,10 @@
-"""The story of a workload on a time line: it waited, started, was evicted, and came back."""
+"""The story of a workload on a time line: it waited, started, was given notice, was evicted, and came back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from tenure.console.formatting import clock
 from tenure.console.view import View
 from tenure.console.workloads import State, Workload
 from tenure.terms.durations import SECOND
@@ -17,7 +18,7 @@ class Event(NamedTuple):
 
     time: int
     kind: str
-    """`created`, `started`, `evicted` or `requeued`."""
+    """`created`, `started`, `noticed`, `withdrawn`, `evicted` or `requeued`."""
     text: str
     other: str
     """Uid of the pod group that it was evicted for; empty: unknown."""
@@ -113,6 +114,15 @@ def _events(view: View, row: Workload) -> list[Event]:
                     other,
                 )
             for decision in decided.decisions:
+                told, back = decision.notify, decision.withdraw_notice
+                if told.pod_group == group.uid:
+                    name, when = view.names.name(told.preemptor), told.evict_time.ToNanoseconds()
+                    add(
+                        now, "noticed", f"notice of eviction at {clock(when, now)} for {name}", told.preemptor
+                    )
+                if back.pod_group == group.uid:
+                    name = view.names.name(back.preemptor)
+                    add(now, "withdrawn", f"notice taken back for {name}", back.preemptor)
                 if decision.patch.pod_group == group.uid and decision.patch.HasField("last_start_time"):
                     add(decision.patch.last_start_time.ToNanoseconds(), "started", "started")
     events = sorted(found.values())
