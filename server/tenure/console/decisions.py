@@ -20,6 +20,8 @@ _MINIMALITY: Final = {
     pb.MINIMALITY_HEURISTIC: "some victims may be needless",
     pb.MINIMALITY_NOT_TRIED: "no smaller set was tried",
 }
+_MAIN_KINDS: Final = ("requeue", "evict", "notify", "withdraw_notice", "reserve", "bind")
+"""Kinds of decisions, the one that says most about its group first."""
 
 
 @dataclass
@@ -147,14 +149,7 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
     for cost in group.victim_set.victim_costs:
         if cost.pod_group in victims:
             victims[cost.pod_group].cost, victims[cost.pod_group].lost = cost.cost, cost.lost
-    main = next(
-        (
-            reasons[kind]
-            for kind in ("requeue", "evict", "notify", "withdraw_notice", "reserve", "bind")
-            if kind in reasons
-        ),
-        "",
-    )
+    main = next((reasons[kind] for kind in _MAIN_KINDS if kind in reasons), "")
     return Step(
         group=group,
         beneficiary=view.names.name(group.beneficiary),

@@ -1,4 +1,4 @@
-"""The story of a workload on a time line: it waited, started, was given notice, was evicted, and came back."""
+"""The story of a workload on a time line: it waited, started, got a notice, was evicted, and came back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
