@@ -53,6 +53,7 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
         run_telemetry_server(
             folder,
             options=AMPLE_RATE,
+            plugins={"evictioncost": {}},
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
             metricsListen=f"127.0.0.1:{port}",

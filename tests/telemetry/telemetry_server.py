@@ -34,21 +34,33 @@ def export_immediately() -> Iterator[None]:
 
 @contextmanager
 def run_telemetry_server(
-    folder: Path, /, *, solver: str = "thread", options: Mapping[str, Any] = NO_OPTIONS, **telemetry: Any
+    folder: Path,
+    /,
+    *,
+    solver: str = "thread",
+    options: Mapping[str, Any] = NO_OPTIONS,
+    plugins: Mapping[str, Any] = NO_OPTIONS,
+    **telemetry: Any,
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run `tenure serve` with these keys in section `telemetry`. Yields its address."""
     file = folder / "telling.yaml"
-    write_configuration(file, solver=solver, options=options, **telemetry)
+    write_configuration(file, solver=solver, options=options, plugins=plugins, **telemetry)
     arguments = ("--records", str(folder / "records.db"), "--config", str(file))
     with run_server_process(*arguments) as (process, address):
         yield process, address
 
 
 def write_configuration(
-    file: Path, *, solver: str = "thread", options: Mapping[str, Any] = NO_OPTIONS, **telemetry: Any
+    file: Path,
+    *,
+    solver: str = "thread",
+    options: Mapping[str, Any] = NO_OPTIONS,
+    plugins: Mapping[str, Any] = NO_OPTIONS,
+    **telemetry: Any,
 ) -> None:
     """Write the configuration as JSON, which is valid YAML."""
-    sections = {"server": {"solverHost": solver}, "options": dict(options), "telemetry": telemetry}
+    sections = {"server": {"solverHost": solver}, "telemetry": telemetry}
+    sections |= {"options": dict(options), "plugins": dict(plugins)}
     file.write_text(json.dumps(sections))
 
 

@@ -69,10 +69,9 @@ def be_blocked(spy: Spy) -> None:
     wait_until(lambda: spy.other.running("secret-job") == 1)
     spy.other.budget("secret-budget", "secret-job", available=1)
     spy.own.workload("asks", pods=1, gpus=8, priority="high")
-    wait_until(lambda: spy.own.events("EvictionBlocked"))
-    assert spy.own.event_notes("EvictionBlocked") == ["Eviction of a pod of another namespace is blocked."]
-    assert "budget" in wait_until(lambda: spy.other.event_notes("EvictionBlocked"))[0]
-    assert "asks" not in spy.other.event_notes("EvictionBlocked")[0]
+    wait_until(lambda: spy.own.reasons_of("asks") == "DisruptionBudget")
+    assert "disruption budget" in spy.own.conditions_of("asks")["message"]
+    wait_until(lambda: spy.own.events("DisruptionBudget"))
 
 
 @pytest.mark.parametrize("attack", [wait_for_protected, be_evicted, be_blocked])

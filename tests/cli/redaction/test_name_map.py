@@ -47,7 +47,8 @@ def with_secrets(message: Any) -> Message:
     for field, value in message.ListFields():
         key = field.full_name.removeprefix("tenure.v1.")
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            _add_secrets(value, is_read="annotations" in key)
+            entry = field.message_type.full_name.removeprefix("tenure.v1.")
+            _add_secrets(value, is_read="annotations" in key or f"{entry}.key" in NO_NAMES)
         elif field.message_type is not None:
             for inner in value if field.is_repeated else (value,):
                 with_secrets(inner)

@@ -62,7 +62,7 @@ def _arguments(plugin: Any) -> str:
     defaults: Mapping[str, str] = getattr(plugin, "DEFAULTS", {})
     if "actions" in arguments:
         return GUARD_ARGUMENTS
-    return ", ".join(f"`{name}` ({defaults.get(name, 'none')})" for name in arguments)
+    return ", ".join(f"`{name}` ({defaults[name]})" for name in arguments)
 
 
 def _safety() -> str:

@@ -30,6 +30,8 @@ Parts = tuple[float, float, float]
 NO_PARTS: Final[Parts] = (0.0, 0.0, 0.0)
 STEPS: Final = 1_024
 """Steps in a half-life."""
+NO_HALF_LIFE: Final = "none"
+"""The half-life of profiles without a history."""
 _HALVINGS: Final = 10
 """STEPS is 2 to this power."""
 _BITS: Final = 96
@@ -38,11 +40,13 @@ _MAX_PART: Final = 4.0
 """Most past use relative to the share of the parent (semantics R18.9)."""
 
 
-def half_life(text: str) -> int:
-    """Seconds of a step. Raises ValueError for a half-life of less than 1,024 seconds."""
+def half_life(text: str) -> int | None:
+    """Seconds of a step; None for `none`. Raises ValueError for a half-life of less than 1,024 seconds."""
+    if text == NO_HALF_LIFE:
+        return None
     seconds = parse_duration(text) // SECOND
     if seconds < STEPS:
-        raise ValueError(f"{text!r} is too short: write at least {STEPS}s, or leave it out for no history")
+        raise ValueError(f"{text!r} is too short: write at least {STEPS}s, or {NO_HALF_LIFE}")
     return seconds // STEPS
 
 
@@ -67,7 +71,7 @@ PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
     "usageScope": usage_scope,
     "usageMaxGap": max_gap,
 }
-DEFAULTS: Final[Mapping[str, str]] = {"usageScope": "cluster", "usageMaxGap": "15m"}
+DEFAULTS: Final[Mapping[str, str]] = {HALF_LIFE: NO_HALF_LIFE, "usageScope": "cluster", "usageMaxGap": "15m"}
 
 
 class UsageSettings(NamedTuple):
@@ -81,12 +85,11 @@ class UsageSettings(NamedTuple):
 
 def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
     """Settings by the arguments of the plugin proportion; None: no history is kept."""
-    if HALF_LIFE not in arguments:
-        return None
     chosen = {**DEFAULTS, **arguments}
-    return UsageSettings(
-        half_life(chosen[HALF_LIFE]), max_gap(chosen["usageMaxGap"]), usage_scope(chosen["usageScope"])
-    )
+    step = half_life(chosen[HALF_LIFE])
+    if step is None:
+        return None
+    return UsageSettings(step, max_gap(chosen["usageMaxGap"]), usage_scope(chosen["usageScope"]))
 
 
 def _factors() -> tuple[int, ...]:
