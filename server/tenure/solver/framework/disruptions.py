@@ -240,7 +240,8 @@ class Disruptions:
 
     def pod_groups_with(self, names: Collection[str]) -> tuple[int, ...]:
         """Pod groups with tasks that name one of these budgets."""
-        tasks = [task for task, own in self._budgeted.names.items() if not set(own).isdisjoint(names)]
+        wanted = frozenset(names)
+        tasks = [task for task, own in self._budgeted.names.items() if not wanted.isdisjoint(own)]
         return tuple(sorted({self._tasks[task].pod_group for task in tasks}))
 
     def status(self) -> tuple[DisruptionBudgetStatus, ...]:

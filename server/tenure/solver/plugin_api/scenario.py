@@ -46,13 +46,19 @@ class Scenario:
         """Tasks to evict by pod group, in the order in which they were taken, each once; only to read."""
         if self._victims is None:
             self._victims = {}
+            seen: dict[int, set[int]] = {}
             for batches in (self.recorded, self.potential):
                 for batch in batches:
                     known = self._victims.get(batch.pod_group)
                     if known is None:
                         self._victims[batch.pod_group] = list(batch.tasks)
                     else:
-                        known.extend([task for task in batch.tasks if task not in known])
+                        taken = seen.get(batch.pod_group)
+                        if taken is None:
+                            taken = seen[batch.pod_group] = set(known)
+                        fresh = [task for task in batch.tasks if task not in taken]
+                        known.extend(fresh)
+                        taken.update(fresh)
         return self._victims
 
     def fingerprint(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:

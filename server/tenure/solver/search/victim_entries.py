@@ -25,7 +25,7 @@ class RemainingTasks:
     not taken, and a gang is evicted completely or not at all.
     """
 
-    __slots__ = ("batch", "core", "remaining", "size", "stays")
+    __slots__ = ("batch", "core", "counted", "is_own", "remaining", "share", "size", "stays")
 
     def __init__(
         self,
@@ -40,6 +40,12 @@ class RemainingTasks:
         """Number of active tasks that disruption budgets do not allow to take, by pod set."""
         self.batch = batch
         """Tasks to take next."""
+        self.counted: frozenset[int] = frozenset()
+        """Tasks that were allocated when the order was made; what is only reserved does not count."""
+        self.share = NO_SHARE
+        """Allocated resources of those that remain (semantics R4.38)."""
+        self.is_own = False
+        """Whether the lists of tasks may be changed: no other entry has them."""
         self.size = sum([len(tasks) for tasks in remaining.values()])
         """Number of tasks."""
 
@@ -111,16 +117,17 @@ class VictimEntries:
     ) -> QueueTreeEntry | None:
         """Entry after taking these tasks (semantics R5.26, R5.28); None: nothing remains."""
         group = self._session.cluster.pod_groups[pod_group]
-        left = {
-            pod_set: [t for t in tasks if t not in evicted]
-            for pod_set, tasks in remaining_tasks.remaining.items()
-        }
+        left, gone = _without(remaining_tasks, evicted)
         counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
         if not any(counts.values()):
             return None
         held = self._remaining_tasks(group, left, remaining_tasks.core, remaining_tasks.stays)
         key = reverse(self._keys.remaining(pod_group, counts, held.batch))
-        return QueueTreeEntry(key, pod_group, self._share(left), held)
+        held.is_own, held.counted = True, remaining_tasks.counted
+        cpu, memory, gpu = self._share([task for task in gone if task in held.counted])
+        before = remaining_tasks.share
+        held.share = (before[0] - cpu, before[1] - memory, before[2] - gpu)
+        return QueueTreeEntry(key, pod_group, held.share, held)
 
     def _new_entry(self, key: tuple[int, ...], pod_group: int, is_guarded: bool) -> QueueTreeEntry:
         group = self._session.cluster.pod_groups[pod_group]
@@ -144,7 +151,10 @@ class VictimEntries:
         held = self._remaining_tasks(group, remaining, core, stays)
         if not held.batch and (stays or core is None):  # by disruption budgets: it is no candidate
             return QueueTreeEntry(key, pod_group, NO_SHARE, held)
-        return QueueTreeEntry(key, pod_group, self._share(remaining), held)
+        placements = self._session.ledger.placements
+        counted = [t for tasks in remaining.values() for t in tasks if placements[t].is_allocated]
+        held.counted, held.share = frozenset(counted), self._share(counted)
+        return QueueTreeEntry(key, pod_group, held.share, held)
 
     def _stuck(self, remaining: RemainingByPodSet) -> RemainingByPodSet:
         """Take out the tasks that disruption budgets do not even allow to take alone."""
@@ -152,17 +162,15 @@ class VictimEntries:
         for pod_set, tasks in remaining.items():
             held = [task for task in tasks if not self._disruptions.allows((task,))]
             if held:
-                stuck[pod_set] = held
-                remaining[pod_set] = [task for task in tasks if task not in held]
+                stuck[pod_set], stays = held, frozenset(held)
+                remaining[pod_set] = [task for task in tasks if task not in stays]
         return stuck
 
-    def _share(self, remaining: RemainingByPodSet) -> Share:
-        """Allocated resources; what is only reserved does not count (semantics R4.38)."""
+    def _share(self, tasks: Iterable[int]) -> Share:
+        """Requests of tasks."""
         total, facts, ledger = NO_SHARE, self._session.cluster.tasks, self._session.ledger
-        for tasks in remaining.values():
-            for task in tasks:
-                if ledger.placements[task].is_allocated:
-                    total = add_shares(total, ledger.request_share(facts[task].shape))
+        for task in tasks:
+            total = add_shares(total, ledger.request_share(facts[task].shape))
         return total
 
     def _remaining_tasks(
@@ -240,3 +248,17 @@ class CheckedCandidates(CandidateSource):
     def may_expire(self, queue: int, request: CandidateRequest) -> bool:
         """Any may."""
         return True
+
+
+def _without(entry: RemainingTasks, evicted: frozenset[int]) -> tuple[RemainingByPodSet, list[int]]:
+    """Lists without these tasks, and those that were in them. Mostly these are the last ones of a list."""
+    left = entry.remaining if entry.is_own else {each: [*tasks] for each, tasks in entry.remaining.items()}
+    gone: list[int] = []
+    for tasks in left.values():
+        while tasks and tasks[-1] in evicted:
+            gone.append(tasks.pop())
+    if len(gone) < len(evicted):
+        for pod_set, tasks in left.items():
+            gone += [task for task in tasks if task in evicted]
+            left[pod_set] = [task for task in tasks if task not in evicted]
+    return left, gone
