@@ -67,7 +67,17 @@ COMMANDS: Final = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:1] + command[2:])[:40])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            command,
+            marks=() if command in (COMMANDS[0], COMMANDS[3], COMMANDS[-1]) else pytest.mark.long,
+            id=" ".join(command[:1] + command[2:])[:40],
+        )
+        for command in COMMANDS
+    ],
+)
 def test_names_of_a_snapshot_are_escaped(command: tuple[str, ...], tmp_path: Path) -> None:
     file = hostile_file(tmp_path)
     done = run_tenure(*(file if word == "FILE" else word for word in command))

@@ -40,6 +40,7 @@ def test_service_that_is_gone_is_told_on_the_page() -> None:
         assert read(f"{address}healthz") == "ok"
 
 
+@pytest.mark.long
 def test_demo_shows_a_cluster_that_moves() -> None:
     with process("demo", "--console") as (child, address):
         assert "chat-api" in read(f"{address}workloads")
