@@ -1,6 +1,7 @@
 """Notices among the decisions of a cycle: victims that are to be told first (semantics R16.2, R16.7)."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from tenure.solver.actions.commit_patches import EVICTION_PATCH_KINDS
 from tenure.solver.framework.session import Session
@@ -8,6 +9,9 @@ from tenure.solver.framework.statement import Commit
 from tenure.solver.model.decision import Atomicity, DecisionGroup, Notices, Patch, PatchKind
 from tenure.solver.model.placement import NOWHERE
 from tenure.terms.reasons import ReasonCode
+
+_LATER: Final = frozenset((*EVICTION_PATCH_KINDS, PatchKind.EVICTIONS, PatchKind.HELD_BY))
+"""Patches that the eviction stores, not its notice."""
 
 
 def announce(session: Session, commit: Commit, group: DecisionGroup) -> DecisionGroup | None:
@@ -22,11 +26,7 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
     evict_time = _evict_time(session, commit, victims)
     if evict_time is None:
         return group
-    stored = [
-        patch
-        for patch in group.patches
-        if patch.kind not in (*EVICTION_PATCH_KINDS, PatchKind.EVICTIONS, PatchKind.HELD_BY)
-    ]
+    stored = [patch for patch in group.patches if patch.kind not in _LATER]
     told = [Patch(victim, PatchKind.LAST_NOTICE_TIME, session.cluster.now) for victim in victims]
     return DecisionGroup(
         group.action,

@@ -259,6 +259,10 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
         lambda snapshot, count: _in_flight("reservations", _PENDING, 1, count, "", snapshot),
         lambda snapshot, count: _in_flight("reservations", _PENDING, 1, count, "gone-", snapshot),
     ),
+    "InFlightGroup.notices": (
+        lambda snapshot, count: _in_flight("notices", _RUNNING, 1, count, "", snapshot),
+        lambda snapshot, count: _in_flight("notices", _RUNNING, 1, count, "gone-", snapshot),
+    ),
     "InFlightGroup.bindings": (
         lambda snapshot, count: _in_flight("bindings", _PENDING, 1, count, "", snapshot),
     ),

@@ -80,7 +80,7 @@ def test_budget_of_the_disruption_controller_keeps_victims_until_it_permits(stor
     story.budget("web", "web", available=2)
     wait_until(lambda: story.running("web") == 2)
     story.gang("first", pods=1, gpus=1, priority="urgent")
-    wait_until(lambda: story.events("EvictionBlocked"))
+    wait_until(lambda: story.reasons_of("first") == "DisruptionBudget")
     assert story.running("web") == 2
     story.change_budget("web", available=1)
     wait_until(lambda: story.running("first") == 1)

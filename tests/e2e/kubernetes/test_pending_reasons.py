@@ -90,4 +90,4 @@ def test_as_many_victims_as_a_disruption_budget_allows_are_evicted_and_the_rest_
         waiting = "other" if cluster.running("urgent") else "urgent"
         assert wait_until(lambda: cluster.reasons_of(waiting)) == "DisruptionBudget"
         assert cluster.running("serving") == 1
-        assert cluster.events("Evicted") == ["serving-1"]
+        assert len(cluster.events("Evicted")) == 1

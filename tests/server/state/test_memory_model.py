@@ -111,7 +111,7 @@ def in_columns(content: bytes) -> bytes:
 SHAPES: Final[Mapping[str, tuple[Callable[[], bytes], int]]] = {
     "running gangs": (partial(snapshot, 1_000, 5, 100, running=True), 12),
     "pending gangs": (partial(snapshot, 1_000, 5, 100), 13),
-    "single pods with minimal names": (partial(snapshot, 5_000, 1, 10, uid_length=4), 70),
+    "single pods with minimal names": (partial(snapshot, 5_000, 1, 10, uid_length=4), 75),
     "large gangs with minimal names": (partial(snapshot, 100, 100, 10, uid_length=4), 45),
     "nodes": (partial(snapshot, 10, 1, 3_000), 25),
     "running gangs as columns": (lambda: in_columns(snapshot(1_000, 5, 100, running=True)), 20),

@@ -10,6 +10,7 @@ from tests.kubernetes.volcano_objects import volcano_queue, volcano_workload
 
 pytestmark = pytest.mark.kube
 
+OWN_CONDITIONS = "its own conditions and the nominated node only"
 FOREIGN = {"metadata": {"annotations": {"foreign": "x"}}}
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}
 SCHEDULED = {"type": "Scheduled", "status": "True"}
@@ -53,10 +54,14 @@ CHANGES = [
     (
         "pod/status",
         {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-        "PodScheduled and the nominated node only",
+        OWN_CONDITIONS,
     ),
-    ("pod/status", {"status": {"phase": "Succeeded"}}, "PodScheduled and the nominated node only"),
-    ("pod/status", {"status": {"podIPs": [{"ip": "10.0.0.1"}]}}, "PodScheduled and the nominated node only"),
+    ("pod/status", {"status": {"phase": "Succeeded"}}, OWN_CONDITIONS),
+    (
+        "pod/status",
+        {"status": {"podIPs": [{"ip": "10.0.0.1"}]}},
+        OWN_CONDITIONS,
+    ),
     ("pod/status", FOREIGN, "annotations, finalizers and owners of a pod"),
     ("claim", {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}}, ""),
     ("claim", FOREIGN, "annotations of a volume or a volume claim that are not its own"),
