@@ -27,7 +27,6 @@ from tenure.terms.durations import SECOND, parse_duration
 
 Parts = tuple[float, float, float]
 """Parts of the CPU, memory and GPUs."""
-NO_PARTS: Final[Parts] = (0.0, 0.0, 0.0)
 STEPS: Final = 1_024
 """Steps in a half-life."""
 NO_HALF_LIFE: Final = "none"
@@ -215,7 +214,7 @@ class UsageHistory:
             cpu, memory, gpu = stored.normalized
             return (cpu / MILLION, memory / MILLION, gpu / MILLION)
         if row is None or row.used is None:
-            return NO_PARTS
+            return (0.0, 0.0, 0.0)
         whole, most = self._whole(queue)
         used = row.used.average
         return (
