@@ -1,6 +1,7 @@
 """Every kind of patch sets the field of its name to the value that the caller stores and sends back."""
 
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -146,9 +147,9 @@ STORED = {
     "stale_since": ("below the minimum", "stale_since", NOW),
     "eviction_count": ("one eviction more", "eviction_count", 4),
     "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
-    "evictions": ("evictions by cause", "evictions", {"preempt": 1, "reclaim": 2}),
-    "last_notice_time": ("a notice", "last_notice", NOW),
-    "held_by": ("a hold", "held_by", HoldReason.EVICTED),
+    "evictions": ("evictions by cause", "victim.evictions", {"preempt": 1, "reclaim": 2}),
+    "last_notice_time": ("a notice", "victim.last_notice", NOW),
+    "held_by": ("a hold", "victim.held_by", HoldReason.EVICTED),
     "total_eviction_wait": ("how long it has waited", "total_eviction_wait", 5_400 * 10**9 + 7),
 }
 
@@ -160,7 +161,7 @@ def test_patched_field_decodes_to_the_patched_value(field: str, row: tuple[str, 
     group = next(each for each in snapshot.pod_groups if each.uid == message.pod_group)
     group.MergeFrom(type(group)(**{field: getattr(message, field)}))
     found = next(each for each in decode_snapshot(snapshot).pod_groups if each.facts.uid == message.pod_group)
-    assert getattr(found.facts, attribute) == value
+    assert attrgetter(attribute)(found.facts) == value
 
 
 def test_requeue_not_before_decodes_to_the_patched_value() -> None:

@@ -44,10 +44,14 @@ class FactsClass(NamedTuple):
     """Class of its rows; empty: facts are read from the message."""
     list_name: str = ""
     """List of a snapshot that contains the messages."""
+    part: str = ""
+    """Part of the object that it is about; empty: the object itself."""
 
     @property
     def reader(self) -> str:
         """Suffix of the names of functions that read it."""
+        if self.part:
+            return self.part
         return "".join(f"_{char.lower()}" if char.isupper() else char for char in self.message).lstrip("_")
 
 
@@ -58,6 +62,18 @@ CLASSES: Final = (
         "A node, as far as the solver uses the values of the caller as they are.",
         (Attribute("labels", "Mapping[str, str]"),),
         list_name="nodes",
+    ),
+    FactsClass(
+        "VictimFacts",
+        "PodGroup",
+        "What few pod groups say about their evictions. Times and durations are in nanoseconds.",
+        (
+            Attribute("on_evict", "Fate", "Fate.UNSPECIFIED", "Its own fate, without that of its queue."),
+            Attribute("held_by", "HoldReason", "HoldReason.UNSPECIFIED"),
+            Attribute("evictions", "Mapping[str, int]", "NO_EVICTIONS", "Numbers of evictions by cause."),
+        ),
+        list_name="pod_groups",
+        part="victim",
     ),
     FactsClass(
         "PodGroupFacts",
@@ -88,9 +104,7 @@ CLASSES: Final = (
                 "frozenset()",
                 "Actions that may not evict its tasks.",
             ),
-            Attribute("on_evict", "Fate", "Fate.UNSPECIFIED", "Its own fate, without that of its queue."),
-            Attribute("held_by", "HoldReason", "HoldReason.UNSPECIFIED"),
-            Attribute("evictions", "Mapping[str, int]", "NO_EVICTIONS", "Numbers of evictions by cause."),
+            Attribute("victim", "VictimFacts", "NO_VICTIM_FACTS"),
         ),
         row="PodGroupRow",
         list_name="pod_groups",
@@ -156,10 +170,15 @@ def _type_of(row: Row, field: Field) -> tuple[str, str]:
     return kind, default
 
 
+def _fields(row: Row, facts: FactsClass) -> list[Field]:
+    """Fields of a message that are facts of a class."""
+    return [field for field in row.fields if field.fact and field.part == facts.part]
+
+
 def _attributes(table: Mapping[str, Row], facts: FactsClass) -> list[Attribute]:
     """All facts of a class: those of fields, then those by hand."""
     row = table[facts.message]
-    generated = [Attribute(field.into, *_type_of(row, field)) for field in row.fields if field.fact]
+    generated = [Attribute(field.into, *_type_of(row, field)) for field in _fields(row, facts)]
     keys = {field.into for field in row.fields if field.name in row.key}
     required = [each._replace(default="") if each.name in keys else each for each in generated]
     return [*required, *facts.by_hand]
@@ -192,6 +211,8 @@ def _facts(table: Mapping[str, Row]) -> Iterator[str]:
         yield "    ) -> None:"
         for each in attributes:
             yield f"        self.{each.name} = {each.name}"
+        if facts.part:
+            yield f"\n\nNO_{facts.part.upper()}_FACTS: Final = {facts.name}()"
 
 
 def _common(table: Mapping[str, Row], facts: FactsClass) -> Iterator[tuple[Field, FieldDescriptor]]:
@@ -281,7 +302,7 @@ def _read_facts(table: Mapping[str, Row]) -> Iterator[str]:
         "from typing import Final\n",
         "from tenure.codec.checks import MISSING, amount, check_wire_time, duration, time",
         "from tenure.solver.model.constraints import Labels",
-        "from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts",
+        "from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts, VictimFacts",
         "from tenure.solver.model.fate import Fate, HoldReason",
         "from tenure.solver.model.placement import Placement",
         "from tenure.solver.model.requeue import RequeueSettings",
@@ -300,7 +321,7 @@ def _read_facts(table: Mapping[str, Row]) -> Iterator[str]:
 def _more(table: Mapping[str, Row], facts: FactsClass) -> Iterator[str]:
     """A class with the values that are read from a message, if the facts are read from rows."""
     row = table[facts.message]
-    fields = [field for field in row.fields if field.fact and not field.is_common]
+    fields = [field for field in _fields(row, facts) if not field.is_common]
     if not facts.row:
         return
     yield f'\n\nclass _More{facts.message}:\n    """Facts that few rows have."""\n'
@@ -347,7 +368,7 @@ def _reader(table: Mapping[str, Row], facts: FactsClass) -> Iterator[str]:
     yield f") -> {facts.name}:"
     source = "Row" if facts.row else "Message"
     yield f'    """{source} `i` of its list as facts. Facts by hand are passed as keywords."""'
-    fields = [field for field in row.fields if field.fact]
+    fields = _fields(row, facts)
     for field in fields:
         if facts.row and field.is_common:
             yield from _check_common(field)

@@ -110,12 +110,18 @@ class Field(NamedTuple):
     """None: the codec reads the field by hand."""
     into: str = ""
     """Name of the fact."""
+    part: str = ""
+    """Part of the facts that few objects have; empty: the object itself."""
     is_common: bool = False
     """Whether most rows have it, so that it is read from the bytes without parsing the message."""
 
     def as_fact(self, kind: FactKind, into: str = "") -> "Field":
         """The field with a fact that is generated."""
         return self._replace(fact=kind, into=into or self.name)
+
+    def of(self, part: str) -> "Field":
+        """The field as a fact of a part of its object, such as `victim`."""
+        return self._replace(part=part)
 
     def common(self) -> "Field":
         """The field as one that most rows have."""
@@ -265,16 +271,16 @@ ROWS: Final = (
             fact("total_eviction_wait", FactKind.DURATION),
             fact("evictions_without_progress", FactKind.COUNT),
             *values("on_evict", "held_by", "release_time"),
-            fact("suspendable", FactKind.FLAG),
+            fact("suspendable", FactKind.FLAG).of("victim"),
             *messages("evictions"),
-            fact("last_checkpoint_time", FactKind.TIME, "last_checkpoint"),
-            fact("checkpoint_interval", FactKind.DURATION),
-            fact("restart_cost", FactKind.DURATION),
-            fact("eviction_cost", FactKind.COUNT),
-            fact("shrink_loses_work", FactKind.FLAG),
-            fact("notice", FactKind.SIGNED_DURATION),
-            fact("termination_grace", FactKind.DURATION),
-            fact("last_notice_time", FactKind.TIME, "last_notice"),
+            fact("last_checkpoint_time", FactKind.TIME, "last_checkpoint").of("victim"),
+            fact("checkpoint_interval", FactKind.DURATION).of("victim"),
+            fact("restart_cost", FactKind.DURATION).of("victim"),
+            fact("eviction_cost", FactKind.COUNT).of("victim"),
+            fact("shrink_loses_work", FactKind.FLAG).of("victim"),
+            fact("notice", FactKind.SIGNED_DURATION).of("victim"),
+            fact("termination_grace", FactKind.DURATION).of("victim"),
+            fact("last_notice_time", FactKind.TIME, "last_notice").of("victim"),
         ),
         key=("uid",),
     ),

@@ -163,7 +163,7 @@ class DecisionEncoder:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
         fields.append(scalar(_FATE, number(step.fate)))
-        if grace := self._cluster.pod_groups[task.pod_group].facts.termination_grace:
+        if grace := self._cluster.pod_groups[task.pod_group].facts.victim.termination_grace:
             fields += [_GRACE_PERIOD, serialize_message(span(grace))]
         if task.placement.status is TaskStatus.RUNNING:
             for name in task.facts.disruption_budgets:

@@ -6,8 +6,8 @@ from typing import Final
 from tenure.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_terms
 from tenure.codec.checks import MISSING, amount, check_enum, time
 from tenure.codec.queues import Levels, decode_constraint, read_fate, tree_problems
-from tenure.codec.read_facts import read_pod_group_facts
-from tenure.solver.model.facts import PodGroupFacts
+from tenure.codec.read_facts import read_pod_group_facts, read_victim_facts
+from tenure.solver.model.facts import NO_VICTIM_FACTS, PodGroupFacts, VictimFacts
 from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, NO_EVICTIONS, OTHER_CAUSES, Fate, HoldReason
 from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
@@ -110,7 +110,7 @@ class _Parts:
 
 
 class _Agreements:
-    """Requeue settings, opt-outs, fates and holds, which few pod groups have."""
+    """Requeue settings, opt-outs and facts about evictions, which few pod groups have."""
 
     def __init__(
         self, i: int, message: pb.PodGroup, guarded_actions: Sequence[str], findings: ViolationCollector
@@ -122,11 +122,7 @@ class _Agreements:
             if opt_out_actions
             else _NO_ACTIONS
         )
-        self.on_evict = read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED
-        self.held_by = _held_by(i, message, findings)
-        self.evictions = NO_EVICTIONS
-        if message.HasField("evictions"):
-            self.evictions = _evictions(i, message.evictions.by_cause, guarded_actions, findings)
+        self.victim = _victim_facts(i, message, guarded_actions, findings)
 
 
 def decode_pod_groups(
@@ -165,9 +161,7 @@ def _decode_pod_group(
         topology=parts.topology,
         requeue=agreed.requeue,
         opt_out_actions=agreed.opt_out_actions,
-        on_evict=agreed.on_evict,
-        held_by=agreed.held_by,
-        evictions=agreed.evictions,
+        victim=agreed.victim,
     )
 
 
@@ -198,6 +192,24 @@ def _opt_out_actions(
             problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
             findings.add(i, f"opt_out_actions[{at}]", problem)
     return frozenset(actions)
+
+
+def _victim_facts(
+    i: int, message: pb.PodGroup, guarded_actions: Sequence[str], findings: ViolationCollector
+) -> VictimFacts:
+    """What it says about its evictions; one object for all pod groups that say nothing."""
+    evictions = NO_EVICTIONS
+    if message.HasField("evictions"):
+        evictions = _evictions(i, message.evictions.by_cause, guarded_actions, findings)
+    found = read_victim_facts(
+        i,
+        message,
+        findings,
+        on_evict=read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED,
+        held_by=_held_by(i, message, findings),
+        evictions=evictions,
+    )
+    return NO_VICTIM_FACTS if found == NO_VICTIM_FACTS else found
 
 
 def _evictions(

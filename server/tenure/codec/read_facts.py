@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.codec.checks import MISSING, amount, check_wire_time, duration, time
 from tenure.solver.model.constraints import Labels
-from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
+from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts, VictimFacts
 from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.requeue import RequeueSettings
@@ -35,6 +35,43 @@ def read_node_facts(
     return NodeFacts(
         name=message.name,
         labels=labels,
+    )
+
+
+def read_victim_facts(
+    i: int,
+    message: pb.PodGroup,
+    findings: ViolationCollector,
+    *,
+    on_evict: Fate,
+    held_by: HoldReason,
+    evictions: Mapping[str, int],
+) -> VictimFacts:
+    """Message `i` of its list as facts. Facts by hand are passed as keywords."""
+    is_set = message.HasField
+    return VictimFacts(
+        suspendable=message.suspendable,
+        last_checkpoint=time(message.last_checkpoint_time, findings, i, "last_checkpoint_time")
+        if is_set("last_checkpoint_time")
+        else None,
+        checkpoint_interval=duration(message.checkpoint_interval, findings, i, "checkpoint_interval")
+        if is_set("checkpoint_interval")
+        else 0,
+        restart_cost=duration(message.restart_cost, findings, i, "restart_cost")
+        if is_set("restart_cost")
+        else 0,
+        eviction_cost=amount(message.eviction_cost, findings, i, "eviction_cost", MAX_COUNT),
+        shrink_loses_work=message.shrink_loses_work,
+        notice=duration(message.notice, findings, i, "notice", negative=True) if is_set("notice") else None,
+        termination_grace=duration(message.termination_grace, findings, i, "termination_grace")
+        if is_set("termination_grace")
+        else 0,
+        last_notice=time(message.last_notice_time, findings, i, "last_notice_time")
+        if is_set("last_notice_time")
+        else None,
+        on_evict=on_evict,
+        held_by=held_by,
+        evictions=evictions,
     )
 
 
@@ -71,35 +108,6 @@ class _MorePodGroup:
         self.evictions_without_progress: int = amount(
             message.evictions_without_progress, findings, i, "evictions_without_progress", MAX_COUNT
         )
-        self.suspendable: bool = message.suspendable
-        self.last_checkpoint: int | None = (
-            time(message.last_checkpoint_time, findings, i, "last_checkpoint_time")
-            if is_set("last_checkpoint_time")
-            else None
-        )
-        self.checkpoint_interval: int = (
-            duration(message.checkpoint_interval, findings, i, "checkpoint_interval")
-            if is_set("checkpoint_interval")
-            else 0
-        )
-        self.restart_cost: int = (
-            duration(message.restart_cost, findings, i, "restart_cost") if is_set("restart_cost") else 0
-        )
-        self.eviction_cost: int = amount(message.eviction_cost, findings, i, "eviction_cost", MAX_COUNT)
-        self.shrink_loses_work: bool = message.shrink_loses_work
-        self.notice: int | None = (
-            duration(message.notice, findings, i, "notice", negative=True) if is_set("notice") else None
-        )
-        self.termination_grace: int = (
-            duration(message.termination_grace, findings, i, "termination_grace")
-            if is_set("termination_grace")
-            else 0
-        )
-        self.last_notice: int | None = (
-            time(message.last_notice_time, findings, i, "last_notice_time")
-            if is_set("last_notice_time")
-            else None
-        )
 
 
 _NO_MORE_POD_GROUP: Final = _MorePodGroup(0, pb.PodGroup(), ViolationCollector("pod_groups"))
@@ -120,9 +128,7 @@ def read_pod_group_facts(
     topology: TopologyConstraint | None,
     requeue: RequeueSettings,
     opt_out_actions: frozenset[str],
-    on_evict: Fate,
-    held_by: HoldReason,
-    evictions: Mapping[str, int],
+    victim: VictimFacts,
 ) -> PodGroupFacts:
     """Row `i` of its list as facts. Facts by hand are passed as keywords."""
     creation: int = 0
@@ -151,15 +157,6 @@ def read_pod_group_facts(
         eviction_count=more.eviction_count,
         total_eviction_wait=more.total_eviction_wait,
         evictions_without_progress=more.evictions_without_progress,
-        suspendable=more.suspendable,
-        last_checkpoint=more.last_checkpoint,
-        checkpoint_interval=more.checkpoint_interval,
-        restart_cost=more.restart_cost,
-        eviction_cost=more.eviction_cost,
-        shrink_loses_work=more.shrink_loses_work,
-        notice=more.notice,
-        termination_grace=more.termination_grace,
-        last_notice=more.last_notice,
         name=name,
         preemptibility=preemptibility,
         unknown_preemptibility=unknown_preemptibility,
@@ -169,9 +166,7 @@ def read_pod_group_facts(
         topology=topology,
         requeue=requeue,
         opt_out_actions=opt_out_actions,
-        on_evict=on_evict,
-        held_by=held_by,
-        evictions=evictions,
+        victim=victim,
     )
 
 

@@ -115,4 +115,4 @@ class Fates:
             return fate
         if group.root.is_met(self._session.ledger.active_allocated):
             return Fate.REQUEUE
-        return Fate.REQUEUE if fate is Fate.SUSPEND and not group.facts.suspendable else fate
+        return Fate.REQUEUE if fate is Fate.SUSPEND and not group.facts.victim.suspendable else fate

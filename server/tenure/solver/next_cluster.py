@@ -169,11 +169,11 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
             case PatchKind.EVICTIONS_WITHOUT_PROGRESS:
                 facts = replace(facts, evictions_without_progress=patch.value)
             case PatchKind.LAST_NOTICE_TIME:
-                facts = replace(facts, last_notice=patch.value)
+                facts = replace(facts, victim=replace(facts.victim, last_notice=patch.value))
             case PatchKind.HELD_BY:
-                facts = replace(facts, held_by=HoldReason(patch.value))
+                facts = replace(facts, victim=replace(facts.victim, held_by=HoldReason(patch.value)))
             case PatchKind.EVICTIONS:
-                facts = replace(facts, evictions=patch.counts)
+                facts = replace(facts, victim=replace(facts.victim, evictions=patch.counts))
             case PatchKind.TOTAL_EVICTION_WAIT:
                 facts = replace(facts, total_eviction_wait=patch.value)
     return group if facts is group.facts else replace(group, facts=facts)

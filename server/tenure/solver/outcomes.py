@@ -87,7 +87,7 @@ def held_outcome(session: Session, group: PodGroup) -> PodGroupOutcome:
     """Outcome of a pod group that is held (semantics R19.25)."""
     tasks = session.cluster.tasks
     waiting = sum(tasks[task].placement.status is TaskStatus.GATED for task in group.tasks)
-    reason = Rejection(ReasonCode.HELD, HOLDS[group.facts.held_by])
+    reason = Rejection(ReasonCode.HELD, HOLDS[group.facts.victim.held_by])
     return PodGroupOutcome(group.index, OutcomeKind.HELD, reason, 0, 0, waiting)
 
 

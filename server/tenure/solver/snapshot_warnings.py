@@ -80,7 +80,7 @@ class _WarningCandidates:
 
     def _update(self, group: PodGroup) -> None:
         facts = group.facts
-        if facts.last_start is None or max(facts.last_start, facts.last_checkpoint or 0) > self.now:
+        if facts.last_start is None or max(facts.last_start, facts.victim.last_checkpoint or 0) > self.now:
             self.odd.add(group.index)
         if _may_be_bad(group):
             self.bad.add(group.index)
@@ -122,7 +122,9 @@ def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[Snapshot
     if skewed:
         message = "start time is after the snapshot time; runtimes count from the start time"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
-    ahead = tuple([group.index for group in running if (group.facts.last_checkpoint or 0) > cluster.now])
+    ahead = tuple(
+        [group.index for group in running if (group.facts.victim.last_checkpoint or 0) > cluster.now]
+    )
     if ahead:
         message = "time of the last checkpoint is after the snapshot time; it is treated as unset"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, ahead, message)
@@ -167,7 +169,7 @@ def _may_be_bad(group: PodGroup) -> bool:
 
 
 def _cannot_suspend(group: PodGroup) -> bool:
-    return group.facts.on_evict is Fate.SUSPEND and not group.facts.suspendable
+    return group.facts.victim.on_evict is Fate.SUSPEND and not group.facts.victim.suspendable
 
 
 def _own(group: PodGroup) -> Iterator[SnapshotWarning]:

@@ -93,7 +93,7 @@ FOR_OTHERS: Final = ("preempt", "reclaim", "consolidation", "requeue")
 def evictionlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Protects all pods once the eviction limit is reached, unless the last eviction was to hold it."""
     facts, causes = question.victim.facts, arguments.get("causes", "")
-    by_cause = sum(n for cause, n in facts.evictions.items() if cause in (causes or FOR_OTHERS))
+    by_cause = sum(n for cause, n in facts.victim.evictions.items() if cause in (causes or FOR_OTHERS))
     count = by_cause if causes else max(by_cause, facts.eviction_count)
     often = count >= int(arguments.get("maxEvictions", "3")) and arguments.get("then") != "hold"
     return ALL if often else NOTHING, None

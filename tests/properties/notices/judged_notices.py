@@ -85,7 +85,7 @@ class NoticeBook:
 def _notice(cluster: Cluster, task: int) -> int:
     """Notice of the pod group of a pod, by hand: its own, else that of the nearest queue."""
     group = cluster.pod_groups[cluster.tasks[task].pod_group]
-    found, index = group.facts.notice, group.queue
+    found, index = group.facts.victim.notice, group.queue
     while found is None and index is not None:
         found, index = cluster.queues[index].notice, cluster.queues[index].parent
     return min(found or 0, LONGEST)
@@ -96,13 +96,14 @@ def noticed_cluster(draw: Draw) -> Cluster:
     cluster = contested_cluster(draw)
     groups = cluster.pod_groups.next_version()
     for group in list(cluster.pod_groups):
-        groups.put(group.index, _with_facts(group, notice=draw.choice(NOTICES)))
+        groups.put(group.index, _with_notice(group, draw.choice(NOTICES)))
     queues = tuple(replace(queue, notice=draw.choice((None, None, MINUTE))) for queue in cluster.queues)
     return replace(cluster, pod_groups=groups, queues=queues)
 
 
-def _with_facts(group: PodGroup, **facts: object) -> PodGroup:
-    return replace(group, facts=replace(group.facts, **facts))  # type: ignore[arg-type]
+def _with_notice(group: PodGroup, notice: int | None) -> PodGroup:
+    victim = replace(group.facts.victim, notice=notice)
+    return replace(group, facts=replace(group.facts, victim=victim))
 
 
 def _disturb(draw: Draw, cluster: Cluster) -> Cluster:
@@ -116,7 +117,8 @@ def _disturb(draw: Draw, cluster: Cluster) -> Cluster:
     if draw.chance(10):
         groups, index = cluster.pod_groups.next_version(), draw.integer(0, len(cluster.pod_groups) - 1)
         opted = frozenset(("preempt", "reclaim", "consolidation", "requeue"))
-        groups.put(index, _with_facts(cluster.pod_groups[index], opt_out_actions=opted))
+        group = cluster.pod_groups[index]
+        groups.put(index, replace(group, facts=replace(group.facts, opt_out_actions=opted)))
         return replace(cluster, pod_groups=groups)
     return cluster
 
@@ -147,7 +149,7 @@ def judge(seed: int) -> Counter[str]:
 def _without_notices(cluster: Cluster) -> Cluster:
     groups = cluster.pod_groups.next_version()
     for group in list(cluster.pod_groups):
-        groups.put(group.index, _with_facts(group, notice=None))
+        groups.put(group.index, _with_notice(group, None))
     queues = tuple(replace(queue, notice=None) for queue in cluster.queues)
     return replace(cluster, pod_groups=groups, queues=queues)
 

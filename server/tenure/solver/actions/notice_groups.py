@@ -54,7 +54,7 @@ def leads(cluster: Cluster, options: CycleOptions) -> dict[int, Lead]:
         notice = notice_period(group, cluster.queues, options.max_notice)
         if not notice:
             continue
-        told, pause = group.facts.last_notice, None
+        told, pause = group.facts.victim.last_notice, None
         if told is not None and cluster.now < (end := told + options.notice_cooldown):
             detail = f"the last notice of {group.facts.name} was withdrawn"
             pause = Rejection(ReasonCode.PROTECTED, detail, end, "notice")

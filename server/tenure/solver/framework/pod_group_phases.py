@@ -72,7 +72,7 @@ class PodGroupPhases:
                     self.running.add(group.index)
             elif placement.status is TaskStatus.PENDING:
                 self.pending.add(group.index)
-            elif placement.status is TaskStatus.GATED and group.facts.held_by:
+            elif placement.status is TaskStatus.GATED and group.facts.victim.held_by:
                 self.held.add(group.index)
         return count
 

@@ -38,6 +38,58 @@ class NodeFacts:
 
 
 @fast_dataclass(slots=True, init=False)
+class VictimFacts:
+    """What few pod groups say about their evictions. Times and durations are in nanoseconds."""
+
+    suspendable: Final[bool]
+    last_checkpoint: Final[int | None]
+    checkpoint_interval: Final[int]
+    restart_cost: Final[int]
+    eviction_cost: Final[int]
+    shrink_loses_work: Final[bool]
+    notice: Final[int | None]
+    termination_grace: Final[int]
+    last_notice: Final[int | None]
+    on_evict: Final[Fate]
+    """Its own fate, without that of its queue."""
+    held_by: Final[HoldReason]
+    evictions: Final[Mapping[str, int]]
+    """Numbers of evictions by cause."""
+
+    def __init__(
+        self,
+        *,
+        suspendable: bool = False,
+        last_checkpoint: int | None = None,
+        checkpoint_interval: int = 0,
+        restart_cost: int = 0,
+        eviction_cost: int = 0,
+        shrink_loses_work: bool = False,
+        notice: int | None = None,
+        termination_grace: int = 0,
+        last_notice: int | None = None,
+        on_evict: Fate = Fate.UNSPECIFIED,
+        held_by: HoldReason = HoldReason.UNSPECIFIED,
+        evictions: Mapping[str, int] = NO_EVICTIONS,
+    ) -> None:
+        self.suspendable = suspendable
+        self.last_checkpoint = last_checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.restart_cost = restart_cost
+        self.eviction_cost = eviction_cost
+        self.shrink_loses_work = shrink_loses_work
+        self.notice = notice
+        self.termination_grace = termination_grace
+        self.last_notice = last_notice
+        self.on_evict = on_evict
+        self.held_by = held_by
+        self.evictions = evictions
+
+
+NO_VICTIM_FACTS: Final = VictimFacts()
+
+
+@fast_dataclass(slots=True, init=False)
 class PodGroupFacts:
     """A pod group that names its queue. Times and durations are in nanoseconds."""
 
@@ -55,15 +107,6 @@ class PodGroupFacts:
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
     evictions_without_progress: Final[int]
-    suspendable: Final[bool]
-    last_checkpoint: Final[int | None]
-    checkpoint_interval: Final[int]
-    restart_cost: Final[int]
-    eviction_cost: Final[int]
-    shrink_loses_work: Final[bool]
-    notice: Final[int | None]
-    termination_grace: Final[int]
-    last_notice: Final[int | None]
     name: Final[str]
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
@@ -76,11 +119,7 @@ class PodGroupFacts:
     requeue: Final[RequeueSettings]
     opt_out_actions: Final[frozenset[str]]
     """Actions that may not evict its tasks."""
-    on_evict: Final[Fate]
-    """Its own fate, without that of its queue."""
-    held_by: Final[HoldReason]
-    evictions: Final[Mapping[str, int]]
-    """Numbers of evictions by cause."""
+    victim: Final[VictimFacts]
 
     def __init__(
         self,
@@ -99,15 +138,6 @@ class PodGroupFacts:
         eviction_count: int = 0,
         total_eviction_wait: int = 0,
         evictions_without_progress: int = 0,
-        suspendable: bool = False,
-        last_checkpoint: int | None = None,
-        checkpoint_interval: int = 0,
-        restart_cost: int = 0,
-        eviction_cost: int = 0,
-        shrink_loses_work: bool = False,
-        notice: int | None = None,
-        termination_grace: int = 0,
-        last_notice: int | None = None,
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
@@ -117,9 +147,7 @@ class PodGroupFacts:
         topology: TopologyConstraint | None = None,
         requeue: RequeueSettings = NO_TERMS,
         opt_out_actions: frozenset[str] = frozenset(),
-        on_evict: Fate = Fate.UNSPECIFIED,
-        held_by: HoldReason = HoldReason.UNSPECIFIED,
-        evictions: Mapping[str, int] = NO_EVICTIONS,
+        victim: VictimFacts = NO_VICTIM_FACTS,
     ) -> None:
         self.uid = uid
         self.namespace = namespace
@@ -135,15 +163,6 @@ class PodGroupFacts:
         self.eviction_count = eviction_count
         self.total_eviction_wait = total_eviction_wait
         self.evictions_without_progress = evictions_without_progress
-        self.suspendable = suspendable
-        self.last_checkpoint = last_checkpoint
-        self.checkpoint_interval = checkpoint_interval
-        self.restart_cost = restart_cost
-        self.eviction_cost = eviction_cost
-        self.shrink_loses_work = shrink_loses_work
-        self.notice = notice
-        self.termination_grace = termination_grace
-        self.last_notice = last_notice
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility
@@ -153,9 +172,7 @@ class PodGroupFacts:
         self.topology = topology
         self.requeue = requeue
         self.opt_out_actions = opt_out_actions
-        self.on_evict = on_evict
-        self.held_by = held_by
-        self.evictions = evictions
+        self.victim = victim
 
 
 @fast_dataclass(slots=True, init=False)

@@ -31,8 +31,8 @@ def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int
 
 def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     """What becomes of the pod group when its core is evicted; UNSPECIFIED: none is set."""
-    if group.facts.on_evict:
-        return group.facts.on_evict
+    if group.facts.victim.on_evict:
+        return group.facts.victim.on_evict
     value, _ = _inherited(group, queues, lambda queue: queue.on_evict or None)
     return Fate(value or 0)
 
@@ -41,7 +41,7 @@ def notice_period(group: PodGroup, queues: Sequence[Queue], most: int) -> int:
     """Nanoseconds of notice before an eviction, at most `most` (semantics R16.1)."""
     if not most:
         return 0
-    own = group.facts.notice
+    own = group.facts.victim.notice
     if own is None:
         own, _ = _inherited(group, queues, lambda queue: queue.notice)
     return max(0, min(own or 0, most))

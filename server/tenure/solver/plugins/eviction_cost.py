@@ -83,12 +83,12 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         taken = self._weight(tasks[0]) if len(tasks) == 1 else sum([self._weight(task) for task in tasks])
         losing, restarting = taken, taken
         if not self._takes_core(group, active, tasks):
-            losing = self._running_weight(group, tasks) if group.facts.shrink_loses_work else 0
-        elif group.facts.restart_cost and fate_on_evict(group, self._queues) is Fate.DELETE:
+            losing = self._running_weight(group, tasks) if group.facts.victim.shrink_loses_work else 0
+        elif group.facts.victim.restart_cost and fate_on_evict(group, self._queues) is Fate.DELETE:
             restarting = 0
         lost = losing * (self._loss(group) // SECOND) if losing else 0
-        restart = restarting * (group.facts.restart_cost // SECOND)
-        return EvictionCost(lost + restart + 1000 * group.facts.eviction_cost, lost)
+        restart = restarting * (group.facts.victim.restart_cost // SECOND)
+        return EvictionCost(lost + restart + 1000 * group.facts.victim.eviction_cost, lost)
 
     def _takes_core(self, group: PodGroup, active: Counts, tasks: Sequence[int]) -> bool:
         """Whether the pod group is left without its minimum, or without any pod."""
@@ -127,15 +127,15 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
     def _loss(self, group: PodGroup) -> int:
         """Nanoseconds of work since the last checkpoint (semantics R14.11 to R14.13)."""
         facts, now = group.facts, self._now
-        start, saved = facts.last_start, facts.last_checkpoint
+        start, saved = facts.last_start, facts.victim.last_checkpoint
         if saved is not None and saved > now:
             return min(self._undeclared_loss, self._max_loss)
         if start is None or start > now:
             since = self._undeclared_loss if saved is None else now - saved
         elif saved is not None:
             since = now - max(start, saved)
-        elif facts.checkpoint_interval:
-            since = (now - start) % facts.checkpoint_interval
+        elif facts.victim.checkpoint_interval:
+            since = (now - start) % facts.victim.checkpoint_interval
         else:
             since = min(now - start, self._undeclared_loss)
         return min(since, self._max_loss)

@@ -158,7 +158,7 @@ class IncrementalResolver:
         numbers, members = self._numbered(spec, known), self._members_of(uid)
         slots = [self._task_labels.find(member) for member in members]
         specs = [self._task_specs[member] for member in members]
-        inside, strays = resolve_members(slots, specs, slot, numbers, tasks, bool(spec.held_by))
+        inside, strays = resolve_members(slots, specs, slot, numbers, tasks, bool(spec.victim.held_by))
         self._tasks.update(slots)
         self._strays.pop(uid, None)
         if strays:

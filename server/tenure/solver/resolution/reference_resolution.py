@@ -143,7 +143,7 @@ def _resolve_tasks(
     for i, spec in enumerate(sorted(specs, key=_BY_UID)):
         group = group_index[spec.pod_group]
         pod_set = pod_set_of(spec, numbers[group])
-        tasks.append(resolve_task(i, spec, group, pod_set, bool(pod_groups[group].held_by)))
+        tasks.append(resolve_task(i, spec, group, pod_set, bool(pod_groups[group].victim.held_by)))
         if pod_set is None:
             strays[group, spec.sub_group] += 1
         else:

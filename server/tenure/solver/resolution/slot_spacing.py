@@ -61,7 +61,9 @@ def resolve_with_free_slots(
         numbers = {name: pod_sets + i for i, name in enumerate(names)}
         pod_sets += len(names)
         places, specs = [slots[member] for member in inside], [tasks[member] for member in inside]
-        by_set, astray = resolve_members(places, specs, slot, numbers, linked_tasks, bool(group.held_by))
+        by_set, astray = resolve_members(
+            places, specs, slot, numbers, linked_tasks, bool(group.victim.held_by)
+        )
         if astray:
             strays[uid] = astray
         linked_groups.append(

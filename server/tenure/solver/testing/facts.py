@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
+from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts, VictimFacts
 from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
@@ -164,17 +164,19 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         eviction_count=options.get("eviction_count", 0),
         total_eviction_wait=_nanoseconds(options.get("total_eviction_wait")) or 0,
         evictions_without_progress=options.get("evictions_without_progress", 0),
-        on_evict=options.get("on_evict", Fate.UNSPECIFIED),
-        suspendable=options.get("suspendable", False),
-        held_by=options.get("held_by", HoldReason.UNSPECIFIED),
-        evictions=options.get("evictions", NO_EVICTIONS),
-        last_checkpoint=_ago(options.get("checkpoint_ago")),
-        checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
-        restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
-        eviction_cost=options.get("eviction_cost", 0),
-        shrink_loses_work=options.get("shrink_loses_work", False),
-        notice=_nanoseconds(options.get("notice")),
-        last_notice=_ago(options.get("last_notice_ago")),
+        victim=VictimFacts(
+            on_evict=options.get("on_evict", Fate.UNSPECIFIED),
+            suspendable=options.get("suspendable", False),
+            held_by=options.get("held_by", HoldReason.UNSPECIFIED),
+            evictions=options.get("evictions", NO_EVICTIONS),
+            last_checkpoint=_ago(options.get("checkpoint_ago")),
+            checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
+            restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
+            eviction_cost=options.get("eviction_cost", 0),
+            shrink_loses_work=options.get("shrink_loses_work", False),
+            notice=_nanoseconds(options.get("notice")),
+            last_notice=_ago(options.get("last_notice_ago")),
+        ),
     )
 
 

@@ -117,13 +117,14 @@ class EvictionLimit(ThresholdGuard, EvictionTallies):
         """By the evictions so far, unless the last one was to hold it."""
         if self._then == HOLD:
             return ""
-        count, limit = self._count(group, group.facts.evictions, group.facts.eviction_count), self._limit
-        return f"{group.facts.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
+        facts, limit = group.facts, self._limit
+        count = self._count(group, facts.victim.evictions, facts.eviction_count)
+        return f"{facts.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
 
     def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> EvictionTally:
         """One more for each cause. It is held if one that counts reaches the limit (semantics R14.33)."""
         group = self._groups[pod_group]
-        counts = dict(group.facts.evictions)
+        counts = dict(group.facts.victim.evictions)
         for cause in causes:
             counts[cause] = min(counts.get(cause, 0) + 1, MAX_EVICTIONS)
         if self._then == IMMUNE or self._causes.isdisjoint(causes):

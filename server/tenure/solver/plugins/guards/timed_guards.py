@@ -120,7 +120,7 @@ class VictimCooldown(TimedGuard, EvictionCounter):
         (semantics R14.31).
         """
         facts = self._groups[pod_group].facts
-        start, saved = facts.last_start, facts.last_checkpoint
+        start, saved = facts.last_start, facts.victim.last_checkpoint
         if start is not None:
             has_saved = saved is not None and start < saved <= self._now
             if has_saved or self._now - start >= self._progress:
