@@ -242,14 +242,18 @@ def test_last_patch_of_a_field_counts() -> None:
     assert pending.applied_to(PodGroup()) == PodGroup(eviction_count=2, stale_since=NOW)
 
 
+def used(*rows: QueueUsage) -> DecideResponse:
+    return DecideResponse(state_patches=[StatePatch(set_queue_usage=row) for row in rows])
+
+
 def test_past_use_is_sent_once_after_each_change() -> None:
     scheduler, journal = cluster(), Journal()
     rows = JournalRows(journal, scheduler)
-    journal.store_usage([QueueUsage(queue="q"), QueueUsage()])
+    journal.store_state(used(QueueUsage(queue="q"), QueueUsage()), is_accepted=False)
     snapshot = scheduler.snapshot(NOW)
     rows.complete(snapshot)
     assert [row.queue for row in snapshot.queue_usage] == ["q", ""]
-    journal.store_usage([QueueUsage(queue="q", time=NOW)])
+    journal.store_state(used(QueueUsage(queue="q", time=NOW)), is_accepted=False)
     for expected in (["q"], []):
         delta = scheduler.delta(NOW)
         rows.extend(delta)
@@ -262,15 +266,15 @@ def test_states_of_eviction_rates_are_sent_until_the_profile_has_them_no_more() 
     charged = EvictionRateState(name="a", tokens_milli=-2_000, time=NOW)
     patches = [StatePatch(set_eviction_rate=charged), StatePatch()]
     status = [EvictionRateStatus(name="a"), EvictionRateStatus(name="b")]
-    journal.store_rates(DecideResponse(eviction_rates=status, state_patches=patches))
+    journal.store_state(DecideResponse(eviction_rates=status, state_patches=patches), is_accepted=True)
     assert journal.is_changed
     snapshot = ClusterSnapshot()
     rows.complete(snapshot)
     assert list(snapshot.eviction_rates) == [charged]
-    journal.store_rates(DecideResponse(eviction_rates=status))
+    journal.store_state(DecideResponse(eviction_rates=status), is_accepted=True)
     unchanged, gone = StateDelta(), StateDelta()
     rows.extend(unchanged)
     assert not unchanged.upserts.eviction_rates
-    journal.store_rates(DecideResponse(eviction_rates=status[1:]))
+    journal.store_state(DecideResponse(eviction_rates=status[1:]), is_accepted=True)
     rows.extend(gone)
     assert list(gone.removals.eviction_rates) == ["a"]

@@ -20,7 +20,7 @@ def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
     entry.stored_patches.append(PatchToStore(decision_id="x", patch=Patch(pod_group="v", eviction_count=3)))
     made.add([entry])
     made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
-    made.store_usage([QueueUsage(queue="q", normalized={"gpu": 5})])
+    made.queue_usage["q"] = QueueUsage(queue="q", normalized={"gpu": 5})
     made.eviction_rates["ten"] = EvictionRateState(name="ten", tokens_milli=-2_000, time={"seconds": 5})
     pending = made.pending_patches["v"] = PendingPatches(last_seen_seconds=12.5)
     pending.add(Patch(pod_group="v", eviction_count=0))

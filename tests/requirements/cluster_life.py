@@ -30,7 +30,8 @@ def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
             pods[each.evict.pod].status, pods[each.evict.pod].node = pb.POD_STATUS_PENDING, ""
         elif kind == "patch":
             store(cluster, each.patch)
-    used = {row.queue: row for row in (*snapshot.queue_usage, *answer.queue_usage)}
+    changed = (p.set_queue_usage for p in answer.state_patches if p.HasField("set_queue_usage"))
+    used = {row.queue: row for row in (*snapshot.queue_usage, *changed)}
     snapshot.ClearField("queue_usage")
     snapshot.queue_usage.extend(used.values())
     snapshot.version += 1

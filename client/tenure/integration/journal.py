@@ -77,7 +77,16 @@ class Journal:
         for entry in entries:
             self.entries.pop(entry.id, None)
 
-    def store_rates(self, response: DecideResponse) -> None:
+    def store_state(self, response: DecideResponse, is_accepted: bool) -> None:
+        """Store what belongs to no pod group: past use of queues; if a group was accepted, eviction rates."""
+        for patch in response.state_patches:
+            if patch.HasField("set_queue_usage"):
+                self.queue_usage[patch.set_queue_usage.queue] = patch.set_queue_usage
+                self.is_changed = True
+        if is_accepted:
+            self._store_rates(response)
+
+    def _store_rates(self, response: DecideResponse) -> None:
         """Store the states of eviction rates that a response changes, and forget rates that are gone."""
         names = {rate.name for rate in response.eviction_rates}
         known = {name: state for name, state in self.eviction_rates.items() if name in names}
@@ -97,12 +106,6 @@ class Journal:
                 self.is_changed = True
         for entry in [entry for entry in self.entries.values() if entry.is_closed]:
             del self.entries[entry.id]
-
-    def store_usage(self, rows: Iterable[QueueUsage]) -> None:
-        """Store the past use of queues that a response returned."""
-        for row in rows:
-            self.queue_usage[row.queue] = row
-            self.is_changed = True
 
     def failed_decisions(self) -> set[str]:
         """Ids of the decisions that failed for good."""

@@ -175,12 +175,10 @@ class Reconciler:
         """Apply decisions. After an error the next reconcile decides again, even without a change."""
         self._has_unfinished_work = True
         self._journal.update_states(response.in_flight_group_statuses)
-        self._journal.store_usage(response.queue_usage)
         known_failures = self._journal.failed_decisions()
         wanted = [JournalEntry(group) for group in response.groups if group.id not in self._journal.entries]
         new = self._add_entries(wanted)
-        if new:
-            self._journal.store_rates(response)
+        self._journal.store_state(response, bool(new))
         self._save_new(new)
         self._applier.apply(list(self._journal.entries.values()))
         has_failed = not self._journal.failed_decisions() <= known_failures

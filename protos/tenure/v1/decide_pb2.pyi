@@ -61,7 +61,7 @@ class DecideRequest(_message.Message):
     def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "queue_usage", "eviction_rates", "state_patches")
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -75,7 +75,6 @@ class DecideResponse(_message.Message):
     IN_FLIGHT_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
-    QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     STATE_PATCHES_FIELD_NUMBER: _ClassVar[int]
     header: ResponseHeader
@@ -91,16 +90,17 @@ class DecideResponse(_message.Message):
     in_flight_group_statuses: _containers.RepeatedCompositeFieldContainer[_decision_pb2.InFlightGroupStatus]
     set_aside: _state_pb2.SetAsideRows
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudgetStatus]
-    queue_usage: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.QueueUsage]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateStatus]
     state_patches: _containers.RepeatedCompositeFieldContainer[StatePatch]
-    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[_snapshot_pb2.QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ...) -> None: ...
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ...) -> None: ...
 
 class StatePatch(_message.Message):
-    __slots__ = ("set_eviction_rate",)
+    __slots__ = ("set_eviction_rate", "set_queue_usage")
     SET_EVICTION_RATE_FIELD_NUMBER: _ClassVar[int]
+    SET_QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     set_eviction_rate: _snapshot_pb2.EvictionRateState
-    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ...) -> None: ...
+    set_queue_usage: _snapshot_pb2.QueueUsage
+    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ...) -> None: ...
 
 class EvictionRateStatus(_message.Message):
     __slots__ = ("name", "before_milli", "after_milli", "full_time", "refusals")

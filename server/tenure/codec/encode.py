@@ -186,7 +186,6 @@ _SEARCH_COUNTERS: Final = tag(service_pb.DecideResponse, "counters")
 _NOMINATIONS: Final = tag(service_pb.DecideResponse, "nominations")
 _STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
-_QUEUE_USAGE: Final = tag(service_pb.DecideResponse, "queue_usage")
 _BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
 _RATES: Final = tag(service_pb.DecideResponse, "eviction_rates")
 _STATE_PATCHES: Final = tag(service_pb.DecideResponse, "state_patches")
@@ -256,7 +255,7 @@ def encode_response(
         state = snapshot_pb2.EvictionRateState(name=rate.name, tokens_milli=rate.after, time=now)
         fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_eviction_rate=state))]
     for row in encode_queue_usage(cluster, result.queue_usage):
-        fields += [_QUEUE_USAGE, serialize_message(row)]
+        fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_queue_usage=row))]
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 

@@ -156,8 +156,8 @@ class Simulation:
             results.decisions[group.action] = results.decisions.get(group.action, 0) + 1
         for field, value in response.counters.ListFields():
             results.counters[field.name] = results.counters.get(field.name, 0) + value
-        for row in response.queue_usage:
-            self._rows.put("queue_usage", row)
+        for patch in response.state_patches:
+            self._rows.apply(patch)
         self._meter.set_shares({queue.name: queue.fair_share.gpu_milli for queue in response.queues})
 
     def _track(self, response: DecideResponse) -> None:

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tenure.simulator.cluster import CLUSTER_ID
+from tenure.v1.decide_pb2 import StatePatch
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.deltas import KEYS
 from tenure.wire.timestamps import timestamp
 
-LISTS: Final = ("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups", "queue_usage")
+LISTS: Final = (
+    *("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups"),
+    *("eviction_rates", "queue_usage"),
+)
 """Lists that change in a run."""
 EPOCH: Final = "run"
 """Epoch of the state, for a server."""
@@ -48,6 +52,13 @@ class StateRows:
         """Remove a row, if it is there."""
         if self._rows[name].pop(key, None) is not None:
             self._changed[name][key] = None
+
+    def apply(self, patch: StatePatch) -> None:
+        """Store a change of what belongs to no pod group."""
+        if patch.HasField("set_eviction_rate"):
+            self.put("eviction_rates", patch.set_eviction_rate)
+        elif patch.HasField("set_queue_usage"):
+            self.put("queue_usage", patch.set_queue_usage)
 
     def put_record(self, record: EvictionRecord) -> None:
         """Add or replace an eviction record, unless one of its pod groups has ended."""

@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import QueueUsage
 
 from tests.requirements.answers import bound
 from tests.requirements.cluster import ClusterText, seconds
@@ -17,6 +18,11 @@ KEPT: Final = "plugins: {proportion: {usageHalfLife: 7d, usageMaxGap: 7d}}\n"
 def shares(answer: DecideResponse) -> dict[str, int]:
     """Fair shares of GPUs by queue."""
     return {queue.name: queue.fair_share.gpu_milli // 1_000 for queue in answer.queues}
+
+
+def used(answer: DecideResponse) -> list[QueueUsage]:
+    """Rows to store."""
+    return [patch.set_queue_usage for patch in answer.state_patches]
 
 
 def after_a_week_of_one_queue(decide: Decide, configuration: str) -> ClusterText:
@@ -42,19 +48,19 @@ def test_queue_that_used_nothing_for_a_week_is_served_first(
     answer = decide(after_a_week_of_one_queue(decide, configuration), configuration)
     assert shares(answer) == expected
     assert sum(pod.startswith("idle") for pod in bound(answer)) == expected["idle"]
-    assert bool(answer.queue_usage) == bool(configuration)
+    assert bool(answer.state_patches) == bool(configuration)
 
 
 def test_history_comes_back_as_rows_that_changed(decide: Decide) -> None:
     cluster = ClusterText().node(gpus=8).queue("busy", quota=0).queue("idle", quota=0)
     cluster.runs("old", "busy", gpus=8)
     first = decide(cluster, KEPT)
-    assert [row.queue for row in first.queue_usage] == ["", "busy", "idle"]
-    assert [row.used.rate.gpu for row in first.queue_usage] == [8_000, 8_000, 0]
+    assert [row.queue for row in used(first)] == ["", "busy", "idle"]
+    assert [row.used.rate.gpu for row in used(first)] == [8_000, 8_000, 0]
     go_on(cluster, first, 30)
     cluster.waits("new", "idle", gpus=0)
     second = decide(cluster, KEPT)
-    assert [row.queue for row in second.queue_usage] == ["idle"]
+    assert [row.queue for row in used(second)] == ["idle"]
     assert second.next_wake_time.seconds <= cluster.snapshot.now.seconds + 590
 
 

@@ -257,14 +257,10 @@ type DecideResponse struct {
 	// and those that kept a search from some victims, ordered by name. Of the others,
 	// everything is left.
 	DisruptionBudgets []*DisruptionBudgetStatus `protobuf:"bytes,15,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
-	// Past use of queues: rows that changed, ordered by queue. Store them and send them
-	// again in ClusterSnapshot.queue_usage. Empty without the argument usageHalfLife of
-	// the plugin proportion.
-	QueueUsage []*QueueUsage `protobuf:"bytes,18,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
 	// The eviction rates of the profile, in its order.
 	EvictionRates []*EvictionRateStatus `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
-	// Stored data that belongs to no pod group and changes if the decisions of this
-	// response are applied. Store it when you accept any of them, before you apply them.
+	// Stored data that belongs to no pod group and changes. Store it before you apply
+	// decisions; eviction rates only if you accept any of them.
 	StatePatches  []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,13 +387,6 @@ func (x *DecideResponse) GetDisruptionBudgets() []*DisruptionBudgetStatus {
 	return nil
 }
 
-func (x *DecideResponse) GetQueueUsage() []*QueueUsage {
-	if x != nil {
-		return x.QueueUsage
-	}
-	return nil
-}
-
 func (x *DecideResponse) GetEvictionRates() []*EvictionRateStatus {
 	if x != nil {
 		return x.EvictionRates
@@ -420,6 +409,7 @@ type StatePatch struct {
 	// Types that are valid to be assigned to Change:
 	//
 	//	*StatePatch_SetEvictionRate
+	//	*StatePatch_SetQueueUsage
 	Change        isStatePatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -471,6 +461,15 @@ func (x *StatePatch) GetSetEvictionRate() *EvictionRateState {
 	return nil
 }
 
+func (x *StatePatch) GetSetQueueUsage() *QueueUsage {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_SetQueueUsage); ok {
+			return x.SetQueueUsage
+		}
+	}
+	return nil
+}
+
 type isStatePatch_Change interface {
 	isStatePatch_Change()
 }
@@ -480,7 +479,15 @@ type StatePatch_SetEvictionRate struct {
 	SetEvictionRate *EvictionRateState `protobuf:"bytes,1,opt,name=set_eviction_rate,json=setEvictionRate,proto3,oneof"`
 }
 
+type StatePatch_SetQueueUsage struct {
+	// Store as the row of the same queue of ClusterSnapshot.queue_usage. Only with the
+	// argument usageHalfLife of the plugin proportion.
+	SetQueueUsage *QueueUsage `protobuf:"bytes,2,opt,name=set_queue_usage,json=setQueueUsage,proto3,oneof"`
+}
+
 func (*StatePatch_SetEvictionRate) isStatePatch_Change() {}
+
+func (*StatePatch_SetQueueUsage) isStatePatch_Change() {}
 
 // Tokens of an eviction rate, in thousandths.
 type EvictionRateStatus struct {
@@ -1067,7 +1074,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xc0\a\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\x88\a\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -1082,14 +1089,13 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	" \x01(\bR\fstoppedEarly\x12W\n" +
 	"\x18in_flight_group_statuses\x18\v \x03(\v2\x1e.tenure.v1.InFlightGroupStatusR\x15inFlightGroupStatuses\x124\n" +
 	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
-	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x126\n" +
-	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
-	"queueUsage\x12D\n" +
+	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x12D\n" +
 	"\x0eeviction_rates\x18\x10 \x03(\v2\x1d.tenure.v1.EvictionRateStatusR\revictionRates\x12:\n" +
-	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\"b\n" +
+	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\"\xa3\x01\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
-	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRateB\b\n" +
+	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
+	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsageB\b\n" +
 	"\x06change\"\xc1\x01\n" +
 	"\x12EvictionRateStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
@@ -1191,8 +1197,8 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*Nomination)(nil),             // 19: tenure.v1.Nomination
 	(*InFlightGroupStatus)(nil),    // 20: tenure.v1.InFlightGroupStatus
 	(*SetAsideRows)(nil),           // 21: tenure.v1.SetAsideRows
-	(*QueueUsage)(nil),             // 22: tenure.v1.QueueUsage
-	(*EvictionRateState)(nil),      // 23: tenure.v1.EvictionRateState
+	(*EvictionRateState)(nil),      // 22: tenure.v1.EvictionRateState
+	(*QueueUsage)(nil),             // 23: tenure.v1.QueueUsage
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1212,10 +1218,10 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	20, // 14: tenure.v1.DecideResponse.in_flight_group_statuses:type_name -> tenure.v1.InFlightGroupStatus
 	21, // 15: tenure.v1.DecideResponse.set_aside:type_name -> tenure.v1.SetAsideRows
 	5,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
-	22, // 17: tenure.v1.DecideResponse.queue_usage:type_name -> tenure.v1.QueueUsage
-	4,  // 18: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
-	3,  // 19: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
-	23, // 20: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	4,  // 17: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
+	3,  // 18: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
+	22, // 19: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	23, // 20: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
 	13, // 21: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
 	0,  // 22: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
 	13, // 23: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
@@ -1240,6 +1246,7 @@ func file_tenure_v1_decide_proto_init() {
 	file_tenure_v1_state_proto_init()
 	file_tenure_v1_decide_proto_msgTypes[2].OneofWrappers = []any{
 		(*StatePatch_SetEvictionRate)(nil),
+		(*StatePatch_SetQueueUsage)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -888,7 +888,7 @@ func (x *DisruptionBudget) GetNextAllowedTime() *timestamppb.Timestamp {
 
 // Past use of a queue. Fair shares of capacity beyond quotas are smaller for queues that
 // used much (argument kValue of the plugin proportion). A history is kept if the
-// argument usageHalfLife is set: store the rows of DecideResponse.queue_usage and send
+// argument usageHalfLife is set: store the rows of StatePatch.set_queue_usage and send
 // them again.
 type QueueUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -898,7 +898,8 @@ type QueueUsage struct {
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	// What the queue used; of the cluster, its capacity. Written by responses only.
 	Used *UsageMean `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
-	// Fair share of a queue that has children. Written by responses only.
+	// Fair share of a queue that has children, with `usageScope: parent`. Written by
+	// responses only.
 	Entitled *UsageMean `protobuf:"bytes,4,opt,name=entitled,proto3" json:"entitled,omitempty"`
 	// Past use by the account of the caller, in millionths of the cluster. It precedes
 	// the history.

@@ -154,10 +154,8 @@ class UsageHistory:
         if settings is not None:
             self._rows = {row.queue: self._at_now(row, settings) for row in cluster.queue_usage}
 
-    def parts(self) -> list[Parts] | None:
-        """Past use of each queue as a part of the cluster, or of the share of its parent; None: no use."""
-        if not self._stored:
-            return None
+    def parts(self) -> list[Parts]:
+        """Past use of each queue as a part of the cluster, or of the share of its parent."""
         return [self._part(queue) for queue in self._queues]
 
     def next_rows(self, queues: Sequence[QueueStatus], settings: UsageSettings) -> tuple[QueueUsage, ...]:
@@ -166,8 +164,8 @@ class UsageHistory:
         for status in queues:
             stored = self._stored.get(status.queue)
             if stored is None or stored.normalized is None:
-                has_children = bool(self._queues[status.queue].children)
-                entitled = rate_of(status.fair_share) if has_children else None
+                is_parent = settings.is_relative_to_parent and self._queues[status.queue].children
+                entitled = rate_of(status.fair_share) if is_parent else None
                 rows.append(self._next(status.queue, rate_of(status.allocated_after), entitled, settings))
         return tuple([row for row in rows if row is not None])
 
@@ -191,9 +189,9 @@ class UsageHistory:
     ) -> QueueUsage | None:
         """The row of a queue after the cycle; None: as it is stored."""
         stored, row = self._stored.get(queue), self._rows.get(queue)
+        share = None if entitled is None else mean_at_start(entitled, average_of(entitled))
         if stored is None or row is None or stored.used is None or row.used is None:
             average = average_of(rate) if queue == WHOLE_CLUSTER else NO_SHARE
-            share = None if entitled is None else mean_at_start(entitled, average_of(entitled))
             return QueueUsage(queue, self._now, mean_at_start(rate, average), share)
         if self._now < stored.time:  # the clock was set back
             return None
@@ -201,11 +199,8 @@ class UsageHistory:
         is_fresh = self._now - stored.time < max(settings.max_gap // 2, 1)
         if is_same and is_fresh and self._now // settings.step == stored.time // settings.step:
             return None
-        share = None
-        if entitled is not None:
-            share = mean_at_start(entitled, average_of(entitled))
-            if row.entitled is not None:
-                share = row.entitled._replace(rate=entitled)
+        if entitled is not None and row.entitled is not None:
+            share = row.entitled._replace(rate=entitled)
         return QueueUsage(queue, self._now, row.used._replace(rate=rate), share)
 
     def _part(self, queue: Queue) -> Parts:
@@ -237,6 +232,8 @@ class UsageHistory:
 
 def past_use(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> list[Parts] | None:
     """Past use of each queue by the arguments of the plugin proportion; None: no queue has any."""
+    if not cluster.queue_usage:
+        return None
     return UsageHistory(cluster, total, usage_settings(arguments)).parts()
 
 
