@@ -164,7 +164,7 @@ CHECKS: Final = (
     Check(
         "console-speed",
         "a console with 1,000 nodes and 2,000 workloads: times in the browser, and what it costs the service",
-        "2 min",
+        "8 min",
         "tests.console.browser.speed:main",
         needs=("browser",),
     ),
