@@ -1,6 +1,7 @@
 """ListStates and ListCycles on a real server: what programs that show a cluster read."""
 
 from collections.abc import Iterator
+from sys import getrefcount
 
 import pytest
 from tenure.client import Client, StateSession
@@ -99,3 +100,11 @@ def test_the_cluster_with_the_most_bytes_loses_its_oldest_cycle_first() -> None:
     add(recent, at(1, "quiet"), at(1), at(2), at(3))
     assert (numbers(recent, "quiet"), numbers(recent, "test")) == ([1], [2, 3])
     assert RecentCycles(max_bytes=10).after(Shard("test", ""), 0) == b""
+
+
+def test_only_counted_bytes_are_kept() -> None:
+    recent, response = RecentCycles(), Engine(default_profile()).decide(DecideRequest(snapshot=at(1)))
+    references = getrefcount(response), getrefcount(response.summary)
+    recent.add(response, "", "")
+    assert numbers(recent, "test") == [1]
+    assert (getrefcount(response), getrefcount(response.summary)) == references

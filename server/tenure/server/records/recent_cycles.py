@@ -24,24 +24,26 @@ _ROW_BYTES: Final = 1024
 
 class _Kept(NamedTuple):
     number: int
-    response: EncodedResponse
+    content: bytes
+    """The serialized response. Its summary may be larger, and is not kept."""
+    has_groups: bool
     decided_at: int
     trace_id: str
     caller: str
 
     @property
     def size(self) -> int:
-        return len(self.response.content) + _ROW_BYTES
+        return len(self.content) + _ROW_BYTES
 
     def follows_idly(self, before: "_Kept") -> bool:
         """Whether both cycles decided nothing, so that the earlier one adds nothing."""
-        return not (self.response.summary.groups or before.response.summary.groups)
+        return not (self.has_groups or before.has_groups)
 
     def to_bytes(self) -> bytes:
         """A RecentCycle, as an element of ListCyclesResponse.cycles."""
         found = RecentCycle(number=self.number, trace_id=self.trace_id, caller=self.caller)
         found.decided_time.CopyFrom(timestamp(self.decided_at))
-        response = tag(RecentCycle, "response") + _with_length(self.response.content)
+        response = tag(RecentCycle, "response") + _with_length(self.content)
         return tag(ListCyclesResponse, "cycles") + _with_length(found.SerializeToString() + response)
 
 
@@ -57,10 +59,11 @@ class RecentCycles:
 
     def add(self, response: EncodedResponse, trace_id: str, caller: str) -> None:
         """Keep a response. One that alone exceeds the limit is not kept."""
-        shard, now = Shard(response.summary.cluster_id, response.summary.node_pool), time.time_ns()
+        summary, now = response.summary, time.time_ns()
+        shard, has_groups = Shard(summary.cluster_id, summary.node_pool), bool(summary.groups)
         with self._changing:
             self._last = max(self._last + 1, now)
-            kept = _Kept(self._last, response, now, trace_id, caller)
+            kept = _Kept(self._last, response.content, has_groups, now, trace_id, caller)
             if kept.size > self._max_bytes:
                 return
             cycles = self._kept.setdefault(shard, deque())
