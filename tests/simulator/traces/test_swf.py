@@ -70,7 +70,9 @@ def test_unknown_values_have_a_substitute_or_a_default(changes, field, value):
         (line(fields=17), "has 17 fields instead of 18"),
         (line() + " 9", "has 19 fields instead of 18"),
         (line().replace("60", "an hour", 1), "has 19 fields instead of 18"),
-        (line(run="x"), "field 4 (run) is not a whole number: 'x'"),
+        (line(run="x"), "field 4 (run) is not a number: 'x'"),
+        (line(run="nan"), "field 4 (run) is not a number: 'nan'"),
+        (line(allocated="2.5"), "field 5 (processors) is not a whole number: '2.5'"),
         (line(run=-1), "job 1 has no run time (field 4)"),
         (line(submit=-1), "job 1 has no submit time (field 2)"),
         (line(allocated=-1, requested=-1), "job 1 has no number of processors (fields 8 and 5)"),
@@ -99,6 +101,20 @@ def test_parts_of_a_preempted_job_are_one_job():
     parts = [line(run=20, status=2), line(run=30, status=3)]
     assert [job.runtime for job in read(*parts, line(run=50)).jobs] == [50 * SECOND]
     assert [job.runtime for job in read(*parts).jobs] == [50 * SECOND]
+
+
+def test_only_the_first_part_of_a_preempted_job_has_a_submit_time():
+    parts = [line(run=20, status=2), line(submit=-1, run=30, status=2), line(submit=-1, run=5, status=3)]
+    for whole in ([], [line(run=55)]):
+        trace = read(*whole, *parts)
+        assert [(job.submit, job.runtime) for job in trace.jobs] == [(1_000_005 * SECOND, 55 * SECOND)]
+        assert trace.bad_lines == []
+
+
+def test_times_may_have_fractions():
+    (job,) = read(line(submit=5.25, run="60.5", limit=120.0)).jobs
+    assert job.submit == 1_000_005 * SECOND + SECOND // 4
+    assert (job.runtime, job.expected_runtime) == (60 * SECOND + SECOND // 2, 120 * SECOND)
 
 
 def test_the_header_gives_the_cluster():

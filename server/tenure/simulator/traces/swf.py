@@ -1,10 +1,12 @@
 """The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line, -1 is unknown.
 
 A processor is played as a GPU. Parts of a preempted job (status 2 to 4) belong to the job of the same number,
-whose line has status 0 or 1; a job with only parts in the file is played as the sum of its parts.
+whose line has status 0 or 1; a job with only parts in the file is played as the sum of its parts. Of the
+parts, only the first has a submit time. Times may have fractions of a second.
 """
 
 from collections.abc import Iterable
+from math import isfinite
 from typing import Final, NamedTuple
 
 from tenure.simulator.jobs import MAX_GPUS, MAX_SECONDS, WHOLE_GPU, BadLine, Job, Trace, in_order
@@ -19,14 +21,14 @@ class SwfLine(NamedTuple):
     """The fields of a line, in order, by their numbers in the definition of the format."""
 
     job_number: int
-    submit: int
-    wait: int
-    run: int
+    submit: float
+    wait: float
+    run: float
     processors: int
     cpu_seconds: float
     memory_kb: float
     requested_processors: int
-    requested_time: int
+    requested_time: float
     requested_memory_kb: float
     status: int
     user: int
@@ -39,7 +41,11 @@ class SwfLine(NamedTuple):
 
 
 _REALS: Final = frozenset(
-    SwfLine._fields.index(name) for name in ("cpu_seconds", "memory_kb", "requested_memory_kb", "think_time")
+    SwfLine._fields.index(name)
+    for name in (
+        *("submit", "wait", "run", "cpu_seconds"),
+        *("memory_kb", "requested_time", "requested_memory_kb", "think_time"),
+    )
 )
 
 
@@ -64,12 +70,14 @@ def read_swf(lines: Iterable[str]) -> Trace:
             continue
         try:
             row = parse_line(text)
+            first = parts.get(row.job_number) if row.status in PARTS else None
+            if first is not None and row.submit < 0:
+                row = row._replace(submit=0)  # it is that of the first part
             job = _job(row, _number(header, "UnixStartTime") or 0)
             if job is None:
                 continue
             if row.status in PARTS:
-                part = parts.get(row.job_number)
-                parts[row.job_number] = part._replace(runtime=part.runtime + job.runtime) if part else job
+                parts[row.job_number] = first._replace(runtime=first.runtime + job.runtime) if first else job
             elif row.job_number in jobs:
                 raise ValueError(f"job {row.job_number} is listed twice")
             else:
@@ -90,11 +98,19 @@ def parse_line(text: str) -> SwfLine:
     values: list[float] = []
     for i, word in enumerate(words):
         try:
-            values.append(float(word) if i in _REALS else int(word))
+            values.append(_real(word) if i in _REALS else int(word))
         except ValueError:
             kind = "a number" if i in _REALS else "a whole number"
             raise ValueError(f"field {i + 1} ({SwfLine._fields[i]}) is not {kind}: {word[:40]!r}") from None
     return SwfLine(*values)  # type: ignore[arg-type]
+
+
+def _real(word: str) -> float:
+    """A number; whole ones stay exact."""
+    value = float(word)
+    if not isfinite(value):
+        raise ValueError
+    return int(word) if value.is_integer() and word.lstrip("-").isdecimal() else value
 
 
 def _job(row: SwfLine, start: int) -> Job | None:
@@ -113,10 +129,10 @@ def _job(row: SwfLine, start: int) -> Job | None:
     return Job(
         name=f"job-{row.job_number:09d}",
         queue=queue,
-        submit=(start + row.submit) * SECOND,
-        runtime=row.run * SECOND,
+        submit=start * SECOND + round(row.submit * SECOND),
+        runtime=round(row.run * SECOND),
         gpu_milli=processors * WHOLE_GPU,
-        expected_runtime=min(max(row.requested_time, 0), MAX_SECONDS) * SECOND,
+        expected_runtime=round(min(max(row.requested_time, 0), MAX_SECONDS) * SECOND),
     )
 
 
