@@ -72,6 +72,7 @@ def test_bad_lines_are_named_and_the_rest_is_played(tenure, tmp_path):
     path.write_text("\n".join([*rows, "2017-10-09 07:01:55,60,1000,1,a"]))
     result = tenure("play", str(path))
     assert "1 job on 64 nodes with 512 GPUs" in result.out
+    assert "1 line and 1 job left out:" in result.out
     assert "line 3: timestamp 'x' is not YYYY-MM-DD HH:MM:SS" in result.out
     assert "needs 1000 GPUs, more than the cluster offers" in " ".join(result.out.split())
 
@@ -100,6 +101,10 @@ def test_a_snapshot_gives_nodes_and_queues(tenure, load, tmp_path):
         (("--resample", "1d"), "less than two blocks of 1d"),
         (("--tables", "folder"), "requires --output parquet"),
         (("--cluster", "missing.yaml"), "missing.yaml"),
+        (("--report", "none/page.html"), "none is no folder"),
+        (("--report", "/proc"), "/proc is a folder; name a file"),
+        (("--checkpoint", "/proc/none"), "/proc/none: No such file or directory"),
+        (("--output", "parquet", "--tables", "/proc/none"), "/proc/none: No such file or directory"),
     ],
 )
 def test_an_invalid_option_is_named(tenure, load, options, problem):
@@ -169,6 +174,6 @@ def test_progress_without_a_terminal_is_a_line_per_minute() -> None:
     for ended, cycles in ((10, 100), (1_000, 6_100), (1_500, 9_000), (2_000, 12_500)):
         note(0, ended, cycles)
     assert target.getvalue() == (
-        "philly: 1,000 of 82,247 jobs, 6,100 cycles, 100 cycles/s\n"
-        "philly: 2,000 of 82,247 jobs, 12,500 cycles, 100 cycles/s\n"
+        "philly: 1,000 of 82,247 jobs, 6,100 cycles, 100 cycles/s, about 1h23m left\n"
+        "philly: 2,000 of 82,247 jobs, 12,500 cycles, 100 cycles/s, about 1h24m left\n"
     )

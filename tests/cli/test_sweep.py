@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
+from tenure.cli.sweep.output import progress_lines
+from tenure.cli.sweep.single_run import SingleRun
 
 from tests.cli.command import Tenure, in_process
 
@@ -130,6 +133,49 @@ def test_errors_name_the_field(tenure, tmp_path, change, problem):
     assert problem in re.sub(r"[\s│]+", " ", result.err)
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--results", "/proc/none"), "/proc/none: No such file or directory"),
+        (("--report", "none/page.html"), "none is no folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_runs(tenure, tmp_path, options, problem):
+    result = tenure("sweep", str(write_study(tmp_path, STUDY)), *options)
+    assert result.code == 2
+    assert problem in re.sub(r"[\s│]+", " ", result.err)
+
+
+def test_lines_that_are_left_out_are_named_and_a_damaged_result_too(tenure, tmp_path):
+    rows = ["timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,60,1,60,a", "x,60,1,60,a"]
+    (tmp_path / "philly.csv").write_text("\n".join(rows))
+    goals, page = [{"figure": "all.wait.mean"}], tmp_path / "page.html"
+    study = write_study(
+        tmp_path, {"trace": "philly.csv", "nodes": "1x8", "vary": {"quota.a": [2]}, "goals": goals}
+    )
+    problem = "timestamp 'x' is not YYYY-MM-DD HH:MM:SS"
+    result = tenure("sweep", str(study), "--workers", "1", "--report", str(page))
+    assert "1 line left out:" in result.out
+    assert f"line 3: {problem}" in result.out
+    assert "1 line left out" in page.read_text()
+    bad = json.loads(tenure("sweep", str(study), "--output", "json").out)["bad_lines"]
+    assert bad == {"count": 1, "first": [{"line": 3, "problem": problem}]}
+
+    (kept,) = (tmp_path / "study-runs").glob("*.json")
+    kept.write_text(kept.read_text()[:-9])
+    again = tenure("sweep", str(study))
+    assert again.code == 2
+    assert f"{kept.name} is damaged; delete it" in re.sub(r"[\s│]+", " ", again.err)
+
+
+def test_progress_without_a_terminal_is_a_line_per_minute() -> None:
+    times, target = iter((0.0, 30.0, 61.0, 90.0, 125.0)), StringIO()
+    note = progress_lines(60, 40, target, times.__next__)
+    for _ in range(4):
+        note(SingleRun(1, 1, "{}", ""))
+    assert target.getvalue() == "22 of 60 runs, about 20m left\n24 of 60 runs, about 19m left\n"
+
+
 @pytest.mark.long
 def test_a_sweep_goes_on_after_it_was_killed(tmp_path):
     study = write_study(tmp_path, SIXTY_RUNS)
@@ -172,3 +218,70 @@ def test_sixty_runs_are_the_same_serially_on_processes_and_on_dask_with_a_lost_w
         os.kill(cluster.workers[0].pid, signal.SIGKILL)
         assert process.wait(10 * MINUTE) == 0
     assert results_in(dask) == results_in(serial)
+
+
+LONG_RUNS = {**STUDY, "nodes": "8x8", "trace": "long.yaml"}
+
+
+def write_long_runs(folder: Path) -> Path:
+    """A study whose runs take minutes."""
+    (folder / "long.yaml").write_text(LOAD.replace("0.15", "30").replace("8, runtime", "60, runtime"))
+    return write_study(folder, LONG_RUNS)
+
+
+def wait_until(holds, seconds: int = MINUTE) -> None:
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+def are_gone(pids: list[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.long
+def test_processes_end_with_the_sweep_that_was_killed(tmp_path):
+    study = write_long_runs(tmp_path)
+    sweep = subprocess.Popen(command(study, tmp_path / "runs", "--workers", "2"))
+    wait_until(lambda: len(children_of(sweep.pid)) == 2)
+    workers = children_of(sweep.pid)
+    sweep.kill()
+    sweep.wait()
+    wait_until(lambda: are_gone(workers))
+
+
+@pytest.mark.long
+def test_control_c_ends_a_sweep_at_once_and_without_a_traceback(tmp_path):
+    study = write_long_runs(tmp_path)
+    line = command(study, tmp_path / "runs", "--workers", "2")
+    sweep = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_until(lambda: len(children_of(sweep.pid)) == 2)
+    workers = children_of(sweep.pid)
+    time.sleep(5)  # they have started to play
+    os.killpg(sweep.pid, signal.SIGINT)
+    _, errors = sweep.communicate(timeout=MINUTE)
+    assert sweep.returncode == 130
+    assert errors == f"tenure: interrupted; call it again to go on from {tmp_path / 'runs'}\n"
+    assert are_gone(workers)
+
+
+@pytest.mark.long
+def test_workers_of_a_dask_cluster_stop_runs_of_a_sweep_that_is_gone(tmp_path):
+    from distributed import Client, LocalCluster
+
+    def executing(dask_worker) -> int:
+        return len(dask_worker.state.executing)
+
+    study = write_long_runs(tmp_path)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        sweep = subprocess.Popen(command(study, tmp_path / "runs", "--scheduler", cluster.scheduler_address))
+        wait_until(lambda: sum(client.run(executing).values()) == 2)
+        sweep.kill()
+        sweep.wait()
+        wait_until(lambda: sum(client.run(executing).values()) == 0)

@@ -55,6 +55,8 @@ def _report(error: Exception) -> NoReturn:
             _end(str(error), SERVER_FAILURE)
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             _end(f"cannot write output: {error.strerror}", SERVER_FAILURE)
+        case OSError() if error.filename is not None:
+            _end(f"{error.filename}: {error.strerror}", INVALID_INPUT)
     _end(f"internal error, please report it: {_place(error)}", SERVER_FAILURE)
 
 

@@ -1,10 +1,12 @@
 """Jobs of a trace, and what is wrong with a trace."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tenure.terms.durations import SECOND
+from tenure.terms.formatting import format_count
 from tenure.v1.snapshot_pb2 import Preemptibility
 
 WHOLE_GPU: Final = 1000
@@ -66,15 +68,27 @@ class Job(NamedTuple):
 
 
 class BadLine(NamedTuple):
-    """A line that is not played, and why."""
+    """What is not played of a trace, and why."""
 
-    line: int
+    line: int | None
+    """Its number; None: a job that the cluster cannot run."""
     problem: str
+    unit: str = "line"
+    """What has this number: a line, or a record of decisions."""
+
+    @property
+    def where(self) -> str:
+        """Such as `line 3`; empty for a job, which the problem names."""
+        return "" if self.line is None else f"{self.unit} {self.line}"
+
+    def to_json(self) -> dict[str, str | int]:
+        """For a file."""
+        return {**({} if self.line is None else {self.unit: self.line}), "problem": self.problem}
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Jobs in order of submission, and the lines that are left out."""
+    """Jobs in order of submission, and what is left out."""
 
     jobs: Sequence[Job]
     bad_lines: Sequence[BadLine] = ()
@@ -90,6 +104,12 @@ class Trace:
         return sorted({job.queue for job in self.jobs})
 
 
+def left_out_text(bad_lines: Iterable[BadLine]) -> str:
+    """How many lines, records and jobs are left out, for people."""
+    counts = Counter("job" if bad.line is None else bad.unit for bad in bad_lines)
+    return " and ".join(format_count(number, unit) for unit, number in counts.items()) + " left out"
+
+
 def in_order(jobs: Iterable[Job]) -> list[Job]:
     """Jobs by submission; those of the same time stay in the order of the trace."""
     return sorted(jobs, key=lambda job: job.submit)
@@ -101,16 +121,14 @@ def split_jobs(trace: Trace, node_gpus: int, total_gpus: int) -> Trace:
     A job of more GPUs than a node has is split into the fewest pods of equal size.
     """
     jobs, refused = [], []
-    for number, job in enumerate(trace.jobs, start=1):
+    for job in trace.jobs:
         split = _split(job, node_gpus * WHOLE_GPU)
         if (
             split.gpu_milli > node_gpus * WHOLE_GPU
             or split.gpu_milli * split.least_pods > total_gpus * WHOLE_GPU
         ):
             gpus = split.gpu_milli * split.least_pods / WHOLE_GPU
-            refused.append(
-                BadLine(number, f"job {job.name} needs {gpus:g} GPUs, more than the cluster offers")
-            )
+            refused.append(BadLine(None, f"job {job.name} needs {gpus:g} GPUs, more than the cluster offers"))
         else:
             jobs.append(split)
     return Trace(jobs, [*trace.bad_lines, *refused], trace.notes, trace.node_gpus, trace.nodes)

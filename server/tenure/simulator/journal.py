@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import zstandard
+from tenure.process.version import package_version
 from tenure.simulator.decider import Decider
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -75,7 +76,7 @@ class Journal:
 
 def _open(path: Path, identity: str) -> tuple[BinaryIO, Iterator[bytes]]:
     """The file, at its end, and the responses in it."""
-    head = MAGIC + json.dumps(identity).encode() + b"\n"
+    head = MAGIC + json.dumps(f"{identity} {package_version()}").encode() + b"\n"
     if not path.exists() or not path.stat().st_size:
         started = path.open("wb")
         started.write(head)
@@ -83,11 +84,11 @@ def _open(path: Path, identity: str) -> tuple[BinaryIO, Iterator[bytes]]:
         return started, iter(())
     content = path.read_bytes()
     if not content.startswith(MAGIC):
-        raise CheckpointError(f"{path} is no checkpoint of a run; choose another file")
+        raise CheckpointError(f"{path} is no checkpoint of a run; choose another folder")
     if not content.startswith(head):
         raise CheckpointError(
-            f"{path} is the checkpoint of a run with another trace, cluster, configuration or setting; "
-            "choose another file, or delete it to start again"
+            f"{path} is the checkpoint of a run with another trace, cluster, configuration or setting, or of "
+            "another version of Tenure; choose another folder, or delete the file to start again"
         )
     end, blocks = len(head), []
     while len(content) >= end + _SIZE:

@@ -22,6 +22,8 @@ from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+MAX_BAD_LINES: Final = 100
+"""Bad lines that a file or a page names."""
 _DIGITS: Final = 16
 
 
@@ -81,7 +83,7 @@ class Run:
             "notes": list(trace.notes),
             "bad_lines": {
                 "count": len(trace.bad_lines),
-                "first": [{"line": bad.line, "problem": bad.problem} for bad in trace.bad_lines[:100]],
+                "first": [bad.to_json() for bad in trace.bad_lines[:MAX_BAD_LINES]],
             },
             "stopped": results.stopped,
             "violations": [

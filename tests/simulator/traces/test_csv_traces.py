@@ -1,12 +1,14 @@
-"""CSV traces: Philly, openb, our own; bad lines are named and left out."""
+"""CSV traces: Philly, openb, spot, our own; bad lines are named and left out."""
 
 from io import StringIO
 
 import pytest
-from tenure.simulator.jobs import FROM_ZERO, Job, TraceError, split_jobs
+from tenure.simulator.jobs import FROM_ZERO, BadLine, Job, TraceError, split_jobs
 from tenure.simulator.traces.openb import read_openb
 from tenure.simulator.traces.own import COLUMNS, read_own, write_own
 from tenure.simulator.traces.philly import read_philly
+from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
+from tenure.simulator.traces.spot import read_spot
 from tenure.terms.durations import SECOND
 
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
@@ -15,6 +17,7 @@ OPENB = (
     "creation_time,deletion_time,scheduled_time"
 )
 OWN = ",".join(COLUMNS)
+SPOT = ",".join(SPOT_COLUMNS)
 
 
 def test_philly_rows_are_jobs_in_order_of_submission():
@@ -60,6 +63,30 @@ def test_openb_pods_run_from_scheduling_to_deletion():
     assert (job.submit, job.runtime, job.gpu_milli, job.queue) == (10 * SECOND, 70 * SECOND, 460, "LS")
     assert (job.cpu_milli, job.memory_bytes) == (6000, 1 << 30)
     assert trace.bad_lines[0].problem == "scheduled_time is empty: the run time is not known"
+
+
+def test_spot_jobs_have_the_two_classes_and_a_pod_for_each_worker():
+    rows = ["437260,57,A100,15,1,16,9589663,41060,Spot", "239255,13,A10,20,8.0,1,0,2764799,HP"]
+    first, second = read_spot([SPOT, *rows]).jobs
+    assert (first.name, first.queue, first.gpu_milli, first.pods) == ("239255", "A10", 8_000, 1)
+    assert (first.priority, first.preemptibility, first.cpu_milli) == (125, "non-preemptible", 20_000)
+    assert (second.queue, second.gpu_milli, second.pods, second.least_pods) == ("A100", 1_000, 16, 16)
+    assert (second.priority, second.preemptibility) == (50, "preemptible")
+    assert (second.submit, second.runtime) == (9_589_663 * SECOND, 41_060 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("1,2,A10,20,1,1,0,60,Batch", "job_type 'Batch' is not one of HP, Spot"),
+        ("1,2,A10,20,1,0,0,60,HP", "worker_num '0' is not a whole number from 1 to 1000000"),
+        ("1,2,A10,20,x,1,0,60,HP", "gpu_request 'x' is not a whole number from 0 to 1000000"),
+        ("1,2,,20,1,1,0,60,HP", "gpu_model is empty"),
+        ("1,2,A10,20,1,1,0,,HP", "'' is not a number of seconds"),
+    ],
+)
+def test_a_bad_spot_line_is_named(row, problem):
+    assert read_spot([SPOT, row]).bad_lines == [BadLine(2, problem)]
 
 
 def test_our_own_csv_keeps_every_property():
@@ -109,4 +136,5 @@ def test_a_job_wider_than_the_cluster_is_refused_by_name():
     trace = read_philly([PHILLY, "2017-10-09 07:01:55,66.0,128,66.0,b"])
     refused = split_jobs(trace, 8, 64)
     assert not refused.jobs
-    assert refused.bad_lines[0].problem == "job job-0000002 needs 128 GPUs, more than the cluster offers"
+    (bad,) = refused.bad_lines
+    assert (bad.where, bad.problem) == ("", "job job-0000002 needs 128 GPUs, more than the cluster offers")

@@ -113,7 +113,7 @@ def test_pod_groups_that_cannot_be_played_are_named():
         "job n/lost: its queue 'gone' is no leaf queue of the last record",
         "job a/b: did not run, so its runtime is not known",
     }
-    assert {bad.line for bad in recorded.trace.bad_lines} == {7}
+    assert {bad.where for bad in recorded.trace.bad_lines} == {"record 7"}
     assert "1 of the jobs had not ended in the last record" in recorded.trace.notes[1]
 
 

@@ -10,9 +10,11 @@ from tenure.cli.play.inputs import (
     PlayOutput,
     TraceFormatName,
     build_runs,
+    check_file,
     check_parquet,
     check_report,
     invalid_input,
+    make_folder,
     read_duration,
     read_recorded,
     read_samples,
@@ -114,11 +116,11 @@ def play(
       tenure play philly.csv --output parquet --tables philly
       tenure play records.sqlite --config new.yaml
 
-    TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace, a CSV with
-    the columns job, queue, submit, runtime, gpus, pods, priority, preemptibility, min_member,
-    expected_runtime and checkpoint_interval, or a YAML description of arrivals. Lines that cannot be read
-    are left out, counted and named. The records of `tenure serve` are a trace too: the first run is then
-    what really happened, and the others what would have happened instead.
+    TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace or of
+    Alibaba's trace of spot GPUs, a CSV with the columns job, queue, submit, runtime, gpus, pods, priority,
+    preemptibility, min_member, expected_runtime and checkpoint_interval, or a YAML description of arrivals.
+    Lines that cannot be read are left out, counted and named. The records of `tenure serve` are a trace too:
+    the first run is then what really happened, and the others what would have happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
@@ -145,12 +147,14 @@ def play(
     block = None if resample is None else read_duration(resample, "--resample")
     if report is not None:
         check_report()
+        check_file(report, "--report")
     if tables is not None and output is not PlayOutput.PARQUET:
         raise typer.BadParameter("requires --output parquet", param_hint="--tables")
+    folder = tables or trace.with_name(f"{trace.stem}-tables")
     if output is PlayOutput.PARQUET:
         check_parquet()
     if checkpoint is not None:
-        checkpoint.mkdir(parents=True, exist_ok=True)
+        make_folder(checkpoint, "--checkpoint")
     with invalid_input():
         if is_records(trace):
             if block is not None or form is not None:
@@ -161,6 +165,8 @@ def play(
             if shard is not None:
                 raise typer.BadParameter(f"{trace} is no file of records", param_hint="--shard")
             samples = read_samples(trace, TraceFormat(form) if form else None, settings, seed or [], block)
+    if output is PlayOutput.PARQUET:
+        make_folder(folder, "--tables")
     options = config or [], baseline or [], stop
     by_seed = [
         build_runs(sample.trace, nodes, cluster, sample.settings, *options, sample.recorded)
@@ -174,7 +180,7 @@ def play(
             except KeyboardInterrupt:
                 typer.echo(_interrupted(checkpoint), err=True)
                 raise typer.Exit(INTERRUPTED) from None
-    show_runs(runs, output, report, tables or trace.with_name(f"{trace.stem}-tables"))
+    show_runs(runs, output, report, folder)
     if any(played.violations for played in runs):
         raise typer.Exit(FAILED)
 

@@ -1,5 +1,6 @@
 """Inputs of `tenure play`, from its options."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +27,7 @@ class TraceFormatName(StrEnum):
     SWF = "swf"
     PHILLY = "philly"
     OPENB = "openb"
+    SPOT = "spot"
     JOBS = "jobs"
     GENERATED = "generated"
 
@@ -88,6 +90,26 @@ def check_parquet() -> None:
     except ImportError:
         problem = "parquet requires the packages of tenure[parquet]: pip install 'tenure[parquet]'"
         raise typer.BadParameter(problem, param_hint="--output") from None
+
+
+def check_file(path: Path, option: str) -> None:
+    """Refuse a file that cannot be written, before runs that may take hours."""
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file", param_hint=option)
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"{path.parent} is no folder", param_hint=option)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written", param_hint=option)
+
+
+def make_folder(path: Path, option: str) -> None:
+    """Create the folder of an option. Refuse one in which nothing can be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
+    if not os.access(path, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written", param_hint=option)
 
 
 class Sample(NamedTuple):

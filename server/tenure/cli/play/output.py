@@ -17,15 +17,14 @@ from tenure.cli.play.inputs import PlayOutput
 from tenure.render.table_section import MAX_ROWS, TableColumn, TableRow, TableSection
 from tenure.render.terminal import TerminalConsole
 from tenure.simulator.comparison import Policy, value_at
-from tenure.simulator.report.figures import SECTIONS, figure_text, group_names, spread_text
+from tenure.simulator.jobs import BadLine, left_out_text
+from tenure.simulator.report.figures import SECTIONS, duration_text, figure_text, group_names, spread_text
 from tenure.simulator.report.page import render_page
 from tenure.simulator.runs import Run, RunInput, by_policy
 from tenure.simulator.simulation import Progress
 from tenure.terms.formatting import format_count
 
 MAX_BAD_LINES: Final = 3
-
-
 MINUTE: Final = 60.0
 """Seconds between two lines of progress without a terminal."""
 
@@ -52,10 +51,16 @@ def progress_lines(name: str, jobs: int, target: TextIO, clock: Callable[[], flo
         if at - last >= MINUTE:
             last = at
             rate = f"{cycles / (at - began):.0f} cycles/s"
-            target.write(f"{name}: {ended:,} of {jobs:,} jobs, {cycles:,} cycles, {rate}\n")
+            left = time_left_text(at - began, ended, jobs)
+            target.write(f"{name}: {ended:,} of {jobs:,} jobs, {cycles:,} cycles, {rate}{left}\n")
             target.flush()
 
     return note
+
+
+def time_left_text(passed: float, done: int, total: int) -> str:
+    """About how long the rest takes, if it goes on at this rate; passed are seconds."""
+    return f", about {duration_text(passed * (total - done) / done)} left" if done else ""
 
 
 def _counted(update: Callable[..., None], task: int) -> Progress:
@@ -89,6 +94,16 @@ def show_runs(runs: Sequence[Run], output: PlayOutput, report: Path | None, tabl
         typer.echo(f"Report: {report}")
 
 
+def print_bad_lines(console: Console, bad_lines: Sequence[BadLine]) -> None:
+    """Print how many lines and jobs are left out, and the first ones."""
+    console.print(Text(f"{left_out_text(bad_lines)}:", style="yellow"))
+    for bad in bad_lines[:MAX_BAD_LINES]:
+        named = f"{bad.where}: {bad.problem}" if bad.where else bad.problem
+        console.print(Text(f"  {named}", style="yellow"))
+    if len(bad_lines) > MAX_BAD_LINES:
+        console.print(Text("  The page of --report names more of them.", style="yellow"))
+
+
 def _policies(runs: Sequence[Run]) -> list[Policy]:
     return [Policy(name, [run.metrics for run in group]) for name, group in by_policy(runs).items()]
 
@@ -116,9 +131,7 @@ def print_runs(console: Console, runs: Sequence[Run]) -> None:
     for note in trace.notes:
         console.print(Text(note, style="dim"))
     if trace.bad_lines:
-        console.print(Text(f"{format_count(len(trace.bad_lines), 'line')} left out:", style="yellow"))
-        for bad in trace.bad_lines[:MAX_BAD_LINES]:
-            console.print(Text(f"  line {bad.line}: {bad.problem}", style="yellow"))
+        print_bad_lines(console, trace.bad_lines)
     groups = by_policy(runs)
     policies = _policies(runs)
     seeds = [str(run.input.settings.seed) for run in next(iter(groups.values()))]

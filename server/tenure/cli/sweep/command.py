@@ -10,6 +10,7 @@ from tenure.process.options import Output
 
 if TYPE_CHECKING:
     from tenure.cli.sweep.single_run import Files, SingleRun
+    from tenure.simulator.jobs import Trace
     from tenure.simulator.sweeps.study import Point, Study
 
 FAILED: Final = 1
@@ -51,7 +52,7 @@ def sweep(
     Exit status: 0 done; 1 a run failed, or a protection was not kept; 2 invalid command line or file; 130
     interrupted.
     """
-    from tenure.cli.play.inputs import check_report, invalid_input
+    from tenure.cli.play.inputs import check_file, check_report, invalid_input, make_folder
     from tenure.cli.sweep.engines import SweepError, run_in_processes, run_on_dask
     from tenure.cli.sweep.output import counted, show_results
     from tenure.cli.sweep.results import ResultFolder
@@ -60,13 +61,16 @@ def sweep(
 
     if report is not None:
         check_report()
+        check_file(report, "--report")
     if scheduler is not None:
         _check_dask(workers)
     with invalid_input():
         read, base, files = _read(study)
         points = points_of(read)
-        runs = _runs(read, base, files, points)
-    folder = ResultFolder(results or study.with_name(f"{study.stem}-runs"))
+        runs, trace = _runs(read, base, files, points)
+    path = results or study.with_name(f"{study.stem}-runs")
+    make_folder(path, "--results")
+    folder = ResultFolder(path)
     folder.write_configurations(points, base)
     open_runs = list({run.digest: run for run in runs if not folder.has(run)}.values())
     with counted(len(runs), len(open_runs), output) as note:
@@ -87,11 +91,11 @@ def sweep(
             typer.echo(f"tenure: interrupted; call it again to go on from {folder.path}", err=True)
             raise typer.Exit(INTERRUPTED) from None
     by_point: dict[int, list[dict[str, Any]]] = {point.number: [] for point in points}
-    for run in runs:
-        by_point[run.point].append(folder.read(run))
     with invalid_input():
+        for run in runs:
+            by_point[run.point].append(folder.read(run))
         found = evaluate(read, points, by_point)
-    show_results(read, found, by_point, folder, report, output)
+    show_results(read, trace, found, by_point, folder, report, output)
     if any(result.violations for result in found):
         raise typer.Exit(FAILED)
 
@@ -150,8 +154,13 @@ def _parsed(file: Path) -> object:
         raise TraceError(f"{file}: is not YAML: {str(error).splitlines()[0]}") from None
 
 
-def _runs(study: "Study", base: dict[str, Any], files: "Files", points: "list[Point]") -> "list[SingleRun]":
-    """Every point with every seed. The inputs of each point are built once, so that errors come first."""
+def _runs(
+    study: "Study", base: dict[str, Any], files: "Files", points: "list[Point]"
+) -> "tuple[list[SingleRun], Trace]":
+    """Every point with every seed, and the trace of the first one.
+
+    The inputs of each point are built once, so that errors come first.
+    """
     from tenure.cli.sweep.single_run import OPTIONS, SingleRun, build_input, digest_of
     from tenure.simulator.jobs import TraceError
 
@@ -174,10 +183,11 @@ def _runs(study: "Study", base: dict[str, Any], files: "Files", points: "list[Po
         )
         runs += [SingleRun(point.number, seed, description, known) for seed in study.seeds]
     checked: set[tuple[str, ...]] = set()
+    trace = build_input(runs[0], files).trace
     for run in runs:
         described = json.loads(run.description)
         key = (json.dumps(described["config"], sort_keys=True), json.dumps(sorted(described["quotas"])))
         if key not in checked:
             checked.add(key)
             build_input(run, files)
-    return runs
+    return runs, trace

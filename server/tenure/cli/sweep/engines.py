@@ -4,9 +4,12 @@ A run that is done is handed over at once. Runs of a worker that is lost are exe
 """
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from threading import Thread
 from typing import Any, Final
 
 from tenure.cli.sweep.single_run import Files, SingleRun, execute
@@ -37,7 +40,8 @@ def run_in_processes(runs: Sequence[SingleRun], files: Files, workers: int, done
 def _run_in_pool(runs: Sequence[SingleRun], files: Files, workers: int, done: Done) -> list[SingleRun]:
     """Execute runs until a process of the pool is lost; returns the runs that are left."""
     left = dict.fromkeys(runs)
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, spawn, initializer=_end_with_parent) as pool:
         futures: dict[Future[bytes], SingleRun] = {}
         try:
             for run in runs:
@@ -48,9 +52,25 @@ def _run_in_pool(runs: Sequence[SingleRun], files: Files, workers: int, done: Do
         except BrokenProcessPool:
             pass
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for future in futures:
+                future.cancel()
+            for child in multiprocessing.active_children():
+                child.terminate()
             raise
     return list(left)
+
+
+def _end_with_parent() -> None:
+    """In a process of the pool: end when the sweep ends, also when it is killed. Ctrl-C is for the sweep."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _result(run: SingleRun, future: "Future[bytes]") -> bytes:
@@ -60,6 +80,22 @@ def _result(run: SingleRun, future: "Future[bytes]") -> bytes:
         raise
     except Exception as error:
         raise SweepError(f"point {run.point}, seed {run.seed}: {error}") from error
+
+
+def execute_on_dask(run: SingleRun, files: Files) -> bytes:
+    """Play a run on a worker, until it is done or the sweep that wants it is gone."""
+    import distributed
+
+    dask: Any = distributed  # it has no types
+    worker = dask.get_worker()
+    key = worker.get_current_task()
+
+    def check(now: int, ended: int, cycles: int) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise SweepError("the sweep has ended")
+
+    return execute(run, files, check)
 
 
 def run_on_dask(runs: Sequence[SingleRun], files: Files, address: str, done: Done) -> None:
@@ -74,7 +110,9 @@ def run_on_dask(runs: Sequence[SingleRun], files: Files, address: str, done: Don
     with client:
         (shared,) = client.scatter([dict(files)], broadcast=True, hash=False)
         futures = {
-            client.submit(execute, run, shared, key=f"tenure-{run.digest}", retries=RETRIES, pure=False): run
+            client.submit(
+                execute_on_dask, run, shared, key=f"tenure-{run.digest}", retries=RETRIES, pure=False
+            ): run
             for run in runs
         }
         try:

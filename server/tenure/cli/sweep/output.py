@@ -5,29 +5,35 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tenure.cli.play.output import MINUTE, print_bad_lines, time_left_text
 from tenure.cli.sweep.results import ResultFolder
 from tenure.cli.sweep.single_run import SingleRun
 from tenure.process.options import Output
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.render.terminal import TerminalConsole
 from tenure.simulator.report.sweep_page import cells_of, head_of, render_sweep
+from tenure.simulator.runs import MAX_BAD_LINES
 from tenure.simulator.sweeps.frontier import PointResult
 from tenure.terms.formatting import format_count
 
 if TYPE_CHECKING:
+    from tenure.simulator.jobs import Trace
     from tenure.simulator.sweeps.study import Study
 
 
 @contextmanager
 def counted(runs: int, left: int, output: Output) -> Iterator[Callable[[SingleRun], None]]:
-    """A line with the runs that are done and the time left; nothing without a terminal."""
-    if output is Output.JSON or not sys.stderr.isatty():
-        yield lambda run: None
+    """The runs that are done and the time left, on standard error: a bar, or without a terminal a line per
+    minute.
+    """
+    if not sys.stderr.isatty():
+        yield progress_lines(runs, left, sys.stderr)
         return
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*bar, console=Console(stderr=True)) as shown:
@@ -35,8 +41,29 @@ def counted(runs: int, left: int, output: Output) -> Iterator[Callable[[SingleRu
         yield lambda run: shown.advance(task)
 
 
+def progress_lines(
+    runs: int, left: int, target: TextIO, clock: Callable[[], float] = monotonic
+) -> Callable[[SingleRun], None]:
+    """Write a line when a run is done and a minute has passed since the last one."""
+    began = last = clock()
+    done = 0
+
+    def note(run: SingleRun) -> None:
+        nonlocal done, last
+        done += 1
+        at = clock()
+        if at - last >= MINUTE:
+            last = at
+            rest = time_left_text(at - began, done, left)
+            target.write(f"{runs - left + done:,} of {format_count(runs, 'run')}{rest}\n")
+            target.flush()
+
+    return note
+
+
 def show_results(
     study: "Study",
+    trace: "Trace",
     results: Sequence[PointResult],
     runs: Mapping[int, Sequence[Mapping[str, Any]]],
     folder: ResultFolder,
@@ -45,12 +72,20 @@ def show_results(
 ) -> None:
     """Write the page, and print JSON or the table."""
     if report is not None:
-        report.write_text(render_sweep(study, results, runs), encoding="utf-8")
+        report.write_text(render_sweep(study, trace, results, runs), encoding="utf-8")
     if output is Output.JSON:
-        typer.echo(json.dumps({"points": [_json(result, folder) for result in results]}, indent=2))
+        bad = [each.to_json() for each in trace.bad_lines[:MAX_BAD_LINES]]
+        content = {
+            "notes": list(trace.notes),
+            "bad_lines": {"count": len(trace.bad_lines), "first": bad},
+            "points": [_json(result, folder) for result in results],
+        }
+        typer.echo(json.dumps(content, indent=2))
         return
     count = len(results) * len(study.seeds)
     console = TerminalConsole()
+    if trace.bad_lines:
+        print_bad_lines(console, trace.bad_lines)
     rows = [TableRow(tuple(cells_of(result)), ()) for result in results]
     title = f"{format_count(len(results), 'point')}, {format_count(count, 'run')}"
     heads = head_of(study)

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 from tenure.cli.sweep.single_run import SingleRun
+from tenure.simulator.jobs import TraceError
 from tenure.simulator.sweeps.study import Point
 
 
@@ -16,9 +17,8 @@ class ResultFolder:
     """Results by the digest of their inputs, so that an equal run is not executed again."""
 
     def __init__(self, path: Path) -> None:
-        """Creates the folder."""
+        """The folder must exist."""
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
 
     def has(self, run: SingleRun) -> bool:
         """Whether the run is done."""
@@ -29,8 +29,11 @@ class ResultFolder:
         self._write(self._file(run), content)
 
     def read(self, run: SingleRun) -> dict[str, Any]:
-        """The JSON of a run that is done."""
-        found: dict[str, Any] = json.loads(self._file(run).read_bytes())
+        """The JSON of a run that is done. Raises TraceError if the file is damaged."""
+        try:
+            found: dict[str, Any] = json.loads(self._file(run).read_bytes())
+        except ValueError:
+            raise TraceError(f"{self._file(run)} is damaged; delete it to play its run again") from None
         return found
 
     def write_configurations(self, points: Sequence[Point], base: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from tenure.process.version import package_version
 
 if TYPE_CHECKING:
     from tenure.simulator.runs import RunInput
+    from tenure.simulator.simulation import Progress
 
 _DIGITS: Final = 16
 OPTIONS: Final = {
@@ -55,14 +56,14 @@ def digest_of(files: Files) -> str:
     return sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
 
 
-def execute(run: SingleRun, files: Files) -> bytes:
-    """Play a run; the same JSON for the same inputs."""
+def execute(run: SingleRun, files: Files, progress: "Progress" = lambda now, ended, cycles: None) -> bytes:
+    """Play a run; the same JSON for the same inputs. `progress` may raise to end it early."""
     if run.version != package_version():
         raise RuntimeError(f"the worker has tenure {package_version()}, the sweep {run.version}")
     from tenure.server.installed import installed_registry
     from tenure.simulator.runs import play
 
-    played = play(build_input(run, files), installed_registry())
+    played = play(build_input(run, files), installed_registry(), progress=progress)
     content: dict[str, Any] = {"seed": run.seed, "inputs": json.loads(run.description), **played.to_json()}
     return json.dumps(content, indent=1, sort_keys=True).encode()
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from tenure.simulator.comparison import Policy, value_at
-from tenure.simulator.jobs import WHOLE_GPU
+from tenure.simulator.jobs import WHOLE_GPU, left_out_text
 from tenure.simulator.report import charts
 from tenure.simulator.report.figures import (
     SECTIONS,
@@ -17,13 +17,12 @@ from tenure.simulator.report.figures import (
     spread_text,
 )
 from tenure.simulator.report.stories import MAX_CHANGES, Change, compare, tell_stories
-from tenure.simulator.runs import Run, by_policy
+from tenure.simulator.runs import MAX_BAD_LINES, Run, by_policy
 from tenure.wire.violations import escape_control_characters
 
-MAX_BAD_LINES: Final = 100
 MAX_VIOLATIONS: Final = 20
 _PARTS: Final = (
-    *("notes", "violations", "bad_lines", "points", "sections", "names"),
+    *("notes", "violations", "left_out", "bad_lines", "points", "sections", "names"),
     *("pictures", "tables", "stories", "inputs"),
 )
 _WAITS: Final = (
@@ -70,8 +69,8 @@ def render_page(runs: Sequence[Run]) -> str:
         summary=summary,
         notes=[*_seed_notes(next(iter(groups.values()))), *trace.notes],
         violations=_violations(runs),
-        bad_lines=trace.bad_lines[:MAX_BAD_LINES],
-        bad_count=len(trace.bad_lines),
+        left_out=left_out_text(trace.bad_lines),
+        bad_lines=[(bad.where, bad.problem) for bad in trace.bad_lines[:MAX_BAD_LINES]],
         names=list(groups),
         sections=figure_sections(policies),
         pictures=_pictures(firsts, policies),

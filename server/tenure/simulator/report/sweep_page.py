@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tenure.simulator.comparison import Policy, Spread
+from tenure.simulator.jobs import Trace, left_out_text
 from tenure.simulator.report import charts
 from tenure.simulator.report.page import Table, figure_sections, render_template, wait_tables
+from tenure.simulator.runs import MAX_BAD_LINES
 from tenure.simulator.sweeps.frontier import PointResult
 from tenure.simulator.sweeps.study import QUOTA, Study
 
@@ -37,9 +39,15 @@ def cells_of(result: PointResult) -> list[str]:
 
 
 def render_sweep(
-    study: Study, results: Sequence[PointResult], runs: Mapping[int, Sequence[Mapping[str, Any]]]
+    study: Study,
+    trace: Trace,
+    results: Sequence[PointResult],
+    runs: Mapping[int, Sequence[Mapping[str, Any]]],
 ) -> str:
-    """The page; `runs` has the JSON of the runs of each point, by seed. Names in it are escaped."""
+    """The page; `trace` is that of the first run, and `runs` has the JSON of the runs of each point, by seed.
+
+    Names in it are escaped.
+    """
     import markupsafe
 
     policies = _compared(results, runs)
@@ -57,7 +65,9 @@ def render_sweep(
     return render_template(
         title=f"Sweep: {study.trace}",
         summary=f"{len(results):,} points, {len(results) * len(study.seeds):,} runs.",
-        notes=[_note(policies)],
+        notes=[_note(policies), *trace.notes],
+        left_out=left_out_text(trace.bad_lines),
+        bad_lines=[(bad.where, bad.problem) for bad in trace.bad_lines[:MAX_BAD_LINES]],
         pictures=pictures,
         points=points,
         tables=[table for table in wait_tables(policies) if table.rows],

@@ -14,6 +14,8 @@ from tenure.simulator.traces.own import COLUMNS as OWN_COLUMNS
 from tenure.simulator.traces.own import read_own
 from tenure.simulator.traces.philly import COLUMNS as PHILLY_COLUMNS
 from tenure.simulator.traces.philly import read_philly
+from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
+from tenure.simulator.traces.spot import read_spot
 from tenure.simulator.traces.swf import read_swf
 
 
@@ -23,6 +25,7 @@ class TraceFormat(StrEnum):
     SWF = "swf"
     PHILLY = "philly"
     OPENB = "openb"
+    SPOT = "spot"
     JOBS = "jobs"
     GENERATED = "generated"
 
@@ -31,12 +34,14 @@ _READERS: Final[dict[TraceFormat, Callable[[Iterable[str]], Trace]]] = {
     TraceFormat.SWF: read_swf,
     TraceFormat.PHILLY: read_philly,
     TraceFormat.OPENB: read_openb,
+    TraceFormat.SPOT: read_spot,
     TraceFormat.JOBS: read_own,
 }
 _SQLITE: Final = b"SQLite format 3\0"
 _COLUMNS: Final = {
     TraceFormat.PHILLY: PHILLY_COLUMNS,
     TraceFormat.OPENB: OPENB_COLUMNS,
+    TraceFormat.SPOT: SPOT_COLUMNS,
     TraceFormat.JOBS: OWN_COLUMNS,
 }
 

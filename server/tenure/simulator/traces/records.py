@@ -161,7 +161,7 @@ class _Reader:
                     seen.problem or f"its queue {seen.row.queue!r} is no leaf queue of the last record"
                 )
             if seen.problem:
-                bad.append(BadLine(seen.number, f"job {names[uid]}: {seen.problem}"))
+                bad.append(BadLine(seen.number, f"job {names[uid]}: {seen.problem}", "record"))
                 continue
             cut += not seen.is_done
             played.append(job_of(seen, names[uid], kept_work(seen.spans, settings)))
