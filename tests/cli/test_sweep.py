@@ -103,6 +103,20 @@ def test_seeds_draw_blocks_of_the_trace(tenure, tmp_path):
     assert notes == [f"drawn with seed {seed} from 4 blocks of 1h each" for seed in (1, 2)]
 
 
+def test_a_table_of_many_points_has_those_of_the_frontier(tenure, tmp_path):
+    values = [f"{minutes}m" for minutes in range(25)]
+    study = {
+        **STUDY,
+        "seeds": [1],
+        "until": "10m",
+        "vary": {"plugins.minruntime.defaultReclaimMinRuntime": values},
+    }
+    result = tenure("sweep", str(write_study(tmp_path, study)), "--workers", "1")
+    assert "25 points, 25 runs; points of the frontier" in result.out
+    assert "A: defaultReclaimMinRuntime" in result.out
+    assert "e+" not in result.out
+
+
 def test_a_point_that_keeps_no_constraint_is_not_on_the_frontier(tenure, tmp_path):
     bound = {**STUDY, "seeds": [1], "constraints": [{"figure": "cluster.goodput", "min": 0.99}]}
     result = tenure("sweep", str(write_study(tmp_path, bound)), "--workers", "1")

@@ -7,6 +7,7 @@ import pytest
 from tenure.simulator.baselines import Baseline
 from tenure.simulator.comparison import Policy, Spread, spread_of, value_at
 from tenure.simulator.report.page import render_page
+from tenure.simulator.report.sweep_page import point_text
 from tenure.simulator.runs import play
 from tenure.simulator.settings import RunSettings
 from tenure.terms.durations import SECOND
@@ -56,5 +57,20 @@ def test_the_page_has_means_and_paired_differences():
     row = re.search(r"<tr><td>Makespan</td>.*?</tr>", page).group()
     # FIFO: 600 + 60 and 1,200 + 60 s. The solver waits alike, since nothing is above its share.
     assert re.findall(r"16m ± 7m5s<", row) == ["16m ± 7m5s<"] * 2
-    assert re.findall(r'<div class="difference">(.*?)</div>', row) == ["±0s ± 0s"]
+    assert re.findall(r'<div class="difference">(.*?)</div>', row) == ["±0"]
     assert "lines the standard deviation" in page
+
+
+@pytest.mark.parametrize(
+    ("spread", "text"),
+    [
+        (Spread(264.34, 191.4, 2), "264.3 ± 191.4"),
+        (Spread(12_345.6, 1_234.5, 2), "12,346 ± 1,234"),
+        (Spread(0.68993, 0.0204, 5), "0.6899 ± 0.0204"),
+        (Spread(0.0, 0.0, 2), "0.000 ± 0.000"),
+        (Spread(17.114, 0.0, 1), "17.11"),
+        (None, "-"),
+    ],
+)
+def test_a_figure_of_a_point_has_four_digits_and_a_deviation_with_as_many_decimals(spread, text):
+    assert point_text(spread) == text

@@ -28,6 +28,7 @@ QUANTILES: Final = (50, 90, 95, 99)
 Summary = dict[str, float | int | None]
 
 DEFINITIONS: Final = {
+    "submitted": "Jobs that were submitted within the run.",
     "completed": "Jobs that ended within the run.",
     "never_started": "Jobs that were submitted and never ran.",
     "wait": "Time from submission to the first start.",
@@ -36,7 +37,8 @@ DEFINITIONS: Final = {
     "bounded_slowdown": f"Turnaround over runtime, with runtimes below {TAU} s counted as {TAU} s; at least "
     "1.",
     "makespan": "Time from the first submission to the last completion.",
-    "allocation": "Part of the usable GPU time in which pods had the GPUs, terminating pods included.",
+    "allocation": "Part of the usable GPU time of the whole run in which pods had the GPUs, terminating "
+    "pods included.",
     "goodput": "Part of the usable GPU time that became work that was kept.",
     "lost": "GPU hours of work that was done and not kept when a segment ended.",
     "overhead": "GPU hours in which pods started, restarted or waited for the rest of their minimum.",

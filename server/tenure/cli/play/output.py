@@ -165,6 +165,9 @@ def print_runs(console: Console, runs: Sequence[Run]) -> None:
         ]
         columns = (TableColumn(title.rpartition(" ")[2].capitalize()), *columns[1:])
         TableSection(f"\n{title}", columns, (), rows).print(console)
+        if len(names) > MAX_ROWS:
+            more = f"… and {len(names) - MAX_ROWS:,} more: --report and --output json have all."
+            console.print(Text(more, style="dim"))
 
 
 def _mean_wait(policy: Policy, key: str, name: str) -> str:

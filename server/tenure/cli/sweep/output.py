@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_uppercase
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 from rich.console import Console
@@ -15,7 +16,7 @@ from tenure.cli.play.output import MINUTE, print_bad_lines, time_left_text
 from tenure.cli.sweep.results import ResultFolder
 from tenure.cli.sweep.single_run import SingleRun
 from tenure.process.options import Output
-from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.render.table_section import MAX_ROWS, TableColumn, TableRow, TableSection
 from tenure.render.terminal import TerminalConsole
 from tenure.simulator.report.sweep_page import cells_of, head_of, render_sweep
 from tenure.simulator.runs import MAX_BAD_LINES
@@ -25,6 +26,10 @@ from tenure.terms.formatting import format_count
 if TYPE_CHECKING:
     from tenure.simulator.jobs import Trace
     from tenure.simulator.sweeps.study import Study
+
+
+WIDE: Final = 10
+"""Characters of a heading from which a letter takes its place, so that columns do not wrap within words."""
 
 
 @contextmanager
@@ -86,18 +91,25 @@ def show_results(
     console = TerminalConsole()
     if trace.bad_lines:
         print_bad_lines(console, trace.bad_lines)
-    rows = [TableRow(tuple(cells_of(result)), ()) for result in results]
     title = f"{format_count(len(results), 'point')}, {format_count(count, 'run')}"
+    shown = results
+    if len(results) > MAX_ROWS:
+        shown = [result for result in results if result.is_best][:MAX_ROWS]
+        title += "; points of the frontier (--report and --output json have all)"
+    rows = [TableRow(tuple(cells_of(result)), ()) for result in shown]
     heads = head_of(study)
     last = len(heads) - 1
     values = range(1, len(study.vary) + 1)
+    letters = zip(values, ascii_uppercase, strict=False)
+    legend = {number: letter for number, letter in letters if len(heads[number]) > WIDE}
+    footer = ", ".join(f"{letter}: {heads[number]}" for number, letter in legend.items())
     columns = tuple(
         [
-            TableColumn(name, wraps=number in values, right=0 < number < last)
+            TableColumn(legend.get(number, name), wraps=number in values, right=0 < number < last)
             for number, name in enumerate(heads)
         ]
     )
-    TableSection(title, columns, (), rows).print(console)
+    TableSection(title, columns, (), rows, footer).print(console)
     best = [str(folder.configuration(result.point)) for result in results if result.is_best]
     typer.echo(f"Configurations of the frontier: {', '.join(best) or 'none: no point keeps the constraints'}")
     if report is not None:

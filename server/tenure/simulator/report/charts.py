@@ -134,15 +134,16 @@ def eviction_chart(runs: Sequence[Run]) -> Spec | None:
         return None
     rows = [
         {"run": name, "time": _text(day * _DAY), "action": action, "value": count}
-        for (name, day, action), count in sorted(counts.items())
+        for (name, day, action), count in counts.items()
     ]
+    names = [run.input.name for run in runs]
     return {
         **base_spec("Evictions by day and action", rows),
         "mark": "bar",
         "width": WIDTH,
         "height": 120,
         "encoding": {
-            "row": {"field": "run", "type": "nominal", "sort": None, "title": None},
+            "row": {"field": "run", "type": "nominal", "sort": names, "title": None},
             "x": {"field": "time", "type": "temporal", "timeUnit": "utcyearmonthdate", "title": None},
             "y": {"field": "value", "type": "quantitative", "title": "Evictions"},
             "color": {"field": "action", "type": "nominal", "title": None},

@@ -33,6 +33,7 @@ def _jobs(title: str, key: str) -> list[Figure]:
 
 
 _COUNTS: Final = (
+    Figure("Jobs submitted", ("jobs", "submitted"), "count", "submitted"),
     Figure("Jobs completed", ("jobs", "completed"), "count", "completed"),
     Figure("Jobs never started", ("jobs", "never_started"), "count", "never_started"),
 )
@@ -94,7 +95,9 @@ def difference_text(figure: Figure, base: Policy, policy: Policy) -> str:
     found = policy.difference(base, figure.of)
     if found is None:
         return "-"
-    sign = "+" if found.mean > 0 else "-" if found.mean < 0 else "±"
+    if not found.mean and not found.deviation:
+        return "±0"
+    sign = "+" if found.mean > 0 else "-" if found.mean < 0 else ""
     return sign + spread_text(figure.kind, found._replace(mean=abs(found.mean)))
 
 

@@ -1,11 +1,13 @@
 """Runs as one HTML page that works offline: no script, no outside reference, pictures as SVG with text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from tenure.process.version import package_version
 from tenure.simulator.comparison import Policy, value_at
 from tenure.simulator.jobs import WHOLE_GPU, left_out_text
+from tenure.simulator.metrics import DEFINITIONS
 from tenure.simulator.report import charts
 from tenure.simulator.report.figures import (
     SECTIONS,
@@ -18,6 +20,7 @@ from tenure.simulator.report.figures import (
 )
 from tenure.simulator.report.stories import MAX_CHANGES, Change, compare, tell_stories
 from tenure.simulator.runs import MAX_BAD_LINES, Run, by_policy
+from tenure.solver.plugin_api.profile import Profile
 from tenure.wire.violations import escape_control_characters
 
 MAX_VIOLATIONS: Final = 20
@@ -25,7 +28,9 @@ _PARTS: Final = (
     *("notes", "violations", "left_out", "bad_lines", "points", "sections", "names"),
     *("pictures", "tables", "stories", "inputs"),
 )
+P95: Final = "p95: 95 % of the jobs have at most so much."
 _WAITS: Final = (
+    ("Jobs", "count", ("jobs",)),
     ("Mean wait", "duration", ("wait", "mean")),
     ("p95 wait", "duration", ("wait", "p95")),
     ("Mean slowdown", "number", ("bounded_slowdown", "mean")),
@@ -184,19 +189,20 @@ def wait_tables(policies: Sequence[Policy]) -> list[Table]:
 
 
 def _waits(title: str, key: str, policies: Sequence[Policy]) -> Table:
-    heads, rows = [title.rpartition(" ")[2].capitalize(), "Jobs"], []
-    for policy in policies:
-        heads += [f"{what} ({policy.name})" for what, _, _ in _WAITS]
-    for name in group_names(key, policies):
-        cells = [name, spread_text("count", policies[0].spread(value_at(key, name, "jobs")))]
-        for policy in policies:
-            cells += [
-                spread_text(kind, policy.spread(value_at(key, name, *path))) for _, kind, path in _WAITS
-            ]
-        rows.append(cells)
-    return Table(
-        title, "Waits to the first start, bounded slowdown, and evictions that ended a segment.", heads, rows
-    )
+    """One row for each group of jobs and policy, so that policies are below each other."""
+    several = len(policies) > 1
+    heads = [title.rpartition(" ")[2].capitalize(), *["Run"] * several, *[what for what, _, _ in _WAITS]]
+    rows = [
+        [
+            name if policy is policies[0] else "",
+            *[policy.name] * several,
+            *[spread_text(kind, policy.spread(value_at(key, name, *path))) for _, kind, path in _WAITS],
+        ]
+        for name in group_names(key, policies)
+        for policy in policies
+    ]
+    text = f"Waits to the first start, bounded slowdown, and evictions that ended a segment. {P95}"
+    return Table(title, text, heads, rows)
 
 
 def _tables(runs: Sequence[Run], policies: Sequence[Policy]) -> list[Table]:
@@ -213,7 +219,9 @@ def _tables(runs: Sequence[Run], policies: Sequence[Policy]) -> list[Table]:
             for name in policy.metrics[0]["queues"]
         ]
         heads = ("Queue", *[title for title, _, _ in _ENTITLEMENT])
-        text = "The entitlement is the smaller one of fair share and demand, of each cycle."
+        text = "The entitlement is the smaller one of fair share and demand, of each cycle. " + " ".join(
+            f"{title}: {DEFINITIONS[key]}" for title, _, key in _ENTITLEMENT if key in DEFINITIONS
+        )
         tables.append(Table(f"Entitlement, {policy.name}", text, heads, rows))
     for run in runs[1:]:
         losers, winners = compare(runs[0], run)
@@ -233,11 +241,27 @@ def _cells(change: Change) -> tuple[str, ...]:
 def _inputs(groups: Sequence[Sequence[Run]]) -> list[list[str]]:
     described = [[run.to_json() for run in group] for group in groups]
     rows = [["policy", *[str(group[0]["policy"]) for group in described]]]
+    rows += [
+        [f"arguments of {name}", *[_arguments(group[0], name) for group in groups]]
+        for name in dict.fromkeys(name for group in groups for name in _plugins(group[0]))
+    ]
+    rows.append(["version of Tenure", *[package_version()] * len(groups)])
     rows.append(["input digest", *[_listed(run["input_digest"] for run in group) for group in described]])
     for key in described[0][0]["settings"]:
         rows.append([key, *[_listed(run["settings"][key] for run in group) for group in described]])
     rows.append(["cycles", *[_listed(f"{run.results.cycles:,}" for run in group) for group in groups]])
     return rows
+
+
+def _plugins(run: Run) -> dict[str, Mapping[str, str]]:
+    """Arguments of the plugins that have any, by name."""
+    if not isinstance(run.input.policy, Profile):
+        return {}
+    return {plugin.name: plugin.arguments for plugin in run.input.policy.plugins if plugin.arguments}
+
+
+def _arguments(run: Run, name: str) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in _plugins(run).get(name, {}).items()) or "-"
 
 
 def _listed(values: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """A sweep as one HTML page: the frontier as a picture, and a table of all points."""
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import Any, Final
 
 from tenure.simulator.comparison import Policy, Spread
@@ -11,6 +12,8 @@ from tenure.simulator.runs import MAX_BAD_LINES
 from tenure.simulator.sweeps.frontier import PointResult
 from tenure.simulator.sweeps.study import QUOTA, Study
 
+_DIGITS: Final = 4
+"""Significant digits of a mean."""
 MAX_COMPARED: Final = 8
 """Points whose figures are side by side."""
 
@@ -19,7 +22,9 @@ def point_text(spread: Spread | None) -> str:
     """Mean, and the standard deviation over the seeds."""
     if spread is None:
         return "-"
-    return f"{spread.mean:,.4g}" + (f" ± {spread.deviation:,.2g}" if spread.runs > 1 else "")
+    digits = max(_DIGITS - 1 - floor(log10(abs(spread.mean))), 0) if spread.mean else _DIGITS - 1
+    deviation = f" ± {spread.deviation:,.{digits}f}" if spread.runs > 1 else ""
+    return f"{spread.mean:,.{digits}f}{deviation}"
 
 
 def head_of(study: Study) -> list[str]:
@@ -59,7 +64,7 @@ def render_sweep(
     seeds = ", ".join(str(seed) for seed in study.seeds)
     text = (
         f"Mean over the seeds {seeds} and standard deviation. Figures are named by their path in the JSON of "
-        "a run: durations are in seconds, GPU time in hours."
+        "a run: durations are in seconds, GPU time in hours. The configuration of point 1 is point-1.yaml."
     )
     points = Table("Points", text, head_of(study), [cells_of(result) for result in results])
     return render_template(
@@ -105,8 +110,14 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
             kind = "frontier" if result.is_best else "constraint not kept" if result.broken else "beaten"
             rows.append({"x": x.mean, "y": y.mean, "point": str(result.point.number), "kind": kind})
     axes = {
-        "x": {"field": "x", "type": "quantitative", "title": _title(study, 0), "scale": {"zero": False}},
-        "y": {"field": "y", "type": "quantitative", "title": _title(study, 1), "scale": {"zero": False}},
+        name: {
+            "field": name,
+            "type": "quantitative",
+            "title": _title(study, number),
+            "scale": {"zero": False},
+            "axis": {"tickCount": 8},
+        }
+        for number, name in enumerate("xy")
     }
     best: dict[str, Any] = {"filter": "datum.kind === 'frontier'"}
     return {
