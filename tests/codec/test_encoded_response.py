@@ -2,12 +2,19 @@
 
 import pickle
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from tenure.codec.encoded_response import CycleSummary, EncodedResponse
+from tenure.codec.encoded_response import CycleSummary, EncodedResponse, summarize
 from tenure.codec.engine import Engine
+from tenure.solver.cycle import decide
+from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.plugin_api.profile import PluginConfig
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.durations import SECOND
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse, ResponseHeader
 
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.command import CHECKOUT, DEFAULT_CASES
@@ -142,3 +149,20 @@ def test_time_of_a_response_can_be_replaced() -> None:
 def test_response_can_be_pickled() -> None:
     response = decide_random(1)
     assert pickle.loads(pickle.dumps(response)) == response
+
+
+def test_announced_evictions_count_once_and_cost_when_they_are_carried_out() -> None:
+    default = default_profile()
+    plugins = (*default.plugins, PluginConfig("evictioncost"))
+    profile = replace(default, plugins=plugins, options=replace(default.options, max_notice=3600 * SECOND))
+    builder = ClusterBuilder().queue("q").node("n", gpus=1)
+    builder.pod_group("v", queue="q", priority=50, notice="2m", restart_cost="1m")
+    builder.running("v", node="n", gpus=1).pending("p", queue="q", priority=75, gpus=1)
+    cluster, header, found = builder.build(), ResponseHeader(), []
+    for _ in range(3):
+        result = decide(cluster, profile)
+        summary = summarize(cluster, result, header, [""] * len(result.groups))
+        found.append((sum(summary.victim_sets.values()), sum(summary.evicted_cost.values())))
+        cluster = apply_decisions(cluster, result, 60 * SECOND)
+    assert [sets for sets, _ in found] == [1, 0, 0]
+    assert [cost > 0 for _, cost in found] == [False, False, True]

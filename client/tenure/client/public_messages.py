@@ -8,6 +8,11 @@ from tenure.terms.reasons import REASONS, UNKNOWN_PUBLIC
 from tenure.v1 import decision_pb2 as pb
 
 
+def format_notice(step: pb.Notify) -> str:
+    """What the owner of a pod reads that is to be evicted, without names."""
+    return f"The pod is to be evicted, not before {step.evict_time.ToJsonString()}: it should save its work."
+
+
 def format_public_message(reason: pb.Reason) -> str:
     """A reason without names; times are RFC 3339 in UTC. Codes of a newer version have a general sentence."""
     row = REASONS.get(reason.code)

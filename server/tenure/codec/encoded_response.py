@@ -229,9 +229,10 @@ def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], C
     for group in result.groups:
         known = group.known_victims()
         if known is not None:
-            sets[group.action, int(known.minimality)] += 1
-            put_back[group.action] += known.put_back
-            if known.costs:
+            if not group.fulfills_group:  # else it was counted with its notices
+                sets[group.action, int(known.minimality)] += 1
+                put_back[group.action] += known.put_back
+            if known.costs and group.evictions:
                 costs[group.action] += known.cost // 1000
     return sets, put_back, costs
 

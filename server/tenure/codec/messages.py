@@ -78,7 +78,7 @@ class ReasonMessages:
         """Why a pod is told that it will be evicted."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
-        return f"Notice: {self._pod(step.task)} {before}{whom}{after}, not before the given time."
+        return f"Notice: {self._pod(step.task)} {before}{whom}{after}."
 
     def withdrawal(self, task: int) -> str:
         """That the notice of a pod is taken back."""

@@ -33,7 +33,8 @@ def test_notice_is_an_annotation_and_a_condition_and_evicts_no_pod(rig: ApplierR
     assert body["metadata"]["uid"] == "uid-old"
     (condition,) = body["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("tenure.scheduler/EvictionNotice", "True")
-    assert "names others" not in condition["message"]
+    told = "The pod is to be evicted, not before 2027-01-15T08:02:00Z: it should save its work."
+    assert condition["message"] == told
     assert results(entry) == {"notify-old": "APPLIED"}
     row = entry.row()
     assert row is not None

@@ -14,12 +14,14 @@ from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 
 EVERY_SECONDS: Final = 0.1
+DEFAULT_GRACE: Final = 30
+"""Grace period of pods that set none, in seconds."""
 
 
 class Kubelet:
     """Runs the pods of all nodes.
 
-    A deleted pod takes `grace_seconds` to end, whatever its own grace period is.
+    A deleted pod takes `grace_seconds` to end, or its own grace period, if that is not the default.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class Kubelet:
     def _end(self, pod: dict[str, Any]) -> None:
         uid = pod["metadata"]["uid"]
         first = self._ending.setdefault(uid, self._now())
-        if self._now() - first >= self._grace or not pod["spec"].get("nodeName"):
+        own = pod["metadata"].get("deletionGracePeriodSeconds", DEFAULT_GRACE)
+        grace = self._grace if own == DEFAULT_GRACE else own
+        if self._now() - first >= grace or not pod["spec"].get("nodeName"):
             options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
             self._write(lambda: self._transport.delete(_path(pod), options))
 

@@ -64,6 +64,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
         "tenure.scheduler/eviction-count": "4",
         "tenure.scheduler/total-eviction-wait": "90.5s",
         "tenure.scheduler/evictions-without-progress": "2",
+        "tenure.scheduler/last-notice-timestamp": "2027-01-06T00:00:00Z",
         "tenure.scheduler/held-by": "evicted",
         "tenure.scheduler/on-evict": "Hold",
         "tenure.scheduler/suspendable": "true",
@@ -82,6 +83,7 @@ def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(
     assert row.eviction_count == 4
     assert row.total_eviction_wait == Duration(seconds=90, nanos=500_000_000)
     assert row.evictions_without_progress == 2
+    assert row.last_notice_time == timestamp("2027-01-06T00:00:00Z")
     assert (row.held_by, row.on_evict, row.suspendable) == (pb.HOLD_REASON_EVICTED, pb.FATE_HOLD, True)
     assert row.release_time == timestamp("2025-01-05T00:00:00Z")
     assert row.evictions.by_cause == {"preempt": 1, "reclaim": 2}

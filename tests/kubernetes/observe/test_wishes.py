@@ -5,12 +5,13 @@ from typing import Any, Final
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe.times import FOREVER
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.owners.owner_lists import REFRESH_SECONDS
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.fake_api_server.server import FakeApiServer
-from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, pod, pod_group
+from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, pod, pod_group, running
 from tests.kubernetes.owners.test_owners import create_owner, pod_owned_by
 
 KEY: Final = "kai.scheduler/preemptibility"
@@ -255,6 +256,42 @@ def test_huge_eviction_cost_is_the_largest_one() -> None:
     world.put("kai_pod_groups", pod_group("g", **annotated(**{"tenure.scheduler/eviction-cost": "9" * 300})))
     [row] = world.builder().snapshot(NOW).pod_groups
     assert row.eviction_cost == 2**30
+
+
+def test_notice_is_an_annotation_of_pod_groups_queues_owners_and_pods(transport: Transport) -> None:
+    world, asked = CachedCluster(), annotated(**{"tenure.scheduler/notice": "2m"})
+    world.put("kai_queues", {"metadata": {"name": "a", **asked}, "spec": {}})
+    world.put("volcano_queues", {"metadata": {"name": "b", **asked}, "spec": {}})
+    world.put("kai_pod_groups", pod_group("g", **asked))
+    world.put("pods", pod("owned", meta=pod_owned_by(deployment(transport, asked, {}))))
+    world.put("pods", pod("alone", meta=asked))
+    snapshot = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW)
+    rows = [*snapshot.pod_groups, *snapshot.queues]
+    assert [row.notice.seconds for row in rows] == [120] * 5
+
+
+@pytest.mark.parametrize("text", ["soon", "-1h", ""])
+def test_unreadable_notice_is_the_longest_one(text: str) -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **annotated(**{"tenure.scheduler/notice": text})))
+    builder = world.builder()
+    [row] = builder.snapshot(NOW).pod_groups
+    assert row.notice == FOREVER
+    assert any("is not a duration: the longest permitted" in each.text for each in builder.warnings.active)
+
+
+@pytest.mark.parametrize(("graces", "expected"), [((30, None), 0), ((5,), 5), ((5, None), 30), ((90, 5), 90)])
+def test_termination_grace_is_the_longest_one_of_its_pods_unless_all_have_the_default(
+    graces: tuple[int | None, ...], expected: int
+) -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g"))
+    for number, grace in enumerate(graces):
+        meta = {"annotations": {"pod-group-name": "g"}}
+        more = {} if grace is None else {"terminationGracePeriodSeconds": grace}
+        world.put("pods", running(f"p{number}", meta=meta, spec=more))
+    [row] = world.builder().snapshot(NOW).pod_groups
+    assert row.termination_grace.seconds == expected
 
 
 @pytest.mark.parametrize("text", ["soon", "-1h"])

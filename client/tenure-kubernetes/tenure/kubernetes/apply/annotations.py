@@ -42,6 +42,7 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
         names.EVICTIONS_WITHOUT_PROGRESS,
         lambda patch: str(patch.evictions_without_progress),
     ),
+    "last_notice_time": (names.LAST_NOTICE, lambda patch: write_time(patch.last_notice_time)),
     "held_by": (names.HELD_BY, lambda patch: write_hold(patch.held_by)),
     "evictions": (names.EVICTIONS, lambda patch: write_counts(patch.evictions)),
 }

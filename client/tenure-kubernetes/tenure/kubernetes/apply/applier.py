@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tenure.client.public_messages import format_public_message
+from tenure.client.public_messages import format_notice
 from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed, retry
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -86,8 +86,8 @@ class PodApplier:
             return precondition_failed(foreign)
         if _is_notice(decision):
             gone = precondition_failed("the pod is gone") if decision.HasField("notify") else APPLIED
-            message = format_public_message(decision.reason)
-            return gone if pod is None else self._writer.notify(_name(pod), _evict_time(decision), message)
+            told = format_notice(decision.notify)
+            return gone if pod is None else self._writer.notify(_name(pod), _evict_time(decision), told)
         if decision.HasField("evict"):
             result = APPLIED if pod is None else self._writer.evict(_name(pod))
             if pod is None or result.status != APPLY_STATUS_APPLIED:

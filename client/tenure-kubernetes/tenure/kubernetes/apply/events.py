@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from tenure.client.public_messages import format_public_message
+from tenure.client.public_messages import format_notice, format_public_message
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -233,4 +233,7 @@ def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
     else:
         reason, action = _DONE.get(decision.WhichOneof("kind") or "", ("Evicted", "Evicting"))
         note = decision.reason.message if is_near else format_public_message(decision.reason)
+        if decision.HasField("notify"):
+            told = format_notice(decision.notify)
+            note = f"{note} {told}" if is_near else told
     return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)

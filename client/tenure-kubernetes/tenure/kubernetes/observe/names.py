@@ -24,6 +24,7 @@ STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
 EVICTIONS_WITHOUT_PROGRESS: Final = "tenure.scheduler/evictions-without-progress"
+LAST_NOTICE: Final = "tenure.scheduler/last-notice-timestamp"
 EVICT_TIME: Final = "tenure.scheduler/evict-time"
 EVICTION_NOTICE: Final = "tenure.scheduler/EvictionNotice"
 """Annotation and condition of pods that are to be evicted, from their notice on."""
@@ -37,6 +38,7 @@ STORED: Final = (
     EVICTION_COUNT,
     TOTAL_EVICTION_WAIT,
     EVICTIONS_WITHOUT_PROGRESS,
+    LAST_NOTICE,
     HELD_BY,
     EVICTIONS,
 )
@@ -49,6 +51,8 @@ SUSPENDABLE: Final = "tenure.scheduler/suspendable"
 HOLD: Final = "tenure.scheduler/hold"
 RELEASED: Final = "tenure.scheduler/released"
 """Annotations by users: what becomes of a victim, and holds."""
+NOTICE: Final = "tenure.scheduler/notice"
+"""Annotation of pod groups and queues by users: how long before their eviction pods are told."""
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
 """Annotation of owners and pods without a pod group object."""
 
@@ -76,6 +80,7 @@ WISHES: Final = (
     SUSPENDABLE,
     HOLD,
     RELEASED,
+    NOTICE,
     QUEUE,
     VOLCANO_QUEUE,
     *PRIORITY_CLASSES,

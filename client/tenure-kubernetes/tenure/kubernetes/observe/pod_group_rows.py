@@ -26,8 +26,10 @@ from tenure.kubernetes.observe.wishes import (
 )
 from tenure.terms.reasons import GUARDED_ACTIONS
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_COUNT, MAX_SUB_GROUPS
+from tenure.wire.limits import MAX_COUNT, MAX_DURATION_SECONDS, MAX_SUB_GROUPS
 
+DEFAULT_GRACE_SECONDS: Final = 30
+"""Termination grace period of pods that set none, in Kubernetes."""
 Levels = Mapping[str, Sequence[str]]
 """Levels by topology."""
 _VOLCANO_DEFAULT_QUEUE: Final = "default"
@@ -181,6 +183,7 @@ _TIMES: Final = {
     names.LAST_START: "last_start_time",
     names.LAST_EVICTION: "last_eviction_time",
     names.STALE_SINCE: "stale_since",
+    names.LAST_NOTICE: "last_notice_time",
 }
 _CAUSES: Final = (*sorted(GUARDED_ACTIONS), "stale_gang", "reservation", "time_limit", "external")
 _MOST_CAUSES: Final = 32
@@ -236,6 +239,14 @@ def limit_start_time(row: pb.PodGroup, pods: Iterable[Pod], now: Timestamp, is_s
             row.last_start_time.CopyFrom(fact)
     elif not is_signed or row.last_start_time.ToNanoseconds() > now.ToNanoseconds():
         row.ClearField("last_start_time")
+
+
+def set_termination_grace(row: pb.PodGroup, pods: Iterable[Pod]) -> None:
+    """Set how long its pods on nodes may take to terminate; not if all have the default grace period."""
+    spans = {pod.spec.termination_grace_period_seconds for pod in pods if uses_resources(pod)}
+    given = [DEFAULT_GRACE_SECONDS if span is None else span for span in spans]
+    if any(span != DEFAULT_GRACE_SECONDS for span in given):
+        row.termination_grace.seconds = min(max(given), MAX_DURATION_SECONDS)
 
 
 def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Timestamp | None:

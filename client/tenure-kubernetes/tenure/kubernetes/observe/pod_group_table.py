@@ -16,13 +16,21 @@ from tenure.kubernetes.observe.pod_group_rows import (
     kai_pod_group_row,
     limit_start_time,
     read_annotations,
+    set_termination_grace,
     volcano_pod_group_row,
 )
 from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of, read_holds, read_stored_hold
+from tenure.kubernetes.observe.wishes import (
+    Place,
+    annotations_of,
+    place_of,
+    read_holds,
+    read_notice,
+    read_stored_hold,
+)
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
@@ -147,7 +155,11 @@ class PodGroupTable:
             return PodGroupRow(None)
         stored = self._read_stored(uid, warnings)
         read_annotations(row, stored.values, warnings)
-        read_holds(row, self._users_annotations(uid, origin, pods), now, warnings)
+        written = self._users_annotations(uid, origin, pods)
+        read_holds(row, written, now, warnings)
+        if (notice := read_notice(written, warnings)) is not None:
+            row.notice.CopyFrom(notice)
+        set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)
         return self._with_permitted_queue(row, pods, around)

@@ -12,10 +12,11 @@ In each place, a field of the spec precedes an annotation, and that a label. An 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.times import read_duration, read_time
+from tenure.kubernetes.observe.times import FOREVER, read_duration, read_time
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
@@ -181,6 +182,22 @@ def read_fate(annotations: Mapping[str, str], warnings: list[str]) -> pb.Fate:
         problem = f"{text[:32]!r} is none of {known}: it counts as requeue"
         warnings.append(f"annotation {names.ON_EVICT}: {problem}")
     return fate or pb.FATE_REQUEUE
+
+
+def read_notice(annotations: Mapping[str, str], warnings: list[str]) -> Duration | None:
+    """How long before an eviction pods are told, of a pod group or a queue; None: there is no annotation.
+
+    Of an unreadable value: as long as the profile permits.
+    """
+    text = annotations.get(names.NOTICE)
+    if text is None:
+        return None
+    span = read_duration(text.strip())
+    if span is None or span.ToNanoseconds() < 0:
+        problem = f"{text[:64]!r} is not a duration: the longest permitted notice is given"
+        warnings.append(f"annotation {names.NOTICE}: {problem}")
+        return FOREVER
+    return span
 
 
 def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp, warnings: list[str]) -> None:

@@ -1,0 +1,1 @@
+"""Victims on a real API server: what they are told, and what they lose."""
