@@ -45,7 +45,7 @@ pod_groups { uid: "tree" name: "tree" namespace: "ns" queue: "left" priority: 12
              held_by: HOLD_REASON_EVICTED release_time { seconds: 1700000000 }
              last_checkpoint_time { seconds: 1699995000 }
              checkpoint_interval { seconds: 600 } restart_cost { seconds: 60 } eviction_cost: 100
-             shrink_loses_work: true
+             shrink_loses_work: true checkpoint_on_notice: true
              notice { seconds: 60 } termination_grace { seconds: 30 } last_notice_time { seconds: 1700000000 }
              sub_groups { name: "all" min_sub_group: 1 }
              sub_groups { name: "leader" parent: "all" min_member: 1 }

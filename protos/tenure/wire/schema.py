@@ -280,6 +280,7 @@ ROWS: Final = (
             fact("shrink_loses_work", FactKind.FLAG).of("victim"),
             fact("notice", FactKind.SIGNED_DURATION).of("victim"),
             fact("termination_grace", FactKind.DURATION).of("victim"),
+            fact("checkpoint_on_notice", FactKind.FLAG).of("victim"),
             fact("last_notice_time", FactKind.TIME, "last_notice").of("victim"),
         ),
         key=("uid",),

@@ -66,6 +66,7 @@ def read_victim_facts(
         termination_grace=duration(message.termination_grace, findings, i, "termination_grace")
         if is_set("termination_grace")
         else 0,
+        checkpoint_on_notice=message.checkpoint_on_notice,
         last_notice=time(message.last_notice_time, findings, i, "last_notice_time")
         if is_set("last_notice_time")
         else None,

@@ -270,6 +270,18 @@ def test_notice_is_an_annotation_of_pod_groups_queues_owners_and_pods(transport:
     assert [row.notice.seconds for row in rows] == [120] * 5
 
 
+@pytest.mark.parametrize(("text", "expected"), [("true", True), ("False", False), ("maybe", False)])
+def test_pod_group_says_that_it_saves_its_work_on_notice(text: str, expected: bool) -> None:
+    world = CachedCluster()
+    said = annotated(**{"tenure.scheduler/checkpoint-on-notice": text})
+    world.put("kai_pod_groups", pod_group("g", **said))
+    builder = world.builder()
+    [row] = builder.snapshot(NOW).pod_groups
+    assert row.checkpoint_on_notice is expected
+    told = [each.text for each in builder.warnings.active]
+    assert any("'maybe' is not true or false" in each for each in told) is (text == "maybe")
+
+
 @pytest.mark.parametrize("text", ["soon", "-1h", ""])
 def test_unreadable_notice_is_the_longest_one(text: str) -> None:
     world = CachedCluster()

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult, InFlightGroupState
+from tenure.solver.model.decision import CycleResult, DecisionGroup, InFlightGroupState
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.profile import Profile
@@ -40,6 +40,8 @@ class NoticeBook:
     def __init__(self) -> None:
         self._told: dict[int, int] = {}
         """When each pod was told that has an open notice."""
+        self._ends: dict[int, int] = {}
+        """When it is to be evicted, by what it was told."""
 
     def judge(self, cluster: Cluster, decision: CycleResult, profile: Profile) -> Iterator[str]:
         """Violations of one cycle."""
@@ -51,11 +53,14 @@ class NoticeBook:
             for task in group.notices.withdrawn:
                 if self._told.pop(task, None) is None:
                     yield "a notice is withdrawn that was not given"
+            are_ready = all(_is_ready(cluster, step.task) for step in group.evictions)
             for step in group.evictions:
                 told, least = self._told.pop(step.task, None), _notice(cluster, step.task)
                 if group.action == "stalegangeviction":
                     continue
-                if least and (told is None or now < told + least):
+                if least and told is None:
+                    yield f"{group.action} evicts a pod without notice"
+                if told is not None and now < max(told + least, self._ends[step.task]) and not are_ready:
                     yield f"{group.action} evicts a pod too early after its notice"
                 if told is not None:
                     yield from self._spared(cluster, facts, group.action, group.beneficiary, step.task)
@@ -66,11 +71,16 @@ class NoticeBook:
                 if group.notices.evict_time < now + _notice(cluster, step.task):
                     yield "a notice is shorter than its pod group wants"
                 self._told[step.task] = now
+                self._ends[step.task] = group.notices.evict_time
         running = {task.index for task in cluster.tasks if task.placement.is_allocated}
         for task in open_before & left & self._told.keys():
             if task in running and self._told[task] != now:
                 yield "a group with notices ends, and its pod hears nothing"
         self._told = {task: told for task, told in self._told.items() if task in running}
+
+    def early(self, cluster: Cluster, group: DecisionGroup) -> int:
+        """How many pods a group evicts before the time that they were told."""
+        return sum(cluster.now < self._ends.get(step.task, 0) for step in group.evictions)
 
     def _spared(
         self, cluster: Cluster, facts: GuardFacts, action: str, preemptor: int, task: int
@@ -91,23 +101,31 @@ def _notice(cluster: Cluster, task: int) -> int:
     return min(found or 0, LONGEST)
 
 
+def _is_ready(cluster: Cluster, task: int) -> bool:
+    """Whether a pod group wrote a checkpoint between its notice and now, and promised that it would."""
+    said = cluster.pod_groups[cluster.tasks[task].pod_group].facts.victim
+    if not said.checkpoint_on_notice or said.last_notice is None or said.last_checkpoint is None:
+        return False
+    return said.last_notice <= said.last_checkpoint <= cluster.now
+
+
 def noticed_cluster(draw: Draw) -> Cluster:
     """A contested cluster with notices of pod groups and queues."""
     cluster = contested_cluster(draw)
     groups = cluster.pod_groups.next_version()
     for group in list(cluster.pod_groups):
-        groups.put(group.index, _with_notice(group, draw.choice(NOTICES)))
+        groups.put(group.index, _with_notice(group, draw.choice(NOTICES), saves=draw.chance(50)))
     queues = tuple(replace(queue, notice=draw.choice((None, None, MINUTE))) for queue in cluster.queues)
     return replace(cluster, pod_groups=groups, queues=queues)
 
 
-def _with_notice(group: PodGroup, notice: int | None) -> PodGroup:
-    victim = replace(group.facts.victim, notice=notice)
+def _with_notice(group: PodGroup, notice: int | None, *, saves: bool = False) -> PodGroup:
+    victim = replace(group.facts.victim, notice=notice, checkpoint_on_notice=saves)
     return replace(group, facts=replace(group.facts, victim=victim))
 
 
 def _disturb(draw: Draw, cluster: Cluster) -> Cluster:
-    """Let a pod end, or a pod group opt out, or nothing."""
+    """Let a pod end, or a pod group opt out, or pod groups save their work, or nothing."""
     if draw.chance(15):
         running = [task.index for task in cluster.tasks if task.placement.is_allocated]
         if running:
@@ -119,6 +137,13 @@ def _disturb(draw: Draw, cluster: Cluster) -> Cluster:
         opted = frozenset(("preempt", "reclaim", "consolidation", "requeue"))
         group = cluster.pod_groups[index]
         groups.put(index, replace(group, facts=replace(group.facts, opt_out_actions=opted)))
+        return replace(cluster, pod_groups=groups)
+    if draw.chance(40):
+        groups = cluster.pod_groups.next_version()
+        for group in [each for each in cluster.pod_groups if draw.chance(80)]:
+            saved = cluster.now + draw.choice((0, 0, 0, -MINUTE, 1))
+            victim = replace(group.facts.victim, last_checkpoint=saved)
+            groups.put(group.index, replace(group, facts=replace(group.facts, victim=victim)))
         return replace(cluster, pod_groups=groups)
     return cluster
 
@@ -139,6 +164,7 @@ def judge(seed: int) -> Counter[str]:
             found["pods told"] += len(group.notices.evictions)
             found["notices withdrawn"] += len(group.notices.withdrawn)
             found["evictions after notice"] += len(group.evictions) if group.fulfills_group else 0
+            found["early evictions"] += book.early(cluster, group)
         for text in book.judge(cluster, decision, profile):
             found[f"seed {seed}: {text}"] += 1
         cluster = _disturb(draw, apply_decisions(cluster, decision, draw.choice(STEPS)))

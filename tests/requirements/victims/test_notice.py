@@ -5,6 +5,7 @@ Rules R16.1, R16.2, R16.3, R16.4, R16.5, R16.6, R16.7 and R16.8.
 
 from typing import Final
 
+import pytest
 from google.protobuf.duration_pb2 import Duration
 from tenure.v1 import decision_pb2
 from tenure.v1 import snapshot_pb2 as pb
@@ -99,6 +100,68 @@ def test_victims_of_one_set_are_told_the_same_time(decide: Decide) -> None:
     assert {step.pod: step.evict_time.seconds - start for step in steps} == {"v1-0": 600, "v2-0": 600}
     assert evicted(caller.cycle("1s")) == []
     assert evicted(caller.cycle()) == ["v1-0", "v2-0"]
+
+
+def saves(cluster: ClusterText, name: str, *, at: int | None = None) -> None:
+    """Let a pod group say that it saves its work on notice, and when it did so last."""
+    group = cluster.group(name)
+    group.checkpoint_on_notice = True
+    if at is not None:
+        group.last_checkpoint_time.seconds = at
+
+
+def test_victims_that_saved_their_work_are_evicted_early_when_all_did(decide: Decide) -> None:
+    """E16.3, and R16.6: ready pod groups need no more of their notice."""
+    cluster = two_victims()
+    caller = Caller(cluster, decide)
+    saves(cluster, "v1")
+    saves(cluster, "v2")
+    start, _ = caller.clock, caller.cycle("30s")
+    saves(cluster, "v1", at=start + 30)
+    assert evicted(caller.cycle("1m")) == []
+    saves(cluster, "v2", at=start + 90)
+    answer = caller.cycle("1s")
+    assert (evicted(answer), withdrawn(answer)) == (["v1-0", "v2-0"], [])
+    (status,) = answer.in_flight_group_statuses
+    assert "saved their work" in status.reason.message
+    assert bound(caller.cycle()) == ["p-0"]
+
+
+def test_part_of_a_victim_that_ended_is_ready(decide: Decide) -> None:
+    cluster = two_victims()
+    caller = Caller(cluster, decide)
+    saves(cluster, "v1")
+    start, _ = caller.clock, caller.cycle("30s")
+    cluster.snapshot.pods.remove(next(pod for pod in cluster.snapshot.pods if pod.uid == "v2-0"))
+    saves(cluster, "v1", at=start + 30)
+    assert evicted(caller.cycle()) == ["v1-0"]
+
+
+UNREADY: Final = {
+    "it does not say that it does so": lambda group, start: setattr(group, "checkpoint_on_notice", False),
+    "before the notice": lambda group, start: setattr(group.last_checkpoint_time, "seconds", start - 1),
+    "in the future": lambda group, start: setattr(group.last_checkpoint_time, "seconds", start + 10_000),
+    "no checkpoint": lambda group, start: group.ClearField("last_checkpoint_time"),
+    "protected until its notice is over": lambda group, start: setattr(
+        group.last_start_time, "seconds", start + 120 - 3600
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNREADY)
+def test_pod_group_that_is_not_ready_keeps_its_notice(case: str, decide: Decide) -> None:
+    """R16.6: in doubt it keeps all of it."""
+    cluster = one_gpu()
+    cluster.snapshot.queues[0].preempt_min_runtime.CopyFrom(Duration(seconds=3600))
+    caller = Caller(cluster, decide)
+    group, start = cluster.group("v"), caller.clock
+    group.last_start_time.seconds = start - 7200
+    caller.cycle("30s")
+    saves(cluster, "v", at=start + 30)
+    UNREADY[case](group, start)
+    assert evicted(caller.cycle("1m29s")) == []
+    assert withdrawn(caller.cycle("1s")) == []
+    assert evicted(caller.cycle()) == ["v-0"]
 
 
 def test_protection_is_asked_by_the_own_notice_of_a_victim(decide: Decide) -> None:

@@ -2274,6 +2274,10 @@ type PodGroup struct {
 	// How long its pods take to terminate once they are evicted, for information: their
 	// own termination grace period counts.
 	TerminationGrace *durationpb.Duration `protobuf:"bytes,38,opt,name=termination_grace,json=terminationGrace,proto3" json:"termination_grace,omitempty"`
+	// Whether it saves its work when its pods are given notice, and says so by
+	// `last_checkpoint_time`: once that is not before `last_notice_time`, its pods need no
+	// more of their notice.
+	CheckpointOnNotice bool `protobuf:"varint,39,opt,name=checkpoint_on_notice,json=checkpointOnNotice,proto3" json:"checkpoint_on_notice,omitempty"`
 	// Time of its last notice. Set by patches. After a notice that was withdrawn, it is
 	// not given notice again for options.noticeCooldown.
 	LastNoticeTime *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=last_notice_time,json=lastNoticeTime,proto3" json:"last_notice_time,omitempty"`
@@ -2575,6 +2579,13 @@ func (x *PodGroup) GetTerminationGrace() *durationpb.Duration {
 		return x.TerminationGrace
 	}
 	return nil
+}
+
+func (x *PodGroup) GetCheckpointOnNotice() bool {
+	if x != nil {
+		return x.CheckpointOnNotice
+	}
+	return false
 }
 
 func (x *PodGroup) GetLastNoticeTime() *timestamppb.Timestamp {
@@ -4077,7 +4088,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xc7\x11\n" +
+	"\x12_over_quota_weight\"\xf9\x11\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4121,7 +4132,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x11shrink_loses_work\x18# \x01(\bR\x0fshrinkLosesWork\x127\n" +
 	"\tevictions\x18$ \x01(\v2\x19.tenure.v1.EvictionCountsR\tevictions\x121\n" +
 	"\x06notice\x18% \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
-	"\x11termination_grace\x18& \x01(\v2\x19.google.protobuf.DurationR\x10terminationGrace\x12D\n" +
+	"\x11termination_grace\x18& \x01(\v2\x19.google.protobuf.DurationR\x10terminationGrace\x120\n" +
+	"\x14checkpoint_on_notice\x18' \x01(\bR\x12checkpointOnNotice\x12D\n" +
 	"\x10last_notice_time\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0elastNoticeTime\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

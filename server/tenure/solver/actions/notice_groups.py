@@ -4,7 +4,7 @@ for every in-flight group with notices, the earliest expiry first
     if its beneficiary is gone, or wants nothing, or fits on free capacity now: withdraw
     evict its victims and place its pods as they were reserved, on the ledger
     if a guard spares a victim at the time of the eviction: withdraw
-    when that time has come, and the action's validators accept it: evict, as one decision group
+    when that time has come, or all victims are ready: evict, as one decision group, if validators accept it
     else keep the moves for this cycle, so that no other pod group is given the capacity, and decide nothing
 """
 
@@ -28,6 +28,7 @@ from tenure.solver.model.decision import (
     Requeue,
     Reserve,
 )
+from tenure.solver.model.facts import VictimFacts
 from tenure.solver.model.inherited_settings import notice_period, requeue_delay
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.rejection import Rejection
@@ -43,6 +44,9 @@ _NOT_WANTED: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods no longer need t
 _FITS: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods fit on free capacity")
 _EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "it expired")
 _DUE: Final = Rejection(ReasonCode.VICTIMS_EVICTED, "its notices are over, and the pods are evicted now")
+_READY: Final = Rejection(
+    ReasonCode.VICTIMS_EVICTED, "all pods that were given notice saved their work or ended"
+)
 
 
 def leads(cluster: Cluster, options: CycleOptions) -> dict[int, Lead]:
@@ -112,12 +116,23 @@ class _Noticed:
         if self._starts_on_free_capacity(tasks):
             return self._withdraw(_FITS)
         with session.statement() as statement:
-            rejection = self._place(statement, tasks)
-            is_due = session.cluster.now >= group.evict_time
-            rejection = rejection or self._check(action, tasks, is_due)
+            rejection, now = self._place(statement, tasks), session.cluster.now
+            is_due = now >= group.evict_time
+            rejection = rejection or self._check(action, tasks, max(now, group.evict_time), is_due)
             if rejection is not None:
                 return self._withdraw(rejection._replace(code=ReasonCode.NOT_NEEDED, until=None))
-            return self._carry_out(statement, action) if is_due else self._keep(statement, action)
+            if is_due:
+                return self._carry_out(statement, action, _DUE)
+            if self._are_ready() and self._check(action, tasks, now, is_due=True) is None:
+                return self._carry_out(statement, action, _READY)
+            return self._keep(statement, action)
+
+    def _are_ready(self) -> bool:
+        """Whether all victims saved their work after their notice, as they do by their own words."""
+        session = self._session
+        groups = {session.cluster.tasks[victim].pod_group for victim in self._victims}
+        facts = [session.cluster.pod_groups[group].facts.victim for group in groups]
+        return all(_saved_work(each, session.cluster.now) for each in facts)
 
     def _starts_on_free_capacity(self, tasks: list[int]) -> bool:
         """Bind the beneficiary where no victim is, if all of its next tasks fit (semantics R16.5)."""
@@ -158,11 +173,10 @@ class _Noticed:
                     return rejection
         return self._context.placer.capacity(self._group.beneficiary, [])
 
-    def _check(self, action: Action, tasks: Sequence[int], is_due: bool) -> Rejection | None:
-        """Whether a guard spares a victim when it is to be evicted; when it is due, all that may object."""
+    def _check(self, action: Action, tasks: Sequence[int], time: int, is_due: bool) -> Rejection | None:
+        """Whether a guard spares a victim as of a time; when it is due, all that may object."""
         batches = tuple(self._batches())
         scenario = Scenario(self._group.beneficiary, tuple(tasks), (), batches)
-        time = max(self._session.cluster.now, self._group.evict_time)
         guarded = self._session.guards.allows_scenario(action, scenario, time, is_final=True)
         if guarded is not None or not is_due:
             return guarded
@@ -176,7 +190,7 @@ class _Noticed:
         for pod_group in sorted(of_group):
             yield Batch(pod_group, tuple(of_group[pod_group]))
 
-    def _carry_out(self, statement: Statement, action: Action) -> InFlightGroupStatus:
+    def _carry_out(self, statement: Statement, action: Action, why: Rejection) -> InFlightGroupStatus:
         """The evictions that were announced, with what they store."""
         session, group = self._session, self._group
         requeues = self._requeues() if action.name == _REQUEUE else ()
@@ -184,7 +198,7 @@ class _Noticed:
         patch_evictions(session)
         for requeue in requeues:
             session.add_patch(Patch(requeue.pod_group, PatchKind.REQUEUE_NOT_BEFORE, requeue.not_before))
-        return InFlightGroupStatus(self._index, InFlightGroupState.SUPERSEDED, _DUE)
+        return InFlightGroupStatus(self._index, InFlightGroupState.SUPERSEDED, why)
 
     def _requeues(self) -> tuple[Requeue, ...]:
         session, found = self._session, list[Requeue]()
@@ -222,3 +236,9 @@ class _Noticed:
         if self._victims:
             self._session.notices.withdrawn.append((self._index, tuple(self._victims)))
         return InFlightGroupStatus(self._index, state, reason)
+
+
+def _saved_work(facts: VictimFacts, now: int) -> bool:
+    """Whether a pod group that saves its work on notice has done so since its last one (semantics R16.6)."""
+    told, saved = facts.last_notice, facts.last_checkpoint
+    return facts.checkpoint_on_notice and told is not None and saved is not None and told <= saved <= now

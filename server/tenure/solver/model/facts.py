@@ -49,6 +49,7 @@ class VictimFacts:
     shrink_loses_work: Final[bool]
     notice: Final[int | None]
     termination_grace: Final[int]
+    checkpoint_on_notice: Final[bool]
     last_notice: Final[int | None]
     on_evict: Final[Fate]
     """Its own fate, without that of its queue."""
@@ -67,6 +68,7 @@ class VictimFacts:
         shrink_loses_work: bool = False,
         notice: int | None = None,
         termination_grace: int = 0,
+        checkpoint_on_notice: bool = False,
         last_notice: int | None = None,
         on_evict: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
@@ -80,6 +82,7 @@ class VictimFacts:
         self.shrink_loses_work = shrink_loses_work
         self.notice = notice
         self.termination_grace = termination_grace
+        self.checkpoint_on_notice = checkpoint_on_notice
         self.last_notice = last_notice
         self.on_evict = on_evict
         self.held_by = held_by

@@ -175,6 +175,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
             eviction_cost=options.get("eviction_cost", 0),
             shrink_loses_work=options.get("shrink_loses_work", False),
             notice=_nanoseconds(options.get("notice")),
+            checkpoint_on_notice=options.get("checkpoint_on_notice", False),
             last_notice=_ago(options.get("last_notice_ago")),
         ),
     )

@@ -160,6 +160,7 @@ class GroupOptions(TypedDict, total=False):
     shrink_loses_work: bool
     notice: str
     """Time between its notice and its eviction."""
+    checkpoint_on_notice: bool
     last_notice_ago: str
 
 

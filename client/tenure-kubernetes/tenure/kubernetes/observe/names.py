@@ -53,6 +53,8 @@ RELEASED: Final = "tenure.scheduler/released"
 """Annotations by users: what becomes of a victim, and holds."""
 NOTICE: Final = "tenure.scheduler/notice"
 """Annotation of pod groups and queues by users: how long before their eviction pods are told."""
+CHECKPOINT_ON_NOTICE: Final = "tenure.scheduler/checkpoint-on-notice"
+"""Annotation by users: they save their work when they are told, and write the time of the checkpoint."""
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
 """Annotation of owners and pods without a pod group object."""
 
@@ -81,6 +83,7 @@ WISHES: Final = (
     HOLD,
     RELEASED,
     NOTICE,
+    CHECKPOINT_ON_NOTICE,
     QUEUE,
     VOLCANO_QUEUE,
     *PRIORITY_CLASSES,

@@ -28,7 +28,7 @@ from tenure.kubernetes.observe.wishes import (
     annotations_of,
     place_of,
     read_holds,
-    read_notice,
+    read_own_notice,
     read_stored_hold,
 )
 from tenure.v1 import snapshot_pb2 as pb
@@ -157,8 +157,7 @@ class PodGroupTable:
         read_annotations(row, stored.values, warnings)
         written = self._users_annotations(uid, origin, pods)
         read_holds(row, written, now, warnings)
-        if (notice := read_notice(written, warnings)) is not None:
-            row.notice.CopyFrom(notice)
+        read_own_notice(row, written, warnings)
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)

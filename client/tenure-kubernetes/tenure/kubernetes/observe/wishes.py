@@ -200,6 +200,17 @@ def read_notice(annotations: Mapping[str, str], warnings: list[str]) -> Duration
     return span
 
 
+def read_own_notice(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
+    """Set the notice of a pod group, and whether it saves its work then; unreadable counts as no."""
+    if (notice := read_notice(annotations, warnings)) is not None:
+        row.notice.CopyFrom(notice)
+    text = annotations.get(names.CHECKPOINT_ON_NOTICE, "").strip()
+    row.checkpoint_on_notice = text.lower() in _TRUE
+    if text and text.lower() not in (*_TRUE, *_FALSE):
+        problem = "true or false, and is read as false"
+        warnings.append(_unreadable(names.CHECKPOINT_ON_NOTICE, text, problem))
+
+
 def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp, warnings: list[str]) -> None:
     """Set fate, hold and release of a pod group from what users write.
 
