@@ -251,7 +251,7 @@ def encode_response(
     for rate in result.eviction_rates:
         fields += [_RATES, serialize_message(_encode_rate(rate))]
     now = timestamp(cluster.now)
-    for rate in (rate for rate in result.eviction_rates if rate.is_charged):
+    for rate in (rate for rate in result.eviction_rates if rate.is_changed):
         state = snapshot_pb2.EvictionRateState(name=rate.name, tokens_milli=rate.after, time=now)
         fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_eviction_rate=state))]
     for row in encode_queue_usage(cluster, result.queue_usage):

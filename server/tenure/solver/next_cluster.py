@@ -117,8 +117,8 @@ def _disruption_budgets(before: Cluster, after: Iterable[Task]) -> tuple[Disrupt
 def _eviction_rates(before: Cluster, decision: CycleResult) -> tuple[EvictionRateState, ...]:
     """States after the cycle, by name."""
     states = {state.name: state for state in before.eviction_rates}
-    charged = [status for status in decision.eviction_rates if status.is_charged]
-    states.update((each.name, EvictionRateState(each.name, each.after, before.now)) for each in charged)
+    changed = [status for status in decision.eviction_rates if status.is_changed]
+    states.update((each.name, EvictionRateState(each.name, each.after, before.now)) for each in changed)
     return tuple([states[name] for name in sorted(states)])
 
 

@@ -48,6 +48,10 @@ class Caller:
                 store(self.cluster, each.patch)
         for group in snapshot.in_flight_groups:
             del group.evictions[:]
+        states = {state.name: state for state in snapshot.eviction_rates}
+        states.update((each.set_eviction_rate.name, each.set_eviction_rate) for each in answer.state_patches)
+        del snapshot.eviction_rates[:]
+        snapshot.eviction_rates.extend(states.values())
         snapshot.version += 1
         snapshot.now.seconds += seconds(later)
         return answer
@@ -57,6 +61,13 @@ def notice(cluster: ClusterText, name: str, duration: str) -> ClusterText:
     """Set the notice of a pod group."""
     cluster.group(name).notice.CopyFrom(Duration(seconds=seconds(duration)))
     return cluster
+
+
+def one_gpu(**more: object) -> ClusterText:
+    """`v` runs on the only GPU, and `p` wants it."""
+    cluster = ClusterText().node().queue("q").runs("v", "q", **more).waits("p", "q", priority=75)
+    cluster.group("v").termination_grace.CopyFrom(Duration(seconds=30))
+    return notice(cluster, "v", "2m")
 
 
 def told(answer: DecideResponse) -> list[str]:

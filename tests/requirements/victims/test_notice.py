@@ -13,16 +13,9 @@ from tenure.v1 import snapshot_pb2 as pb
 from tests.requirements.answers import bound, decisions, evicted, outcome, patches
 from tests.requirements.cluster import ClusterText, seconds
 from tests.requirements.conftest import Decide
-from tests.requirements.victims.notice_story import Caller, notice, told, withdrawn
+from tests.requirements.victims.notice_story import Caller, notice, one_gpu, told, withdrawn
 
 STORED: Final = ("last_eviction_time", "eviction_count", "set_eviction_record", "last_notice_time")
-
-
-def one_gpu(**more: object) -> ClusterText:
-    """`v` runs on the only GPU, and `p` wants it."""
-    cluster = ClusterText().node().queue("q").runs("v", "q", **more).waits("p", "q", priority=75)
-    cluster.group("v").termination_grace.CopyFrom(Duration(seconds=30))
-    return notice(cluster, "v", "2m")
 
 
 def test_victim_is_told_and_evicted_when_its_notice_is_over(decide: Decide) -> None:

@@ -53,7 +53,7 @@ def test_e15_3_a_commit_waits_for_its_tokens(speedups: tuple[str, ...]) -> None:
     assert told(builder, result) == (OutcomeKind.DELAYED, ReasonCode.EVICTION_RATE, end)
     assert result.next_wake_time == end
     (status,) = result.eviction_rates
-    assert (status.before, status.after, status.is_charged) == (1_500, 1_500, False)
+    assert (status.before, status.after, status.is_changed) == (1_500, 1_500, False)
     assert status.refusals > 0
     later = replace(builder.build(), now=end)
     assert len(evicted(later, decide(later, profile(TEN, speedups=speedups)))) == 3

@@ -14,7 +14,6 @@ from typing import Final
 from tenure.solver.actions.allocate import ALLOCATE
 from tenure.solver.actions.commit_patches import patch_evictions, patch_start
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import validate_by_plugins
 from tenure.solver.framework.guard_verdicts import Lead
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
@@ -41,6 +40,7 @@ _REQUEUE: Final = "requeue"
 _NO_ACTION: Final = Rejection(ReasonCode.NOT_NEEDED, "the profile has no action of this name")
 _GONE: Final = Rejection(ReasonCode.GONE, "the pod group that it is for is gone")
 _NOT_WANTED: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods no longer need the capacity")
+_NO_HOLDS: Final = Rejection(ReasonCode.NOT_NEEDED, "no capacity is reserved for it")
 _FITS: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods fit on free capacity")
 _EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "it expired")
 _DUE: Final = Rejection(ReasonCode.VICTIMS_EVICTED, "its notices are over, and the pods are evicted now")
@@ -115,6 +115,8 @@ class _Noticed:
             return self._withdraw(_NOT_WANTED)
         if self._starts_on_free_capacity(tasks):
             return self._withdraw(_FITS)
+        if not any(hold.pod_group == group.beneficiary for hold in group.reservations):
+            return self._withdraw(_NO_HOLDS)
         with session.statement() as statement:
             rejection, now = self._place(statement, tasks), session.cluster.now
             is_due = now >= group.evict_time
@@ -174,14 +176,19 @@ class _Noticed:
         return self._context.placer.capacity(self._group.beneficiary, [])
 
     def _check(self, action: Action, tasks: Sequence[int], time: int, is_due: bool) -> Rejection | None:
-        """Whether a guard spares a victim as of a time; when it is due, all that may object."""
+        """Whether a guard or a budget spares a victim as of a time; when it is due, all that may object.
+
+        Rates are not asked: they were charged with the notices.
+        """
         batches = tuple(self._batches())
         scenario = Scenario(self._group.beneficiary, tuple(tasks), (), batches)
-        guarded = self._session.guards.allows_scenario(action, scenario, time, is_final=True)
-        if guarded is not None or not is_due:
-            return guarded
-        rule = None if action.rule is None else action.rule(self._context)
-        return validate_by_plugins(self._context, action, rule)(scenario)
+        session = self._session
+        spared = session.guards.allows_scenario(action, scenario, time, is_final=True)
+        spared = spared or session.disruptions.exceeded(self._group.beneficiary, self._victims, time)
+        if spared is not None or not is_due:
+            return spared
+        ruled = None if action.rule is None else action.rule(self._context).allows_scenario(scenario)
+        return ruled or session.chains.allows_scenario(action, scenario)
 
     def _batches(self) -> Iterator[Batch]:
         of_group: dict[int, list[int]] = {}
@@ -234,7 +241,9 @@ class _Noticed:
         self, reason: Rejection, state: InFlightGroupState = InFlightGroupState.CANCELLED
     ) -> InFlightGroupStatus:
         if self._victims:
-            self._session.notices.withdrawn.append((self._index, tuple(self._victims)))
+            group, victims = self._group, tuple(self._victims)
+            self._session.notices.withdrawn.append((self._index, victims))
+            self._session.disruptions.pacing.give_back(group.action, group.beneficiary, victims)
         return InFlightGroupStatus(self._index, state, reason)
 
 

@@ -207,18 +207,26 @@ class Disruptions:
         self._ignores_all = is_on
         self.number += 1
 
-    def obstacle(self, action: Action, preemptor: int, tasks: Collection[int]) -> Rejection | None:
-        """Which budgets, limits and rates forbid what is disrupted now, for these tasks, ignored ones too.
+    def exceeded(self, preemptor: int, tasks: Collection[int], time: int) -> Rejection | None:
+        """Which budgets, as of a time, forbid what is disrupted now, for these tasks."""
+        with ignoring(self, time):
+            names = [name for name in sorted(self._overdrawn) if not self._is_ignored(name)]
+        return self._rejection_to(preemptor, tasks, names)
 
-        A budget is named if a pod group of one of the tasks may be named to the preemptor.
-        """
+    def obstacle(self, action: Action, preemptor: int, tasks: Collection[int]) -> Rejection | None:
+        """Which budgets, limits and rates forbid what is disrupted now, for these tasks, ignored ones too."""
+        found = self._rejection_to(preemptor, tasks, sorted(self._overdrawn))
+        return found or self.slowed(action, preemptor, tasks)
+
+    def _rejection_to(self, preemptor: int, tasks: Collection[int], names: Sequence[str]) -> Rejection | None:
+        """The rejection by budgets, named if a pod group of the tasks may be named to the preemptor."""
+        if not names:
+            return None
         mine, named = self._cluster.pod_groups[preemptor], set[str]()
         for task in map(self._tasks.__getitem__, tasks):
             if mine.may_name(self._cluster.pod_groups[task.pod_group]):
                 named.update(task.facts.disruption_budgets)
-        names = sorted(self._overdrawn)
-        found = self.rejection_by(names, [name for name in names if name in named])
-        return found or self.slowed(action, preemptor, tasks)
+        return self.rejection_by(names, [name for name in names if name in named])
 
     def endings(self) -> dict[int, Rejection]:
         """Budgets that kept a search from some victims and may allow more by a time, by that time."""

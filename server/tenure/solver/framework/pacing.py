@@ -18,6 +18,7 @@ from tenure.solver.model.disruption_limits import (
     EvictionRate,
     EvictionRateStatus,
 )
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.plugin_api.profile import CycleOptions
@@ -58,6 +59,8 @@ class Pacing:
         self._charged: list[tuple[Commit, Disruption, tuple[int, ...]]] = []
         """Commits with what they disrupt, and what they paid to each rate."""
         self._paid = [0] * len(self._rates)
+        self._returned = [0] * len(self._rates)
+        """Tokens by notices that are withdrawn in this cycle."""
         self._disrupted = 0
         self._by_preemptor: Counter[int] = Counter()
         self.refusals = [0] * len(self._rates)
@@ -89,6 +92,13 @@ class Pacing:
                 found.append(Cap(max(tokens // TOKEN, 0), self._queue(rate)))
         return found
 
+    def give_back(self, action: str, preemptor: int, tasks: Sequence[int]) -> None:
+        """Return the tokens of a notice that is withdrawn, for these tasks (semantics R16.7)."""
+        withdrawn = Disruption(action, preemptor, tasks)
+        for number, rate in enumerate(self._rates):
+            if self._states[number] is not None:  # else the bucket is full
+                self._returned[number] += self._units(rate, withdrawn) * TOKEN
+
     def is_below(self, task: int, queue: int | None) -> bool:
         """Whether a task is of a queue or its descendants; None: of any."""
         if queue is None:
@@ -109,8 +119,8 @@ class Pacing:
             full = None
             if after < rate.burst * TOKEN:
                 full = self._cluster.now + rate.time_for(rate.burst * TOKEN - after)
-            refused, is_charged = self.refusals[number], self._paid[number] > 0
-            found.append(EvictionRateStatus(rate.name, before, after, full, refused, is_charged))
+            refused, is_changed = self.refusals[number], self._paid[number] > 0 or self._returned[number] > 0
+            found.append(EvictionRateStatus(rate.name, before, after, full, refused, is_changed))
         return tuple(found)
 
     def _over_cap(self, new: Disruption) -> Rejection | None:
@@ -180,7 +190,8 @@ class Pacing:
         rate, state = self._rates[number], self._states[number]
         if state is None:
             return rate.burst * TOKEN
-        return rate.refilled(state.tokens, time - state.time)
+        tokens = rate.refilled(state.tokens, time - state.time) + self._returned[number]
+        return min(tokens, rate.burst * TOKEN)
 
     def _units(self, rate: EvictionRate, new: Disruption) -> int:
         """What it pays to a rate."""
@@ -200,7 +211,7 @@ class Pacing:
             return False
         if rate.scope != PREEMPTOR_QUEUE:
             return True
-        queue = self._cluster.pod_groups[preemptor].queue
+        queue = None if preemptor == NOWHERE else self._cluster.pod_groups[preemptor].queue
         return queue is not None and self._queues.get(rate.queue, -1) in self._cluster.queues[queue].path
 
 
@@ -212,7 +223,12 @@ def format_tokens(thousandths: int) -> str:
 
 
 def _disrupted(commit: Commit) -> Iterator[int]:
-    """Tasks that the commit evicts or moves: they were allocated before, and are not where they were."""
+    """Tasks that the commit evicts or moves: they were allocated before, and are not where they were.
+
+    None of an in-flight group: its victims were counted when they were given notice (semantics R16.7).
+    """
+    if commit.in_flight:
+        return
     first = {move.task: move.before for move in reversed(commit.moves)}
     last = {move.task: move.after for move in commit.moves}
     for task, before in first.items():

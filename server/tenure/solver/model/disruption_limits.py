@@ -89,4 +89,5 @@ class EvictionRateStatus(NamedTuple):
     """When the bucket is full; None: it is."""
     refusals: int
     """Scenarios that were rejected for lack of tokens."""
-    is_charged: bool
+    is_changed: bool
+    """Whether tokens were paid or given back."""
