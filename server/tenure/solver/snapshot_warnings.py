@@ -20,6 +20,7 @@ from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
 from tenure.solver.plugins.guards.min_runtime import Resolver
 from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.durations import format_duration
 from tenure.terms.formatting import format_count
 
 FEW_CHANGES: Final = 64
@@ -94,8 +95,9 @@ _CANDIDATES: Final = Derived(_WarningCandidates.of, _WarningCandidates.follow, _
 def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarning, ...]:
     """Warnings of the snapshot, then one for each kind of missing value, then one per invalid value."""
     cluster, doubtful = session.cluster, _warning_candidates(session)
-    own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
-    shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile))
+    most = profile.options.max_notice
+    own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index], most))
+    shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *_long(cluster, most))
     return (*cluster.warnings, *shared, *_unknown_budgets(session), *own)
 
 
@@ -158,6 +160,18 @@ def _unknown_budgets(session: Session) -> Iterator[SnapshotWarning]:
     yield SnapshotWarning(WarningCode.UNKNOWN_DISRUPTION_BUDGET, pod_groups, message)
 
 
+def _long(cluster: Cluster, most: int) -> Iterator[SnapshotWarning]:
+    """One warning for each queue with a longer notice than the options permit (semantics R16.1)."""
+    for queue in cluster.queues if most else ():
+        if (queue.notice or 0) > most:
+            detail = f"queue {queue.name}: {_shortened(queue.notice or 0, most)}"
+            yield SnapshotWarning(WarningCode.NOTICE_ABOVE_MAXIMUM, (), detail)
+
+
+def _shortened(notice: int, most: int) -> str:
+    return f"its notice of {format_duration(notice)} counts as {format_duration(most)}, the longest permitted"
+
+
 def _is_legacy(group: PodGroup) -> bool:
     return group.facts.preemptibility is Preemptibility.UNSPECIFIED
 
@@ -165,14 +179,15 @@ def _is_legacy(group: PodGroup) -> bool:
 def _may_be_bad(group: PodGroup) -> bool:
     """Whether it has any value that might be invalid; most pod groups have none."""
     facts = group.facts
-    return facts.requeue is not NO_TERMS or bool(facts.unknown_preemptibility) or _cannot_suspend(group)
+    is_odd = facts.requeue is not NO_TERMS or bool(facts.unknown_preemptibility)
+    return is_odd or _cannot_suspend(group) or bool(facts.victim.notice)
 
 
 def _cannot_suspend(group: PodGroup) -> bool:
     return group.facts.victim.on_evict is Fate.SUSPEND and not group.facts.victim.suspendable
 
 
-def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
+def _own(group: PodGroup, max_notice: int) -> Iterator[SnapshotWarning]:
     """Invalid values of one pod group."""
     terms = group.facts.requeue
     never_past = "ignored: the pod group is never past its expected runtime"
@@ -193,3 +208,7 @@ def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
     if _cannot_suspend(group):
         detail = "it is not suspendable; when it is evicted, it waits again"
         yield SnapshotWarning(WarningCode.CANNOT_BE_SUSPENDED, (group.index,), detail, is_about_one=True)
+    notice = group.facts.victim.notice or 0
+    if 0 < max_notice < notice:
+        code, detail = WarningCode.NOTICE_ABOVE_MAXIMUM, _shortened(notice, max_notice)
+        yield SnapshotWarning(code, (group.index,), detail, is_about_one=True)

@@ -2,8 +2,9 @@
 
 import pytest
 from tenure.integration.journal_entry import JournalEntry
-from tenure.kubernetes.apply.events import DecisionEvents, PendingEvent
+from tenure.kubernetes.apply.events import DecisionEvents, PendingEvent, WarningEvents
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.v1 import decide_pb2
 from tenure.v1 import report_pb2 as outcomes
 
 from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group
@@ -86,3 +87,29 @@ def test_deleted_pods_get_no_events() -> None:
     rig.world.remove("pods", "uid-v")
     rig.note("evict-v", outcomes.APPLY_STATUS_APPLIED)
     assert rig.pending_events() == []
+
+
+def test_warning_about_a_pod_group_has_one_event_until_it_changes() -> None:
+    rig = EventsRig()
+    warned = WarningEvents(rig.world.mirrors)
+
+    def reasons(*warnings: decide_pb2.SnapshotWarning) -> list[tuple[str, str, str]]:
+        found = warned.pending_events(warnings, rig.picture)
+        return [(each.about.kind, each.reason, each.note) for each in found]
+
+    def warning(code: decide_pb2.WarningCode, detail: str, pod_group: str) -> decide_pb2.SnapshotWarning:
+        return decide_pb2.SnapshotWarning(code=code, detail=detail, pod_groups=[pod_group], count=1)
+
+    long = warning(decide_pb2.WARNING_CODE_NOTICE_ABOVE_MAXIMUM, "its notice of 2h", "uid-job")
+    derived = warning(decide_pb2.WARNING_CODE_CANNOT_BE_SUSPENDED, "it waits", "uid-alone")
+    other = warning(decide_pb2.WARNING_CODE_CLOCK_SKEW, "it is late", "uid-job")
+    of_queue = decide_pb2.SnapshotWarning(code=long.code, detail="queue q: its notice of 2h")
+    gone = warning(long.code, "its notice of 2h", "uid-gone")
+    assert reasons(long, derived, other, of_queue, gone) == [
+        ("PodGroup", "NoticeAboveMaximum", "Its notice of 2h."),
+        ("Pod", "CannotBeSuspended", "It waits."),
+    ]
+    assert reasons(long, derived) == []
+    assert reasons(warning(long.code, "its notice of 3h", "uid-job")) == [
+        ("PodGroup", "NoticeAboveMaximum", "Its notice of 3h.")
+    ]

@@ -7,13 +7,15 @@ from typing import Final
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from tenure.v1 import decision_pb2
+from tenure.v1 import decide_pb2, decision_pb2
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.explain_pb2 import ExplainRequest
 
 from tests.requirements.answers import bound, decisions, evicted, outcome, patches
 from tests.requirements.cluster import ClusterText, seconds
 from tests.requirements.conftest import Decide
-from tests.requirements.victims.notice_story import Caller, notice, one_gpu, told, withdrawn
+from tests.requirements.profiles import Servers
+from tests.requirements.victims.notice_story import NOTICES, Caller, notice, one_gpu, told, withdrawn
 
 STORED: Final = ("last_eviction_time", "eviction_count", "set_eviction_record", "last_notice_time")
 
@@ -220,6 +222,33 @@ def test_notice_is_that_of_the_nearest_queue_and_at_most_the_limit(decide: Decid
     cluster.snapshot.queues[1].notice.CopyFrom(Duration())
     del cluster.snapshot.in_flight_groups[:]
     assert evicted(Caller(cluster, decide).cycle()) == ["v-0"]
+
+
+@pytest.mark.parametrize("of_queue", [False, True])
+@pytest.mark.parametrize(("notice_of_v", "is_cut"), [("61m", True), ("1h", False), ("0s", False)])
+def test_longer_notice_than_the_limit_is_a_warning_and_explained(
+    servers: Servers, of_queue: bool, notice_of_v: str, is_cut: bool
+) -> None:
+    """R16.1."""
+    cluster = one_gpu()
+    span, group = Duration(seconds=seconds(notice_of_v)), cluster.group("v")
+    (cluster.snapshot.queues[0] if of_queue else group).notice.CopyFrom(span)
+    if of_queue:
+        group.ClearField("notice")
+    client = servers.client(NOTICES)
+    warnings = client.decide(cluster.snapshot, ["preempt"]).warnings
+    text = "its notice of 1h1m counts as 1h, the longest permitted"
+    subject, uids = ("queue q", []) if of_queue else ("pod group v", ["v"])
+    code = decide_pb2.WARNING_CODE_NOTICE_ABOVE_MAXIMUM
+    found = [(each.message, list(each.pod_groups)) for each in warnings if each.code == code]
+    assert found == ([(f"{subject}: {text}", uids)] if is_cut else [])
+    without = servers.client("").decide(cluster.snapshot, ["preempt"])
+    assert code not in {each.code for each in without.warnings}
+    asked = ExplainRequest(snapshot=cluster.snapshot, protected_until={"pod_group": "v"})
+    said = client.explain(asked).explanation.tenant
+    source = "queue q" if of_queue else "its own notice"
+    assert (f"Its pods are told 1h before they are evicted ({source})." in said) is (notice_of_v != "0s")
+    assert ("the longest notice permitted, in place of 1h1m." in said) is is_cut
 
 
 def test_without_the_option_no_pod_is_told(decide: Decide) -> None:

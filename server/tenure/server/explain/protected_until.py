@@ -17,8 +17,10 @@ from tenure.server.explain.victim_ranks import rank_message, rank_sentences
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.victim_rank import victim_ranks
 from tenure.solver.model.decision import InFlightGroupState
+from tenure.solver.model.inherited_settings import OWN_NOTICE, wanted_notice
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import Protection, ProtectionScope
+from tenure.terms.durations import format_duration
 from tenure.terms.formatting import format_count, join_words
 
 
@@ -46,7 +48,8 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
     found = replay.before(0).session.chains.protections([pod_group])
     leaving = list(_evictions(replay, names))
     rank = victim_ranks(replay)[pod_group]
-    ranks, told = [rank_message(replay, rank)], list(rank_sentences(replay, names, rank))
+    ranks = [rank_message(replay, rank)]
+    told = [*rank_sentences(replay, names, rank), *_notice(replay, names)]
     is_protected = any(protection.scope for protection in found)
     if not is_protected:
         text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
@@ -58,6 +61,19 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
     sentences = (_sentence(replay, names, protection) for protection in found)
     end = min(ends, default=None)
     return ExplainResult(join([*opening, *sentences, *told]), (), found, end, victim_ranks=ranks)
+
+
+def _notice(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+    """How long before an eviction its pods are told, and what cuts that (semantics R16.1)."""
+    cluster, most = replay.cluster, replay.profile.options.max_notice
+    wanted, source = wanted_notice(cluster.pod_groups[names.own], cluster.queues)
+    if not (most and wanted):
+        return
+    by = for_all(source) if source == OWN_NOTICE else names.source("", source)
+    span = format_duration(min(wanted, most))
+    yield format_text("Its pods are told {span} before they are evicted ({source}).", span=span, source=by)
+    if wanted > most:
+        yield for_all(f"That is the longest notice permitted, in place of {format_duration(wanted)}.")
 
 
 def _evictions(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:

@@ -142,6 +142,8 @@ class CycleLog:
                 self._value(workloads, warning, _PREEMPTIBILITY, "Minimum runtime invalid")
             case service_pb.WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED:
                 self._value(workloads, warning, _PREEMPTIBILITY, "Minimum runtime not permitted")
+            case service_pb.WARNING_CODE_NOTICE_ABOVE_MAXIMUM:
+                self._value(workloads, warning, _PREEMPTIBILITY, "Notice shortened")
 
     def _value(
         self, workloads: CycleWorkloads, warning: WarningSummary, logger: logging.Logger, what: str

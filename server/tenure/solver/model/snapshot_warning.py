@@ -20,6 +20,7 @@ class WarningCode(IntEnum):
     MIN_RUNTIME_NOT_PERMITTED = 11
     CANNOT_BE_SUSPENDED = 12
     UNKNOWN_DISRUPTION_BUDGET = 14
+    NOTICE_ABOVE_MAXIMUM = 15
 
 
 class SnapshotWarning(NamedTuple):

@@ -171,3 +171,13 @@ def test_job_that_says_that_it_saved_its_work_is_evicted_before_its_notice_is_ov
         assert job.save_work() < evict_time - timedelta(minutes=28)
         wait_until(lambda: cluster.running("urgent") == 1)
         assert wait_until(lambda: cluster.events("Evicted")) == [job.pod_name]
+
+
+def test_owner_of_a_pod_group_that_asks_for_too_long_a_notice_reads_it(
+    cluster: UserCluster, noticing: Adapter
+) -> None:
+    with noticing():
+        job = TrainingJob(cluster, notice="90m")
+        assert wait_until(lambda: cluster.events("NoticeAboveMaximum")) == [job.name]
+        (note,) = cluster.event_notes("NoticeAboveMaximum")
+        assert note == "Its notice of 1h30m counts as 1h, the longest permitted."

@@ -16,12 +16,18 @@ import msgspec
 from tenure.client.public_messages import format_notice, format_public_message
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
+from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
 from tenure.kubernetes.apply.ownership import Refusal, pod_of
 from tenure.kubernetes.objects.meta import ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.v1.decide_pb2 import (
+    WARNING_CODE_CANNOT_BE_SUSPENDED,
+    WARNING_CODE_NOTICE_ABOVE_MAXIMUM,
+    SnapshotWarning,
+)
 from tenure.v1.decision_pb2 import Decision
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED, DecisionResult
 
@@ -149,6 +155,39 @@ def refusal_events(refusals: Iterable[Refusal], lease: ObjectReference) -> Itera
         yield PendingEvent(lease, key, DECISION_REFUSED, refusal.text, "Applying", is_counted=True)
 
 
+_WARNED: Final = {
+    WARNING_CODE_CANNOT_BE_SUSPENDED: "CannotBeSuspended",
+    WARNING_CODE_NOTICE_ABOVE_MAXIMUM: "NoticeAboveMaximum",
+}
+"""Warnings about values that users of a pod group set, which only a later eviction would show them."""
+
+
+class WarningEvents:
+    """Derives events from warnings of a server about single pod groups, one for each. For one thread."""
+
+    def __init__(self, caches: ObjectCaches) -> None:
+        self._pods = caches.pods
+        self._seen: frozenset[tuple[str, str]] = frozenset()
+        """Pod groups and sentences of the last response."""
+
+    def pending_events(
+        self, warnings: Iterable[SnapshotWarning], builder: SnapshotBuilder
+    ) -> list[PendingEvent]:
+        """Events of warnings that the last response did not have."""
+        before, found, seen = self._seen, list[PendingEvent](), set[tuple[str, str]]()
+        for warning in warnings:
+            reason, uid = _WARNED.get(warning.code), next(iter(warning.pod_groups), "")
+            subject = _owned_subject(uid, builder, self._pods) if reason else None
+            if reason is None or subject is None:
+                continue
+            seen.add((uid, warning.detail))
+            if (uid, warning.detail) not in before:
+                note = f"{warning.detail[:1].upper()}{warning.detail[1:]}."
+                found.append(PendingEvent(subject, reason, reason, note, "Observing", is_counted=True))
+        self._seen = frozenset(seen)
+        return found
+
+
 class DecisionEvents:
     """Derives events from results. For one thread."""
 
@@ -186,16 +225,19 @@ class DecisionEvents:
         elif step.status == APPLY_STATUS_FAILED and decision.HasField("bind"):
             yield _failed_binding(decision, pod, step.detail)
         elif step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):
-            about = self._beneficiary_name(beneficiary, builder)
+            about = _owned_subject(beneficiary, builder, self._pods)
             yield from _blocked(pod, step.detail, about, is_near)
 
-    def _beneficiary_name(self, pod_group: str, builder: SnapshotBuilder) -> ObjectReference | None:
-        """The pod group, or the first pod of a derived one."""
-        subject = builder.subject(pod_group)
-        if subject is not None:
-            return subject if builder.owns(pod_group) else None
-        pods = map(self._pods.find, builder.pods_of(pod_group))
-        return next((pod_reference(pod.metadata) for pod in pods if pod is not None), None)
+
+def _owned_subject(
+    pod_group: str, builder: SnapshotBuilder, cache: ObjectCache[Pod]
+) -> ObjectReference | None:
+    """The pod group, or the first pod of a derived one; None: it is not the adapter's own."""
+    subject = builder.subject(pod_group)
+    if subject is not None:
+        return subject if builder.owns(pod_group) else None
+    pods = map(cache.find, builder.pods_of(pod_group))
+    return next((pod_reference(pod.metadata) for pod in pods if pod is not None), None)
 
 
 def _blocked(pod: Pod, detail: str, about: ObjectReference | None, is_near: bool) -> Iterator[PendingEvent]:

@@ -33,6 +33,7 @@ from tenure.kubernetes.apply.events import (
     DecisionEvents,
     EventRecorder,
     PendingEvent,
+    WarningEvents,
     refusal_events,
 )
 from tenure.kubernetes.apply.nominations import NominationWriter
@@ -78,7 +79,7 @@ class StatusWriter:
         """When a failed write is retried."""
         self._binding: dict[str, SchedulingCondition] = {}
         """Conditions of pod groups whose pods are being bound, written when all of them are."""
-        self._decision_events = DecisionEvents(caches)
+        self._decision_events, self._warning_events = DecisionEvents(caches), WarningEvents(caches)
         self._pod_groups = PodGroupStatusWriter(self._transport, adapter.node_pool)
         self._queues = QueueStatusWriter(self._transport)
         self._nominations = NominationWriter(self._transport, caches, ownership)
@@ -113,6 +114,7 @@ class StatusWriter:
         for uid, verdict in waits.items():
             wanted[uid] = PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), 0.0)
         events = self._decision_events.pending_events(entries, builder)
+        events.extend(self._warning_events.pending_events(response.warnings, builder))
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
         self._nominations.report(entries)
