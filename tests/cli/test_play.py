@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tenure.cli.play.output import progress_lines
+from tenure.simulator.traces.own import COLUMNS, OPTIONAL_COLUMNS
 
 from tests.cli.command import Tenure, in_process
 
@@ -47,6 +48,18 @@ def test_json_has_inputs_and_metrics(tenure, load):
     assert run["settings"]["checkpoint interval"] == "30m"
     assert run["metrics"]["cluster"]["unbalanced_milli_gpu_ns"] == 0
     assert run["metrics"]["jobs"]["completed"] > 50
+
+
+def test_json_counts_the_notices_of_a_configuration_that_gives_them(tenure, tmp_path):
+    trace, config = tmp_path / "jobs.csv", tmp_path / "notices.yaml"
+    rows = ["long,q,0,3600,8,,,,,,,300,yes", "urgent,q,600,60,8,,75,,,,,,"]
+    trace.write_text("\n".join([",".join((*COLUMNS, *OPTIONAL_COLUMNS)), *rows]))
+    config.write_text("options: {maxNotice: 1m}")
+    result = tenure("play", str(trace), "--nodes", "1x8", "--config", str(config), "--output", "json")
+    (run,) = json.loads(result.out)["runs"]
+    counts = {key: value for key, value in run["metrics"]["evictions"].items() if key.startswith("notices")}
+    assert counts == {"notices_given": 1, "notices_withdrawn": 0, "notices_carried_out": 1}
+    assert run["metrics"]["cluster"]["lost"] == pytest.approx(8 * 60 / 3600)
 
 
 def test_the_same_command_gives_the_same_output_and_goes_on_from_a_checkpoint(tenure, load, tmp_path):

@@ -80,12 +80,24 @@ def random_jobs(seed: int, count: int = 45) -> list[Job]:
     return sorted(jobs, key=lambda each: each.submit)
 
 
+def noticed_jobs(seed: int, count: int = 45) -> list[Job]:
+    """Random jobs, some of which want notice, and save their work then."""
+    draws = Random(f"{seed}/notices")
+    notices = (None, 0, *[seconds * SECOND for seconds in (20, 60, 60, 120, 600)])
+    return [
+        each._replace(notice=draws.choice(notices), checkpoint_on_notice=draws.choice((None, False, True)))
+        for each in random_jobs(seed, count)
+    ]
+
+
 class CheckedDecider:
     """Checks every cycle: each response by the rules, and the state by what must hold over a whole run."""
 
-    def __init__(self, decider: Decider, guards: RuntimeGuards | None = None) -> None:
+    def __init__(
+        self, decider: Decider, guards: RuntimeGuards | None = None, longest_notice: int = 0
+    ) -> None:
         self._decider, self._guards = decider, guards
-        self.checker = RunChecker()
+        self.checker = RunChecker(longest_notice)
         self.problems: list[str] = []
         self.responses: list[DecideResponse] = []
 

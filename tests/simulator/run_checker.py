@@ -1,13 +1,15 @@
 """Checks states and responses of a run by their messages alone, with no code of solver or simulator.
 
-Capacity of every node at every instant, gangs that run as a whole, evictions of running pods only, and work
-conservation: no pod group that would fit on free GPUs is left pending, unless capacity is reserved.
+Capacity of every node at every instant, gangs that run as a whole, evictions of running pods only, none
+before its notice is over, and work conservation: no pod group that would fit on free GPUs is left pending,
+unless capacity is reserved.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import InFlightGroupState
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodStatus, Preemptibility
 
 ON_NODE = (
@@ -16,13 +18,18 @@ ON_NODE = (
     PodStatus.POD_STATUS_RELEASING,
 )
 ALIVE = ON_NODE[:2]
+IN_FLIGHT = InFlightGroupState.IN_FLIGHT_GROUP_STATE_IN_FLIGHT
 
 
 class RunChecker:
     """Counts what it saw, so that a test can tell that there was something to see."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_notice: int = 0) -> None:
+        """`longest_notice` is the option maxNotice, in nanoseconds."""
         self.seen: Counter[str] = Counter()
+        self._longest_notice = longest_notice
+        self._told: dict[str, int] = {}
+        """When each pod was told that has an open notice."""
 
     def check(self, state: ClusterSnapshot, response: DecideResponse) -> list[str]:
         """Everything that is wrong at this cycle."""
@@ -31,6 +38,7 @@ class RunChecker:
         pods = {pod.uid: pod for pod in state.pods}
         problems = [*self._capacity(state, sizes), *self._gangs(state)]
         problems += self._carry_out(state, response, pods, sizes)
+        problems += self._notices(state, response, pods)
         problems += self._conservation(state, response, pods, sizes)
         return [f"{at}: {problem}" for problem in problems]
 
@@ -83,6 +91,59 @@ class RunChecker:
                     yield f"{pod.uid} is evicted and does not run"
                 if groups[pod.pod_group].preemptibility == Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE:
                     yield f"{pod.uid} is evicted and non-preemptible"
+
+    def _notices(
+        self, state: ClusterSnapshot, response: DecideResponse, pods: dict[str, Pod]
+    ) -> Iterator[str]:
+        """Who wants a notice is told, once, and long enough before; who is told later is not forgotten."""
+        now = state.now.ToNanoseconds()
+        gone = {step.id for step in response.in_flight_group_statuses if step.state > IN_FLIGHT}
+        ended = {
+            step.pod for flight in state.in_flight_groups if flight.id in gone for step in flight.notices
+        }
+        told_before = dict(self._told)
+        for group in response.groups:
+            for decision in group.decisions:
+                kind = decision.WhichOneof("kind")
+                if kind == "withdraw_notice":
+                    self.seen["notices withdrawn"] += 1
+                    if self._told.pop(decision.withdraw_notice.pod, None) is None:
+                        yield f"the notice of {decision.withdraw_notice.pod} is withdrawn and was not given"
+                elif kind == "evict":
+                    pod = pods[decision.evict.pod]
+                    told, least = self._told.pop(pod.uid, None), self._notice(state, pod.pod_group)
+                    if group.action == "stalegangeviction":
+                        continue
+                    self.seen["evictions after notice"] += told is not None
+                    if least and (told is None or now < told + least):
+                        yield f"{pod.uid} is evicted, told at {told}, and its notice is {least}"
+        for group in response.groups:
+            for decision in group.decisions:
+                if decision.HasField("notify"):
+                    step = decision.notify
+                    self.seen["notices"] += 1
+                    if pods[step.pod].status not in ALIVE:
+                        yield f"{step.pod} is told and does not run"
+                    if step.pod in told_before and step.pod not in ended:
+                        yield f"{step.pod} is told again"
+                    if step.evict_time.ToNanoseconds() < now + self._notice(state, step.pod_group):
+                        yield f"{step.pod} is told less than its notice before"
+                    self._told[step.pod] = now
+        for uid in ended & told_before.keys() & self._told.keys():
+            if pods.get(uid) is not None and pods[uid].status in ALIVE and self._told[uid] != now:
+                yield f"{uid} is told nothing when its notice ends"
+        self._told = {
+            uid: told for uid, told in self._told.items() if uid in pods and pods[uid].status in ALIVE
+        }
+
+    def _notice(self, state: ClusterSnapshot, uid: str) -> int:
+        """How long before its eviction a pod group wants to be told, in nanoseconds."""
+        row = next(group for group in state.pod_groups if group.uid == uid)
+        queues = {queue.name: queue for queue in state.queues}
+        name = row.queue
+        while not row.HasField("notice") and name in queues:
+            row, name = queues[name], queues[name].parent
+        return min(row.notice.ToNanoseconds(), self._longest_notice)
 
     def _conservation(
         self, state: ClusterSnapshot, response: DecideResponse, pods: dict[str, Pod], sizes: dict[str, int]

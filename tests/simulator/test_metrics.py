@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tenure.simulator.jobs import FROM_ZERO
 from tenure.simulator.metrics import summarize
-from tenure.simulator.protections import MinRuntimes, find_violations
+from tenure.simulator.protections import MinRuntimes, NoticesOfRun, find_violations
 from tenure.simulator.results import Eviction
 from tenure.simulator.runs import play
 from tenure.simulator.settings import RunSettings
@@ -148,6 +148,7 @@ def test_a_protection_that_was_not_kept_is_found_from_the_inputs(victim, found, 
     queues = [Queue.FromString(each.SerializeToString()) for each in QUEUES]
     for key, value in queue.items():
         getattr(queues[1], key).seconds = value
+    none = NoticesOfRun(())
     minimums = MinRuntimes(preempt=300 * SECOND, reclaim=600 * SECOND)
-    rules = [violation.rule for violation in find_violations(jobs, queues, [found], minimums)]
+    rules = [violation.rule for violation in find_violations(jobs, queues, [found], minimums, none)]
     assert rules == ([] if rule is None else [rule])

@@ -11,7 +11,7 @@ from tenure.terms.durations import SECOND
 
 from tests.simulator.played import job, random_jobs, run_input
 
-NAMES = ("runs", "jobs", "segments", "evictions", "cluster", "queues")
+NAMES = ("runs", "jobs", "segments", "evictions", "notices", "cluster", "queues")
 NASTY = "a\x00b\U0001f600\"',;\n"
 
 

@@ -80,6 +80,8 @@ class JobRun:
         """Work that was kept at the start of the segment."""
         self._progress = 0
         """Work since the start of the segment."""
+        self._saved_on_notice = 0
+        """Work that was done at its last notice, if it was saved then."""
         self._overhead_left = 0
         self._lost = self._overhead = self._terminating = 0
 
@@ -113,6 +115,10 @@ class JobRun:
         self.segment_start, self.last_start, self.segment_nodes = now, now, nodes
         self._overhead_left = overhead
 
+    def save(self) -> None:
+        """It saves all work that is done, beside its checkpoints at intervals. Settle before."""
+        self._saved_on_notice = self._saved + self._progress
+
     def end_segment(self, now: int, why: str) -> Segment:
         """It stops running. The work since the last checkpoint is lost, unless it is completed."""
         assert self.segment_start is not None
@@ -133,11 +139,11 @@ class JobRun:
     def _kept_of(self, done: int) -> int:
         """Work that a checkpoint holds when so much is done."""
         if self.checkpoint_interval == FROM_ZERO:
-            return 0
+            return self._saved_on_notice
         if self.checkpoint_interval == 0:
             return done
         step = self.checkpoint_interval * self.job.pods
-        return self._saved + (done - self._saved) // step * step
+        return max(self._saved + (done - self._saved) // step * step, self._saved_on_notice)
 
     def completion_time(self, now: int) -> int:
         """When it ends if nothing changes. It must run."""

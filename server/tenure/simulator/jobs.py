@@ -55,6 +55,10 @@ class Job(NamedTuple):
     """What its owner says; 0: nothing."""
     checkpoint_interval: int | None = None
     """None: that of the run. 0: it keeps all work. FROM_ZERO: it keeps none."""
+    notice: int | None = None
+    """How long before its eviction it is to be told. None: as the run says, else its queue."""
+    checkpoint_on_notice: bool | None = None
+    """Whether it saves its work when it is given notice. None: as the run says."""
 
     @property
     def least_pods(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from tenure.simulator.job_run import PodTimes, Segment
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.protections import Violation
-from tenure.simulator.results import JobResult, Results
+from tenure.simulator.results import EVICTED, WITHDRAWN, JobResult, Results
 from tenure.terms.durations import SECOND
 
 TAU: Final = 10
@@ -54,6 +54,10 @@ DEFINITIONS: Final = {
     "in_turn": "Evictions of A for B within 1 h after B was evicted for A.",
     "in_vain": "Evictions whose beneficiary did not start within 5 min.",
     "repeats": "Evictions within 10 min after the victim started.",
+    "notices_given": "Times that a decision told a job that pods of it would be evicted.",
+    "notices_withdrawn": "Notices that were withdrawn: the eviction was not needed, or no longer allowed.",
+    "notices_carried_out": "Notices that the eviction followed. Other jobs ended before, or had not been "
+    "evicted when the run ended.",
     "violations": "Evictions of protected work, found outside of the solver. Must be 0.",
     "shortfall": "Part of a queue's entitlement (the smaller one of fair share and demand) that it lacked.",
     "excess": "GPU time beyond the entitlement, as a part of the entitlement.",
@@ -103,6 +107,9 @@ def build_metrics(results: Results, violations: Sequence[Violation]) -> dict[str
             "eviction_rate_gfs": _gfs_rate(results.segments),
             "barren_segments": sum(result.barren for result in results.jobs),
             "violations": len(violations),
+            "notices_given": len(results.notices),
+            "notices_withdrawn": sum(notice.result == WITHDRAWN for notice in results.notices),
+            "notices_carried_out": sum(notice.result == EVICTED for notice in results.notices),
             **_thrash(results),
         },
         "all": _of_jobs(results.jobs),

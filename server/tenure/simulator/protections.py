@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.simulator.jobs import Job
-from tenure.simulator.results import Eviction
+from tenure.simulator.results import Eviction, Notice
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.v1.snapshot_pb2 import Queue
 
@@ -49,17 +49,37 @@ class MinRuntimes:
         return None
 
 
+@dataclass(frozen=True)
+class NoticesOfRun:
+    """The notices that were given, and what decides how long they are. Durations are in nanoseconds."""
+
+    given: Sequence[Notice]
+    default: int = 0
+    """Of jobs that set none; 0: as their queues say."""
+    longest: int = 0
+    """The option maxNotice."""
+
+
 def find_violations(
-    jobs: Sequence[Job], queues: Sequence[Queue], evictions: Sequence[Eviction], minimums: MinRuntimes | None
+    jobs: Sequence[Job],
+    queues: Sequence[Queue],
+    evictions: Sequence[Eviction],
+    minimums: MinRuntimes | None,
+    notices: NoticesOfRun,
 ) -> Iterator[Violation]:
     """Every eviction that a rule forbids."""
     by_name = {job.name: job for job in jobs}
     tree = {queue.name: queue for queue in queues}
+    told: dict[str, list[Notice]] = {}
+    for notice in notices.given:
+        told.setdefault(notice.victim, []).append(notice)
     for eviction in evictions:
         if eviction.action in UNGUARDED:
             continue
         victim, winner = by_name[eviction.victim], by_name[eviction.beneficiary]
         below = eviction.left < victim.least_pods
+        if (late := _late(eviction, _notice(tree, victim, notices), told.get(victim.name, ()))) is not None:
+            yield Violation(eviction, late)
         if victim.preemptibility == "non-preemptible":
             yield Violation(eviction, "it is non-preemptible")
         elif victim.preemptibility == "semi-preemptible" and below:
@@ -70,6 +90,26 @@ def find_violations(
             if ran < least:
                 text = f"it ran for {format_duration(ran)} of its minimum runtime of {format_duration(least)}"
                 yield Violation(eviction, text)
+
+
+def _notice(tree: Mapping[str, Queue], job: Job, notices: NoticesOfRun) -> int:
+    """How long before its eviction a job is to be told."""
+    of_job = notices.default if job.notice is None else job.notice
+    is_set = job.notice is not None or of_job > 0
+    return min(of_job if is_set else _first(_path(tree, job.queue), "notice", 0), notices.longest)
+
+
+def _late(eviction: Eviction, least: int, told: Iterable[Notice]) -> str | None:
+    """What is wrong with the notice before an eviction; None: nothing."""
+    if not least:
+        return None
+    open_since = [each.time for each in told if each.end is None or each.end >= eviction.time]
+    if not open_since or min(open_since) > eviction.time:
+        return f"it was not given its notice of {format_duration(least)}"
+    since = eviction.time - min(open_since)
+    if since >= least:
+        return None
+    return f"it was told {format_duration(since)} before, and its notice is {format_duration(least)}"
 
 
 def _is_guarded(minimums: MinRuntimes, action: str) -> bool:

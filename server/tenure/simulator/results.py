@@ -1,7 +1,7 @@
 """What a run leaves: rows about jobs, segments, evictions and queues. Metrics and pages read only these."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.simulator.job_run import PodTimes, Segment
 from tenure.simulator.jobs import Job
@@ -48,6 +48,31 @@ class Eviction(NamedTuple):
     """Pods of the victim that kept running."""
 
 
+EVICTED: Final = "evicted"
+WITHDRAWN: Final = "withdrawn"
+ENDED: Final = "ended"
+"""The pods were gone by themselves."""
+OPEN: Final = "open"
+"""The notice stood when the run ended."""
+
+
+class Notice(NamedTuple):
+    """Pods of one pod group that one decision group announced to evict."""
+
+    time: int
+    victim: str
+    pods: int
+    beneficiary: str
+    action: str
+    group: str
+    """ID of the decision group."""
+    evict_time: int
+    """When they were to be evicted."""
+    end: int | None = None
+    """None: it is open."""
+    result: str = OPEN
+
+
 @dataclass
 class QueueTotals:
     """Integrals over the run, in milli-GPU-nanoseconds."""
@@ -83,6 +108,8 @@ class Results:
     """In order of submission."""
     segments: list[Segment] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    """In the order in which they were given."""
     queue_names: tuple[str, ...] = ()
     queues: dict[str, QueueTotals] = field(default_factory=dict)
     series: list[SeriesPoint] = field(default_factory=list)

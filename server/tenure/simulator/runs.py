@@ -13,7 +13,7 @@ from tenure.simulator.history import History, HistoryDecider
 from tenure.simulator.jobs import Job, Trace
 from tenure.simulator.journal import Journal
 from tenure.simulator.metrics import build_metrics
-from tenure.simulator.protections import MinRuntimes, Violation, find_violations
+from tenure.simulator.protections import MinRuntimes, NoticesOfRun, Violation, find_violations
 from tenure.simulator.results import Results
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.simulation import Progress, Simulation
@@ -142,4 +142,6 @@ def _violations(run: RunInput, jobs: Sequence[Job], results: Results) -> list[Vi
     if not isinstance(run.policy, Profile):
         return []
     plugins = [(plugin.name, plugin.arguments) for plugin in run.policy.plugins]
-    return list(find_violations(jobs, run.cluster.queues, results.evictions, MinRuntimes.of(plugins)))
+    notices = NoticesOfRun(results.notices, run.settings.notice, run.policy.options.max_notice)
+    minimums = MinRuntimes.of(plugins)
+    return list(find_violations(jobs, run.cluster.queues, results.evictions, minimums, notices))

@@ -25,6 +25,12 @@ class RunSettings:
     """Of jobs without one of their own: an evicted job keeps whole intervals of its work. 0: it keeps all
     work. FROM_ZERO: none.
     """
+    notice: int = 0
+    """Of jobs without one of their own: how long before its eviction a job is to be told, if the profile
+    gives notices. 0: as their queues say.
+    """
+    checkpoint_on_notice: bool = False
+    """Whether jobs that do not say save their work when they are given notice."""
     restart_overhead: int = MINUTE
     """Time without progress after each restart."""
     node_failure_interval: int = 0
@@ -44,6 +50,8 @@ class RunSettings:
             "start delay": format_duration(self.start_delay),
             "termination time": format_duration(self.termination_time),
             "checkpoint interval": kept,
+            "notice": format_duration(self.notice) if self.notice else "of the queue",
+            "checkpoint on notice": "yes" if self.checkpoint_on_notice else "no",
             "restart overhead": format_duration(self.restart_overhead),
             "node failure interval": failures,
             "node repair time": format_duration(self.node_repair_time),

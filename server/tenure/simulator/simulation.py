@@ -11,6 +11,7 @@ from typing import Final
 
 from tenure.simulator.decider import Decider
 from tenure.simulator.events import Event, EventKind, EventQueue
+from tenure.simulator.in_flight import InFlightGroups
 from tenure.simulator.jobs import Job
 from tenure.simulator.meter import Meter
 from tenure.simulator.results import Results
@@ -18,8 +19,8 @@ from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import StateRows
 from tenure.simulator.workloads import Workloads
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import DecisionGroup, InFlightGroupState, Patch
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, InFlightGroup
+from tenure.v1.decision_pb2 import DecisionGroup, Patch
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 MAX_IDLE_CYCLES: Final = 1_000
 """Cycles without a decision after which jobs that nothing will change for are left pending."""
@@ -53,6 +54,7 @@ class Simulation:
         leaves = sorted(queue.name for queue in cluster.queues if queue.name not in parents)
         self._meter = Meter(self.results, leaves, sum(self._gpu_milli.values()))
         self._work = Workloads(self._rows, self._events, self._meter, settings, self.results)
+        self._in_flight = InFlightGroups(self._rows, self._work, self.results)
         self._last_cycle = -settings.cycle_period
         self._cycle_at: int | None = None
         self._timer = 0
@@ -135,9 +137,9 @@ class Simulation:
         self._last_cycle = now
         response = self._decider.decide(self._rows.take_delta(now), lambda: self._rows.snapshot(now))
         self._note(response)
-        self._track(response)
         for group in response.groups:
             self._apply(group, now)
+        self._in_flight.track(response, now)
         self._work.settle_changes(now)
         if response.groups:
             self._idle_cycles = 0
@@ -160,18 +162,11 @@ class Simulation:
             self._rows.apply(patch)
         self._meter.set_shares({queue.name: queue.fair_share.gpu_milli for queue in response.queues})
 
-    def _track(self, response: DecideResponse) -> None:
-        """Drop the in-flight groups that the response drops."""
-        for status in response.in_flight_group_statuses:
-            if status.state > InFlightGroupState.IN_FLIGHT_GROUP_STATE_IN_FLIGHT:
-                self._rows.remove("in_flight_groups", status.id)
-
     def _apply(self, group: DecisionGroup, now: int) -> None:
-        """Carry out all decisions of a group. Evictions and bindings show at once, reservations are kept."""
+        """Carry out all decisions of a group. Evictions and bindings show at once; notices and reservations
+        are kept in flight.
+        """
         evicted: dict[str, int] = {}
-        flight = InFlightGroup(
-            id=group.id, action=group.action, beneficiary=group.beneficiary, expire_time=group.expire_time
-        )
         for decision in group.decisions:
             match decision.WhichOneof("kind"):
                 case "evict":
@@ -180,15 +175,9 @@ class Simulation:
                         evicted[victim] = evicted.get(victim, 0) + 1
                 case "bind":
                     self._work.bind(decision.bind, now)
-                case "reserve":
-                    hold = decision.reserve
-                    flight.reservations.add(
-                        pod=hold.pod, node=hold.node, gpu_groups=hold.gpu_groups, pod_group=hold.pod_group
-                    )
                 case "patch":
                     self._patch(decision.patch)
-        if flight.reservations:
-            self._rows.put("in_flight_groups", flight)
+        self._in_flight.accept(group, evicted, now)
         self._work.note_evictions(group, evicted, now)
 
     def _patch(self, patch: Patch) -> None:

@@ -72,6 +72,8 @@ class Workloads:
             row.checkpoint_interval.CopyFrom(span(max(run.checkpoint_interval, SECOND)))
         if self._settings.restart_overhead:
             row.restart_cost.CopyFrom(span(self._settings.restart_overhead))
+        if job.notice is not None or self._settings.notice:
+            row.notice.CopyFrom(span(self._settings.notice if job.notice is None else job.notice))
         self._rows.put("pod_groups", row)
         run.settle(now)
         self._pods[job.name] = {}
@@ -151,6 +153,23 @@ class Workloads:
                     if row.status in (BOUND, RUNNING):
                         self.evict(row.uid, now)
                 self._changed[name] = NODE_FAILED
+
+    def give_notice(self, name: str, now: int) -> None:
+        """Tell a job that pods of it will be evicted. It runs on, and saves its work if it does so."""
+        run = self._runs[name]
+        own, default = run.job.checkpoint_on_notice, self._settings.checkpoint_on_notice
+        if default if own is None else own:
+            run.settle(now)
+            run.save()
+            self._rows.get("pod_groups")[name].last_checkpoint_time.CopyFrom(timestamp(now))
+            self._rows.changed("pod_groups", name)
+
+    def end_notice(self, name: str) -> None:
+        """A notice was carried out or withdrawn. From then on its checkpoints are those at intervals."""
+        row = self._rows.get("pod_groups").get(name)
+        if row is not None and row.HasField("last_checkpoint_time") and row.HasField("checkpoint_interval"):
+            row.ClearField("last_checkpoint_time")
+            self._rows.changed("pod_groups", name)
 
     def note_evictions(self, group: DecisionGroup, evicted: Mapping[str, int], now: int) -> None:
         """Keep a row for each pod group that a decision group evicts."""

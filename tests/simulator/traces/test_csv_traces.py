@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from tenure.simulator.jobs import FROM_ZERO, BadLine, Job, TraceError, split_jobs
 from tenure.simulator.traces.openb import read_openb
-from tenure.simulator.traces.own import COLUMNS, read_own, write_own
+from tenure.simulator.traces.own import COLUMNS, OPTIONAL_COLUMNS, read_own, write_own
 from tenure.simulator.traces.philly import read_philly
 from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
 from tenure.simulator.traces.spot import read_spot
@@ -95,6 +95,8 @@ def test_our_own_csv_keeps_every_property():
         Job("b", "q", 6 * SECOND, 1_500_000_000, 8_000, 4, 2, 75, "semi-preemptible", 0, 0, 90 * SECOND, 0),
         Job("c", "r", 7 * SECOND, SECOND, 16_000, checkpoint_interval=FROM_ZERO),
         Job("d", "r", 7 * SECOND, SECOND, 1_000, checkpoint_interval=600 * SECOND),
+        Job("e", "r", 7 * SECOND, SECOND, 1_000, notice=90 * SECOND, checkpoint_on_notice=True),
+        Job("f", "r", 7 * SECOND, SECOND, 1_000, notice=0, checkpoint_on_notice=False),
     ]
     file = StringIO()
     write_own(jobs, file)
@@ -116,6 +118,20 @@ def test_our_own_csv_keeps_every_property():
 def test_a_bad_line_of_our_own_csv_is_named(row, problem):
     (bad,) = read_own([OWN, row]).bad_lines
     assert bad.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ("soon,", "'soon' is not a number of seconds"),
+        (",maybe", "checkpoint_on_notice 'maybe' is neither yes nor no"),
+    ],
+)
+def test_a_bad_notice_of_our_own_csv_is_named(values, problem):
+    header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
+    trace = read_own([header, f"a,q,1,1,1,,,,,,,{values}", "b,q,1,1,1,,,,,,,,"])
+    assert [each.problem for each in trace.bad_lines] == [problem]
+    assert [each.name for each in trace.jobs] == ["b"]
 
 
 def test_a_name_is_used_once():

@@ -79,6 +79,17 @@ def play(
             help="Work that an evicted job keeps: whole intervals. 0s: all of it; never: none.",
         ),
     ] = "30m",
+    notice: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How long before its eviction a job is told, at most options.maxNotice. Default: as its "
+            "queue says.",
+        ),
+    ] = "0s",
+    checkpoint_on_notice: Annotated[
+        bool, typer.Option("--checkpoint-on-notice", help="Jobs save their work when they are given notice.")
+    ] = False,
     restart_overhead: Annotated[
         str, typer.Option(metavar="DURATION", help="Time without progress after a restart.")
     ] = "1m",
@@ -118,9 +129,10 @@ def play(
 
     TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace or of
     Alibaba's trace of spot GPUs, a CSV with the columns job, queue, submit, runtime, gpus, pods, priority,
-    preemptibility, min_member, expected_runtime and checkpoint_interval, or a YAML description of arrivals.
-    Lines that cannot be read are left out, counted and named. The records of `tenure serve` are a trace too:
-    the first run is then what really happened, and the others what would have happened instead.
+    preemptibility, min_member, expected_runtime and checkpoint_interval, perhaps also notice and
+    checkpoint_on_notice, or a YAML description of arrivals. Lines that cannot be read are left out, counted
+    and named. The records of `tenure serve` are a trace too: the first run is then what really happened, and
+    the others what would have happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
@@ -139,6 +151,8 @@ def play(
         start_delay=read_duration(start_delay, "--start-delay"),
         termination_time=read_duration(termination_time, "--termination-time"),
         checkpoint_interval=read_duration(checkpoint_interval, "--checkpoint-interval"),
+        notice=read_duration(notice, "--notice"),
+        checkpoint_on_notice=checkpoint_on_notice,
         restart_overhead=read_duration(restart_overhead, "--restart-overhead"),
         node_failure_interval=read_duration(node_failures or "0s", "--node-failures"),
         node_repair_time=read_duration(node_repair, "--node-repair"),

@@ -20,6 +20,7 @@ OPTIONS: Final = {
     "startDelay": ("start_delay", "--start-delay"),
     "terminationTime": ("termination_time", "--termination-time"),
     "checkpointInterval": ("checkpoint_interval", "--checkpoint-interval"),
+    "notice": ("notice", "--notice"),
     "restartOverhead": ("restart_overhead", "--restart-overhead"),
     "nodeFailures": ("node_failure_interval", "--node-failures"),
     "nodeRepair": ("node_repair_time", "--node-repair"),

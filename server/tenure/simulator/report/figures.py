@@ -64,6 +64,9 @@ EVICTION_FIGURES: Final = (
     Figure("Evictions in turn", ("evictions", "in_turn"), "count", "in_turn"),
     Figure("Evictions in vain", ("evictions", "in_vain"), "count", "in_vain"),
     Figure("Evictions soon after a start", ("evictions", "repeats"), "count", "repeats"),
+    Figure("Notices given", ("evictions", "notices_given"), "count", "notices_given"),
+    Figure("Notices withdrawn", ("evictions", "notices_withdrawn"), "count", "notices_withdrawn"),
+    Figure("Notices carried out", ("evictions", "notices_carried_out"), "count", "notices_carried_out"),
     Figure("Protections not kept", ("evictions", "violations"), "count", "violations"),
 )
 SECTIONS: Final = (("Jobs", JOB_FIGURES), ("GPU time", CLUSTER_FIGURES), ("Evictions", EVICTION_FIGURES))

@@ -81,6 +81,17 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         "last_start": "time",
         "pods_left": "count",
     },
+    "notices": {
+        "time": "time",
+        "victim": "text",
+        "pods": "count",
+        "beneficiary": "text",
+        "action": "text",
+        "group": "text",
+        "evict_time": "time",
+        "end": "time",
+        "result": "text",
+    },
     "cluster": {
         "start": "time",
         "usable_gpus": "number",
@@ -100,6 +111,7 @@ def write_tables(runs: Sequence[Run], folder: Path) -> list[Path]:
         "jobs": _all(runs, _jobs),
         "segments": _all(runs, _segments),
         "evictions": _all(runs, _evictions),
+        "notices": _all(runs, _notices),
         "cluster": _all(runs, _cluster),
         "queues": _all(runs, _queues),
     }
@@ -169,6 +181,20 @@ def _evictions(run: Run) -> Iterator[Row]:
     for each in run.results.evictions:
         names = each.beneficiary, each.action, each.group
         yield _time(each.time), each.victim, each.pods, *names, _time(each.last_start), each.left
+
+
+def _notices(run: Run) -> Iterator[Row]:
+    for each in run.results.notices:
+        names = each.beneficiary, each.action, each.group
+        yield (
+            _time(each.time),
+            each.victim,
+            each.pods,
+            *names,
+            _time(each.evict_time),
+            _time(each.end),
+            each.result,
+        )
 
 
 def _cluster(run: Run) -> Iterator[Row]:

@@ -1,12 +1,12 @@
 """What happened to single jobs, and which jobs gained and lost between two runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.report.figures import duration_text
-from tenure.simulator.results import JobResult
+from tenure.simulator.results import WITHDRAWN, JobResult, Notice
 from tenure.simulator.runs import Run
 from tenure.terms.durations import SECOND
 
@@ -57,11 +57,24 @@ def _story(run: Run, result: JobResult) -> Story:
     for eviction in run.results.evictions:
         if eviction.victim == job.name:
             events.append((eviction.time, f"evicted for {eviction.beneficiary} by {eviction.action}"))
+    for notice in run.results.notices:
+        events += _notice_events(notice, job.name)
     events.sort(key=lambda event: event[0])
     shown = [(_moment(time), text) for time, text in events[:MAX_EVENTS]]
     gpus = job.total_gpu_milli / WHOLE_GPU
     title = f"{job.name}: queue {job.queue}, {gpus:g} GPUs, runtime {duration_text(job.runtime / SECOND)}"
     return Story(title, shown, max(len(events) - MAX_EVENTS, 0))
+
+
+def _notice_events(notice: Notice, job: str) -> Iterator[tuple[int, str]]:
+    """What a notice means to a job: as its victim, or as the job that the victim is evicted for."""
+    at = _moment(notice.evict_time)
+    if notice.victim == job:
+        yield notice.time, f"given notice: {notice.action} evicts it for {notice.beneficiary} at {at}"
+        if notice.end is not None and notice.result == WITHDRAWN:
+            yield notice.end, f"notice withdrawn: it is not evicted for {notice.beneficiary}"
+    elif notice.beneficiary == job:
+        yield notice.time, f"waits for {notice.victim}, which has notice until {at}"
 
 
 def compare(first: Run, second: Run) -> tuple[list[Change], list[Change]]:

@@ -90,6 +90,7 @@ def job_of(seen: Observed, name: str, runtime: int) -> Job:
         cpu_milli=seen.cpu_milli,
         memory_bytes=seen.memory_bytes,
         expected_runtime=row.expected_runtime.ToNanoseconds(),
+        notice=row.notice.ToNanoseconds() if row.HasField("notice") else None,
     )
 
 

@@ -1,7 +1,8 @@
 """Tenure's own CSV of jobs, which has every property that the simulation knows.
 
-`job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`:
-times in seconds, GPUs of each pod, an empty value is the default.
+`job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`,
+and perhaps `notice` and `checkpoint_on_notice` (yes or no): times in seconds, GPUs of each pod, an empty
+value is the default.
 """
 
 import csv
@@ -36,6 +37,9 @@ COLUMNS: Final = (
     "expected_runtime",
     "checkpoint_interval",
 )
+OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice")
+"""Columns that a file may lack."""
+_YES_NO: Final = {"yes": True, "no": False}
 NEVER: Final = "never"
 """Checkpoint interval of a job that keeps no work."""
 _MAX_PRIORITY: Final = 10**9
@@ -49,7 +53,7 @@ def read_own(lines: Iterable[str]) -> Trace:
 def write_own(jobs: Sequence[Job], file: TextIO) -> None:
     """Write jobs; reading them gives the same jobs, except for CPU and memory."""
     rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    rows.writerow((*COLUMNS, *OPTIONAL_COLUMNS))
     for job in jobs:
         interval = job.checkpoint_interval
         kept = "" if interval is None else NEVER if interval == FROM_ZERO else _text(interval, SECOND)
@@ -66,8 +70,14 @@ def write_own(jobs: Sequence[Job], file: TextIO) -> None:
                 job.min_member or "",
                 _text(job.expected_runtime, SECOND) if job.expected_runtime else "",
                 kept,
+                "" if job.notice is None else _text(job.notice, SECOND),
+                _saves(job.checkpoint_on_notice),
             )
         )
+
+
+def _saves(value: bool | None) -> str:
+    return "" if value is None else next(text for text, meaning in _YES_NO.items() if meaning is value)
 
 
 def _text(amount: int, unit: int) -> str:
@@ -85,7 +95,10 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
     least = count(row["min_member"], "min_member", 1) if row["min_member"] else 0
     if least > (pods or 1):
         raise ValueError(f"min_member {least} is more than pods")
-    interval = row["checkpoint_interval"]
+    interval, notice = row["checkpoint_interval"], row.get("notice")
+    saves = row.get("checkpoint_on_notice")
+    if saves and saves not in _YES_NO:
+        raise ValueError(f"checkpoint_on_notice {saves!r} is neither yes nor no")
     return Job(
         name=row["job"],
         queue=row["queue"],
@@ -98,6 +111,8 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         preemptibility=preemptibility,
         expected_runtime=seconds(row["expected_runtime"]) if row["expected_runtime"] else 0,
         checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
+        notice=seconds(notice) if notice else None,
+        checkpoint_on_notice=_YES_NO[saves] if saves else None,
     )
 
 

@@ -1,0 +1,77 @@
+"""Decision groups in flight in a run: reservations, and notices with their ends.
+
+A group stays in flight until a response says otherwise. Its evictions and bindings show at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from tenure.simulator.results import ENDED, EVICTED, WITHDRAWN, Notice, Results
+from tenure.simulator.state_rows import StateRows
+from tenure.simulator.workloads import Workloads
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import DecisionGroup, InFlightGroupState
+from tenure.v1.snapshot_pb2 import InFlightGroup
+
+
+class InFlightGroups:
+    """Rows of the groups in flight, and of the notices of a run."""
+
+    def __init__(self, rows: StateRows, work: Workloads, results: Results) -> None:
+        self._rows, self._work, self._notices = rows, work, results.notices
+        self._open: dict[str, dict[str, int]] = {}
+        """Rows of the notices that stand, by in-flight group and victim."""
+
+    def accept(self, group: DecisionGroup, evicted: Iterable[str], now: int) -> None:
+        """Keep what is left of a group whose decisions were carried out, and the notices that it gives; end
+        those that it ends. `evicted` are the pod groups of its evictions.
+        """
+        flight = InFlightGroup(
+            id=group.id, action=group.action, beneficiary=group.beneficiary, expire_time=group.expire_time
+        )
+        told: Counter[str] = Counter()
+        for decision in group.decisions:
+            match decision.WhichOneof("kind"):
+                case "reserve":
+                    hold = decision.reserve
+                    flight.reservations.add(
+                        pod=hold.pod, node=hold.node, gpu_groups=hold.gpu_groups, pod_group=hold.pod_group
+                    )
+                case "notify":
+                    step = decision.notify
+                    flight.notices.add(pod=step.pod, node=step.node, pod_group=step.pod_group)
+                    told[step.pod_group] += 1
+                case "withdraw_notice":
+                    self._end(group.fulfills_group_id, decision.withdraw_notice.pod_group, WITHDRAWN, now)
+        for victim in evicted:
+            self._end(group.fulfills_group_id, victim, EVICTED, now)
+        if told:
+            flight.evict_time.CopyFrom(group.evict_time)
+        if flight.reservations or told:
+            self._rows.put("in_flight_groups", flight)
+        for victim, pods in told.items():
+            self._open.setdefault(group.id, {})[victim] = len(self._notices)
+            names = group.beneficiary, group.action, group.id
+            self._notices.append(Notice(now, victim, pods, *names, group.evict_time.ToNanoseconds()))
+            self._work.give_notice(victim, now)
+
+    def track(self, response: DecideResponse, now: int) -> None:
+        """Drop the groups that a response drops, after its own groups were accepted.
+
+        Pods of the notices that still stand were gone before.
+        """
+        for status in response.in_flight_group_statuses:
+            if status.state > InFlightGroupState.IN_FLIGHT_GROUP_STATE_IN_FLIGHT:
+                self._rows.remove("in_flight_groups", status.id)
+                for victim in list(self._open.get(status.id, ())):
+                    self._end(status.id, victim, ENDED, now)
+
+    def _end(self, flight: str, victim: str, result: str, now: int) -> None:
+        victims = self._open.get(flight, {})
+        row = victims.pop(victim, None)
+        if row is None:
+            return  # it was evicted without notice, or another pod of it ended the notice
+        if not victims:
+            del self._open[flight]
+        self._notices[row] = self._notices[row]._replace(end=now, result=result)
+        self._work.end_notice(victim)
