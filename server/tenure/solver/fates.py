@@ -55,6 +55,7 @@ class Fates:
         self._tallying: Final = next(iter(session.chains.eviction_tallies), None)
         self._causes: dict[int, list[str]] = {}
         """Causes of evictions in this cycle so far, by pod group."""
+        self._queues_say: Final = any(queue.on_evict for queue in session.cluster.queues)
 
     def fate(self, commit: Commit, task: int, relocating: bool) -> Fate:
         """Fate of a task that a commit evicts. One that is relocated has none: it runs on."""
@@ -110,6 +111,8 @@ class Fates:
     def _find(self, pod_group: int) -> Fate:
         """Fate by the settings; surplus waits again, and so does what cannot be suspended."""
         group = self._session.cluster.pod_groups[pod_group]
+        if not (self._queues_say or group.facts.victim.on_evict):
+            return Fate.UNSPECIFIED
         fate = fate_on_evict(group, self._session.cluster.queues)
         if fate is Fate.UNSPECIFIED:
             return fate

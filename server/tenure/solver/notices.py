@@ -21,6 +21,8 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
     """
     if commit.in_flight and commit.in_flight in session.notices.kept:
         return None
+    if not session.guards.leads:
+        return group
     tasks = session.cluster.tasks
     victims = sorted({tasks[eviction.task].pod_group for eviction in group.evictions})
     evict_time = _evict_time(session, commit, victims)

@@ -112,6 +112,8 @@ class Pacing:
 
     def status(self, commits: Sequence[Commit]) -> tuple[EvictionRateStatus, ...]:
         """Tokens of every rate before and after the cycle."""
+        if not self._rates:
+            return ()
         self._follow(commits)
         found = []
         for number, rate in enumerate(self._rates):

@@ -39,11 +39,16 @@ class QueueTurns:
         """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
         self._known: dict[int, int | None] = {}
         self._returns: dict[int, bool] = {}
+        self._alike: dict[int, bool] = {}
+        """Whether a shape fits wherever the preemptor does, by index."""
 
     def most_taken_from(self, queue: int) -> int | None:
         """Upper bound of the GPUs that a leaf queue loses for good, in thousandths; None: unknown."""
+        waiting = self._waiting(queue)
+        if waiting is None:
+            return None
         victims = self._parts.pod_groups.victim_groups(queue)
-        return self._waiting(queue) if all(map(self._takes_its_place, victims)) else None
+        return waiting if all(map(self._takes_its_place, victims)) else None
 
     def takes_nothing_of(self, pod_group: int) -> bool:
         """Whether a victim certainly gets a place again."""
@@ -144,7 +149,9 @@ class QueueTurns:
         if len(group.tasks) != 1 or not group.is_plain:
             return False
         shape = session.cluster.tasks[group.tasks[0]].shape
-        if shape is not self._asked and not self._fits_alike(shape):
+        if shape.index not in self._alike:
+            self._alike[shape.index] = shape is self._asked or self._fits_alike(shape)
+        if not self._alike[shape.index]:
             return False
         demand = session.ledger.least_demand(group.tasks)  # beside itself, which is more than it needs
         return session.chains.has_capacity(pod_group, group.tasks, demand) is None
