@@ -123,7 +123,7 @@ _ROWS: Final = (
     Reason(ReasonCode.NOTICE_GIVEN, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForVictims",
            stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
            remedy="wait until the notice is over",
-           public="Pods are to be evicted for it; they were given notice."),
+           public="It starts when other pods, which were given notice, have been evicted."),
     Reason(ReasonCode.FIELD_UPDATED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
            public="Its scheduling metadata was updated."),

@@ -75,13 +75,13 @@ class ReasonMessages:
         return f"{self._pod(step.task)} {before}{whom}{after}{then}."
 
     def notice(self, code: ReasonCode, step: Evict, beneficiary: int) -> str:
-        """Why a pod is told that it will be evicted."""
+        """Why a pod is given notice of its eviction."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
-        return f"Notice: {self._pod(step.task)} {before}{whom}{after}."
+        return f"{self._pod(step.task)} was given notice; when it ends, the pod {before}{whom}{after}."
 
     def withdrawal(self, task: int) -> str:
-        """That the notice of a pod is taken back."""
+        """That the notice of a pod is withdrawn."""
         return f"{self._pod(task)} is not evicted: its notice is withdrawn."
 
     def reserve(self, task: int, node: int, after_evictions: bool) -> str:

@@ -26,7 +26,7 @@ _MAIN_KINDS: Final = ("requeue", "evict", "notify", "withdraw_notice", "reserve"
 
 @dataclass
 class Victim:
-    """A pod group of which pods are evicted."""
+    """A pod group with its pods that a step evicts, gives notice, or spares."""
 
     uid: str
     name: str
@@ -40,9 +40,9 @@ class Victim:
     lost: int = 0
     """Of the cost: work that is lost."""
     evict_time: int = 0
-    """When its pods are to be evicted, of a notice; 0: at once."""
+    """When its notice ends; 0: its pods are evicted at once."""
     is_spared: bool = False
-    """Whether its notice is taken back."""
+    """Whether its notice is withdrawn."""
 
 
 @dataclass(frozen=True)

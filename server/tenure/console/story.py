@@ -122,7 +122,7 @@ def _events(view: View, row: Workload) -> list[Event]:
                     )
                 if back.pod_group == group.uid:
                     name = view.names.name(back.preemptor)
-                    add(now, "withdrawn", f"notice taken back for {name}", back.preemptor)
+                    add(now, "withdrawn", f"notice withdrawn for {name}", back.preemptor)
                 if decision.patch.pod_group == group.uid and decision.patch.HasField("last_start_time"):
                     add(decision.patch.last_start_time.ToNanoseconds(), "started", "started")
     events = sorted(found.values())

@@ -73,9 +73,7 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool, evict_time: i
     if held:
         kind = OutcomeKind.WAITING_FOR_VICTIMS if has_victims else OutcomeKind.WAITING_FOR_RELEASE
         if has_victims and evict_time is not None:
-            told = Rejection(
-                ReasonCode.NOTICE_GIVEN, "the pods to be evicted for it were given notice", evict_time
-            )
+            told = Rejection(ReasonCode.NOTICE_GIVEN, "its victims were given notice", evict_time)
             return PodGroupOutcome(group.index, kind, told, bound, held, pending)
         code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
         return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)

@@ -232,9 +232,7 @@ class _Noticed:
         reserved = tuple(
             [Reserve(t, placements[t].node, placements[t].gpu_groups, placements[t].zones) for t in holds]
         )
-        reason = Rejection(
-            ReasonCode.NOTICE_GIVEN, "the pods to be evicted were given notice", group.evict_time
-        )
+        reason = Rejection(ReasonCode.NOTICE_GIVEN, "its victims were given notice", group.evict_time)
         return InFlightGroupStatus(self._index, InFlightGroupState.IN_FLIGHT, reason, reserved)
 
     def _withdraw(
