@@ -2,9 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from tenure.codec.engine import Engine
 from tenure.console.access import MAX_QUERIES_PER_MINUTE, Access, Reader, TooManyQueries
+from tenure.solver.registry import default_profile
+from tenure.terms.durations import SECOND
 
 from tests.console.console_site import ReadSite, run_site, sample
 
@@ -35,6 +39,17 @@ def site() -> Iterator[ReadSite]:
 def test_what_if_answers_with_who_yields(site: ReadSite, query: str, facts: list[str]) -> None:
     text = site.text(f"what-if?run=1&{query}")
     for fact in [*facts, "True for state version 1", "Nothing is reserved"]:
+        assert fact in text
+
+
+def test_what_if_tells_who_gets_notice_first_and_when_the_workload_starts() -> None:
+    snapshot, profile = sample(), default_profile()
+    for queue in snapshot.queues:
+        queue.notice.seconds = 120
+    engine = Engine(replace(profile, options=replace(profile.options, max_notice=3600 * SECOND)))
+    with run_site(snapshot, engine=engine) as site:
+        text = site.text("what-if?run=1&queue=language&pods=2&gpus=1&priority=60")
+    for fact in ("sweep of vision loses", "It gets notice first, and runs until", "when the notices end"):
         assert fact in text
 
 

@@ -1,4 +1,4 @@
-"""Text of a response: a headline, then outcomes, evictions, protections, queues and warnings."""
+"""Text of a response: a headline, then outcomes, evictions, notices, protections, queues and warnings."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 from tenure.render.limits import render_limits
+from tenure.render.notices import render_notices
 from tenure.render.overdue import render_overdue
 from tenure.render.protected import render_protected
 from tenure.render.queues import render_queues
@@ -43,6 +44,7 @@ def print_report(
         render_waiting_for_capacity,
         partial(render_pending, remedies=remedies),
         render_evicted,
+        render_notices,
         render_limits,
         render_in_flight,
         render_overdue,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rich.console import Console
+from tenure.render.notices import standing_notices, wait_text
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.formatting import format_clock, format_count, format_gpu_time, format_remaining, join_words
@@ -52,8 +53,11 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
         nodes[reserve.pod_group].append(reserve.node)
     for beneficiary, pod in view.pending_evictions:
         owners[beneficiary].append(view.name(view.owner(pod)))
+    for notice, pods in standing_notices(view).items():
+        owners[notice.beneficiary] += pods * [view.name(notice.victim)]
     waiting = [outcome.pod_group for outcome in view.response.outcomes if outcome.kind in WAITING_KINDS]
-    awaited = {uid: _evicted_text(owners[uid]) + sets.get(uid, "") for uid in waiting}
+    ends = {each.pod_group: wait_text(view, each) for each in view.response.outcomes}
+    awaited = {uid: _evicted_text(owners[uid]) + ends[uid] + sets.get(uid, "") for uid in waiting}
     rows = [
         TableRow((view.name(uid), view.queue(uid), _nodes_text(nodes[uid]), awaited[uid]), (view.queue(uid),))
         for uid in waiting
@@ -218,8 +222,12 @@ def render_summary(view: ResponseView) -> str:
 
 
 def _awaited(view: ResponseView) -> str:
-    pods = sum(1 for _ in view.decisions("evict"))
-    return format_count(pods, "evicted pod") if pods else "terminating pods"
+    evicted = sum(1 for _ in view.decisions("evict"))
+    told = standing_notices(view).total()
+    parts = [format_count(evicted, "evicted pod")] if evicted else []
+    if any(each.reason.code == pb.REASON_CODE_NOTICE_GIVEN for each in view.response.outcomes):
+        parts.append(f"{format_count(told, 'pod')} with notice" if told else "pods with notice")
+    return join_words(parts) or "terminating pods"
 
 
 def _requeued_text(view: ResponseView) -> str:

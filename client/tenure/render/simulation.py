@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
+from tenure.render.notices import wait_text
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import WAITING_KINDS, outcome_text, render_headline, render_summary
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.terms.formatting import format_clock, format_count, join_words
+from tenure.terms.formatting import format_clock, format_count, format_remaining, join_words
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainResponse, Explanation
 
@@ -141,7 +142,7 @@ def _cycle_key(view: ResponseView) -> object:
     evictions = Counter(
         (view.owner(each.evict.pod), each.evict.preemptor) for _, each in view.decisions("evict")
     )
-    return sorted(outcomes), evictions
+    return sorted(outcomes), evictions, _notices(view)
 
 
 def differences(cycle: Comparison) -> TableSection:
@@ -177,23 +178,40 @@ def _compared(cycle: Comparison) -> Iterator[tuple[str, str, str]]:
 
 
 def _events(view: ResponseView) -> Iterator[str]:
-    """Uids of pod groups that this cycle schedules, evicts or gives reservations."""
+    """Uids of pod groups that this cycle schedules, evicts, tells of an eviction or gives reservations."""
     yield from (view.owner(decision.evict.pod) for _, decision in view.decisions("evict"))
+    yield from (uid for uid, _ in _notices(view))
     kinds = (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)
     yield from (outcome.pod_group for outcome in view.response.outcomes if outcome.kind in kinds)
 
 
 def _results(view: ResponseView) -> dict[str, str]:
-    """Outcome of every pod group that has pods to schedule or to evict."""
+    """Outcome of every pod group that has pods to schedule, to evict, or to tell of their eviction."""
     evicted: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for _, decision in view.decisions("evict"):
         evicted[view.owner(decision.evict.pod)][decision.evict.preemptor] += 1
     results = {uid: _evicted_text(view, pods) for uid, pods in evicted.items()}
+    for (uid, text), pods in sorted(_notices(view).items()):
+        told = f"{text}: {format_count(pods, 'pod')}"
+        results[uid] = f"{results[uid]}; {told}" if uid in results else told
     for outcome in view.response.outcomes:
         text = _outcome(view, outcome)
         uid = outcome.pod_group
         results[uid] = f"{results[uid]}; {text}" if uid in results else text
     return results
+
+
+def _notices(view: ResponseView) -> Counter[tuple[str, str]]:
+    """Notices that are given and withdrawn, by pod group and text, with their numbers of pods."""
+    found = Counter[tuple[str, str]]()
+    for _, decision in view.decisions("notify"):
+        told = decision.notify
+        end = format_remaining(told.evict_time.ToNanoseconds(), view.now)
+        found[told.pod_group, f"notice of eviction at {end} for {view.name(told.preemptor)}"] += 1
+    for _, decision in view.decisions("withdraw_notice"):
+        spared = decision.withdraw_notice
+        found[spared.pod_group, f"notice withdrawn for {view.name(spared.preemptor)}"] += 1
+    return found
 
 
 def _evicted_text(view: ResponseView, pods: Counter[str]) -> str:
@@ -205,7 +223,7 @@ def _outcome(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
         return f"{format_count(outcome.bound, 'pod')} scheduled"
     if outcome.kind in WAITING_KINDS:
-        return f"{format_count(outcome.reserved, 'pod')} waiting for capacity"
+        return f"{format_count(outcome.reserved, 'pod')} waiting for capacity{wait_text(view, outcome)}"
     return outcome_text(outcome)
 
 

@@ -65,7 +65,7 @@ class InvalidForm(Exception):
 
 
 class Loss(NamedTuple):
-    """A pod group of which pods are evicted for the workload."""
+    """A pod group whose pods are evicted for the workload."""
 
     uid: str
     name: str
@@ -75,6 +75,8 @@ class Loss(NamedTuple):
     action: str
     returns: str
     """What becomes of it next."""
+    evict_time: int = 0
+    """When its notice ends, in nanoseconds; 0: its pods are evicted at once."""
 
 
 class QueueChange(NamedTuple):
@@ -101,6 +103,8 @@ class Answer:
     version: int
     valid_until: int
     """Next wake time; 0: none."""
+    evict_time: int
+    """When notices for it end, so that it starts after that; 0: none is given."""
 
 
 def request_of(view: View, form: Form) -> SimulateRequest:
@@ -161,6 +165,7 @@ def answer_of(view: View, request: SimulateRequest, response: DecideResponse) ->
                 nodes[node] += 1
     pods = sum(loss.pods for loss in losses)
     return Answer(
+        evict_time=max((loss.evict_time for loss in losses), default=0),
         kind=outcome.kind,
         headline=_headline(outcome, pods),
         reason=outcome.reason,
@@ -197,25 +202,27 @@ def _headline(outcome: pb.PodGroupOutcome, evicted: int) -> str:
 
 
 def _losses(view: View, uid: str, response: DecideResponse) -> list[Loss]:
-    evicted: dict[str, list[pb.Decision]] = defaultdict(list)
+    evicted: dict[str, list[str]] = defaultdict(list)
     actions: dict[str, str] = {}
+    ends: dict[str, int] = {}
     relocated: set[str] = set()
     for group in response.groups:
         for decision in group.decisions if group.beneficiary == uid else ():
             if decision.HasField("evict"):
-                evicted[decision.evict.pod_group].append(decision)
+                evicted[decision.evict.pod_group].append(decision.evict.pod)
                 actions.setdefault(decision.evict.pod_group, group.action)
                 if decision.evict.relocating:
                     relocated.add(decision.evict.pod_group)
+            elif decision.HasField("notify"):
+                told = decision.notify
+                evicted[told.pod_group].append(told.pod)
+                actions.setdefault(told.pod_group, group.action)
+                ends[told.pod_group] = told.evict_time.ToNanoseconds()
     outcomes = {outcome.pod_group: outcome for outcome in response.outcomes}
     found = []
-    for victim, decisions in evicted.items():
-        gpus = sum(
-            view.pod_gpus(view.names.pods[each.evict.pod])
-            for each in decisions
-            if each.evict.pod in view.names.pods
-        )
-        left = len(view.pods_of.get(victim, ())) - len(decisions)
+    for victim, pods in evicted.items():
+        gpus = sum(view.pod_gpus(view.names.pods[pod]) for pod in pods if pod in view.names.pods)
+        left = len(view.pods_of.get(victim, ())) - len(pods)
         if victim in relocated:
             returns = "restarts on another node"
         elif left > 0 and victim not in outcomes:
@@ -224,8 +231,8 @@ def _losses(view: View, uid: str, response: DecideResponse) -> list[Loss]:
             returns = "returns to its queue"
         found.append(
             Loss(
-                *(victim, view.names.name(victim), view.names.queue(victim), len(decisions), gpus),
-                *(actions[victim], returns),
+                *(victim, view.names.name(victim), view.names.queue(victim), len(pods), gpus),
+                *(actions[victim], returns, ends.get(victim, 0)),
             )
         )
     return found

@@ -6,7 +6,7 @@ from typing import Final
 from tenure.solver.actions.commit_patches import EVICTION_PATCH_KINDS
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Commit
-from tenure.solver.model.decision import Atomicity, DecisionGroup, Notices, Patch, PatchKind
+from tenure.solver.model.decision import Atomicity, DecisionGroup, Evict, Notices, Patch, PatchKind
 from tenure.solver.model.placement import NOWHERE
 from tenure.terms.reasons import ReasonCode
 
@@ -44,6 +44,11 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
         victim_set=group.victim_set,
         notices=Notices(group.evictions, evict_time),
     )
+
+
+def victims_of(group: DecisionGroup) -> tuple[Evict, ...]:
+    """Evictions of a group: those that it carries out, or those that it announces."""
+    return group.evictions or group.notices.evictions
 
 
 def find_evict_times(session: Session) -> dict[int, int]:

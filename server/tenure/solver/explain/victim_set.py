@@ -6,6 +6,7 @@ from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.model.decision import DecisionGroup
 from tenure.solver.model.verdict import Minimality, OtherSet
+from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.action import Action
 
 MAX_TRIALS: Final = 32
@@ -46,7 +47,7 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
     action = next((each for each in replay.searches() if each.name == group.action), None)
     if action is None:
         return None
-    disrupted, known = len(group.evictions), group.victim_set
+    disrupted, known = len(victims_of(group)), group.victim_set
     is_minimal = known is not None and known.minimality is Minimality.PROVEN
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
@@ -55,7 +56,7 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
         return VictimSetCheck(is_minimal, disrupted, 1, 0, SmallerSet((), 0), other)
     if disrupted == 1:
         return VictimSetCheck(is_minimal, disrupted, 1, 0, None, other)
-    victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in group.evictions)
+    victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in victims_of(group))
     trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
     trials.extend((candidate,) for candidate in dict.fromkeys(query.order()))
     trials = [trial for trial in dict.fromkeys(trials) if trial and set(trial) != set(victims)]
@@ -70,7 +71,7 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
 
 def _next_best(replay: CycleReplay, action: Action, group: DecisionGroup) -> OtherSet | None:
     """The least of the other sets that the search compared the victims with, or would find next."""
-    chosen = {eviction.task for eviction in group.evictions}
+    chosen = {eviction.task for eviction in victims_of(group)}
     query = VictimQuery(replay.before_search(action, group.beneficiary), action, group.beneficiary)
     found = query.victim_sets(max(replay.profile.options.victim_alternatives, 2))
     return next((OtherSet(each.pods, each.cost) for each in found if each.tasks != chosen), None)

@@ -1,7 +1,7 @@
 """Consecutive cycles on a copy of the cluster, until a pod group runs: what happens if only time passes.
 
 Decisions are applied after a cycle as in a simulation: bound pods run, evicted pods are pending again a
-minute later. While a cycle decides nothing, the next one is at its wake time.
+minute later. While a cycle decides nothing and only notices are in flight, the next one is at its wake time.
 """
 
 from typing import Final, NamedTuple
@@ -11,6 +11,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, InFlightGroupState, OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.next_cluster import apply_decisions
+from tenure.terms.reasons import ReasonCode
 
 MAX_CYCLES: Final = 60
 """Cycles after the one that is explained."""
@@ -66,7 +67,10 @@ def _elapsed(cluster: Cluster, decision: CycleResult) -> int | None:
     """Nanoseconds to the next cycle; None: time changes nothing."""
     wake = decision.next_wake_time
     to_wake = None if wake is None or wake <= cluster.now else wake - cluster.now
-    in_flight = any(each.state is InFlightGroupState.IN_FLIGHT for each in decision.in_flight)
+    in_flight = any(
+        each.state is InFlightGroupState.IN_FLIGHT and each.reason.code is not ReasonCode.NOTICE_GIVEN
+        for each in decision.in_flight
+    )
     if decision.groups or in_flight:
         return INTERVAL if to_wake is None else min(INTERVAL, to_wake)
     return to_wake

@@ -13,6 +13,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.workload import PodGroup, PodSet
 from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.terms.cancellation import never
@@ -61,7 +62,7 @@ class WhatIfTrials:
         if found is None or found.kind not in HELPFUL_OUTCOMES:
             return None
         own = [group for group in decision.groups if group.beneficiary == self._pod_group]
-        return TrialResult(found.kind, sum(len(group.evictions) for group in own))
+        return TrialResult(found.kind, sum(len(victims_of(group)) for group in own))
 
     def evaluate(self, cluster: Cluster) -> TrialResult | None:
         """Result for the pod group on this cluster; None if it is not placed."""
@@ -70,14 +71,16 @@ class WhatIfTrials:
     def verify(self, cluster: Cluster) -> TrialResult | None:
         """Result for the pod group if it runs within a few cycles on this cluster; else None.
 
-        Capacity that is reserved for it may go to others before its victims have terminated.
+        Capacity that is reserved for it may go to others before its victims have terminated. The cycle after
+        a notice is that in which it is due.
         """
         decision = self.decide(cluster)
         result = self.has_helped(decision)
         if result is None or result.kind is OutcomeKind.BOUND:
             return result
         for _ in range(MAX_CYCLES_TO_START):
-            cluster = apply_decisions(cluster, decision, INTERVAL)
+            due = max((group.notices.evict_time for group in decision.groups), default=0)
+            cluster = apply_decisions(cluster, decision, max(INTERVAL, due - cluster.now))
             decision = self.decide(cluster)
             later = self.has_helped(decision)
             if later is None:

@@ -5,6 +5,7 @@ a controller are made from its template. Rows come from the code of the adapter.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -50,7 +51,9 @@ class Forecast(NamedTuple):
     reason: str
     nodes: tuple[str, ...]
     evicted: tuple[dict[str, str], ...]
-    """Pods that would be evicted for it: namespace, pod group and pod."""
+    """Pods that would be evicted for it: namespace, pod group and pod; with notice also evict_time, in
+    RFC 3339.
+    """
 
 
 def read_manifest(file: str) -> list[Object]:
@@ -175,13 +178,19 @@ def _forecast(
             nodes.extend(filter(None, (decision.bind.node or decision.reserve.node,)))
             if decision.HasField("evict"):
                 evicted.append(_victim(decision.evict, groups, pods))
+            elif decision.HasField("notify"):
+                told = decision.notify
+                end = {"evict_time": told.evict_time.ToJsonString()}
+                evicted.append(_victim(told, groups, pods) | end)
     starts = "now" if outcome.kind == pb.OUTCOME_KIND_BOUND else "later" if outcome.kind in _SOON else "no"
     row = groups[uid]
     reason = outcome.reason.message
     return Forecast(row.namespace, row.name, starts, reason, tuple(sorted(set(nodes))), tuple(evicted))
 
 
-def _victim(evict: pb.Evict, groups: Mapping[str, Any], pods: Mapping[str, Any]) -> dict[str, str]:
+def _victim(
+    evict: pb.Evict | pb.Notify, groups: Mapping[str, Any], pods: Mapping[str, Any]
+) -> dict[str, str]:
     group, pod = groups.get(evict.pod_group), pods.get(evict.pod)
     return {
         "namespace": group.namespace if group else "",
@@ -200,10 +209,8 @@ def forecast_text(one: Forecast) -> str:
         text = f"{head} would start now, on {where}."
     else:
         text = f"{head} would start on {where} when other pods have terminated."
-    counts: dict[str, int] = {}
-    for victim in one.evicted:
-        name = f"{victim['namespace']}/{victim['pod_group']}"
-        counts[name] = counts.get(name, 0) + 1
-    for name, number in sorted(counts.items()):
-        text += f"\n  evicted for it: {number} {'pod' if number == 1 else 'pods'} of {name}"
+    counts = Counter((f"{v['namespace']}/{v['pod_group']}", v.get("evict_time", "")) for v in one.evicted)
+    for (name, end), number in sorted(counts.items()):
+        after = f" at {end}, after notice" if end else ""
+        text += f"\n  evicted for it{after}: {number} {'pod' if number == 1 else 'pods'} of {name}"
     return text
