@@ -171,6 +171,7 @@ def test_json_document_contains_the_times() -> None:
         "disruption_budgets": [],
         "expected_runtime_seconds": None,
         "expected_runtime_source": "",
+        "notices": [],
         "as_victim": None,
         "requeue": None,
     }

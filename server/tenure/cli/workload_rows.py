@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tenure.render.notices import StandingNotice, standing_notices
 from tenure.render.protected import relevant_protections
 from tenure.render.response_view import ResponseView
 from tenure.solver.model.cluster import Cluster
@@ -49,6 +50,8 @@ class Workload:
     """Disruption budgets of its running pods, with the pods that they still allow to disrupt."""
     rank: VictimRank | None
     """Its rank as a victim; None: not running, or not known."""
+    notices: Mapping[StandingNotice, int]
+    """Notices of eviction that stand, the earliest first, with their numbers of pods."""
 
     @property
     def preemptibility(self) -> str:
@@ -71,6 +74,9 @@ def workloads(
     for protection in view.response.protections:
         protections[protection.pod_group].append(protection)
     left = {budget.name: budget.left for budget in cluster.disruption_budgets}
+    notices: defaultdict[str, dict[StandingNotice, int]] = defaultdict(dict)
+    for notice, pods in sorted(standing_notices(view).items(), key=lambda item: item[0].evict_time):
+        notices[notice.victim][notice] = pods
     left.update((status.name, status.left) for status in view.response.disruption_budgets)
     found = [
         replace(
@@ -78,6 +84,7 @@ def workloads(
                 cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid), left
             ),
             rank=rank_of.get(group.facts.uid),
+            notices=notices[group.facts.uid],
         )
         for group in cluster.pod_groups
         if queue is None or queue in queues_of(cluster, group)
@@ -116,6 +123,7 @@ def _workload(
         expected_source=source,
         nomination=nomination,
         rank=None,
+        notices={},
         budgets={name: left.get(name, 0) for name in sorted(budgets)},
     )
 

@@ -1,12 +1,13 @@
 """Output of `tenure workloads`: a table, or JSON with the keys that its help lists. Keys are only added."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
 from tenure.cli.workload_rows import LEGACY, Workload
+from tenure.render.notices import StandingNotice, notice_text
 from tenure.render.overdue import is_overdue, overrun_text, result_name
 from tenure.render.protected import preemptor_text, rank_text
 from tenure.render.response_view import ResponseView
@@ -17,6 +18,7 @@ from tenure.terms.formatting import format_clock, format_count, format_remaining
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import VictimRank
 from tenure.wire.enum_labels import enum_label
+from tenure.wire.timestamps import timestamp
 
 Facts = dict[str, object]
 
@@ -53,6 +55,7 @@ def _facts(workload: Workload) -> Facts:
         "expected_runtime_source": workload.expected_source,
         "disruption_budgets": [{"name": name, "left": left} for name, left in workload.budgets.items()],
         "requeue": None if workload.nomination is None else _requeue(workload.nomination),
+        "notices": [_notice_fields(workload, each, pods) for each, pods in workload.notices.items()],
         "as_victim": None if workload.rank is None else _rank_fields(workload.rank),
     }
 
@@ -66,6 +69,17 @@ def _protection_fields(protection: pb.Protection) -> Facts:
         "scope": enum_label(pb.ProtectionScope, protection.scope),
         "until": _time(protection.until) if protection.HasField("until") else None,
         "source": protection.source,
+    }
+
+
+def _notice_fields(workload: Workload, notice: StandingNotice, pods: int) -> Facts:
+    told = workload.group.facts.victim.last_notice
+    return {
+        "pods": pods,
+        "action": notice.action,
+        "pod_group": notice.beneficiary,
+        "evict_time": _time(timestamp(notice.evict_time)),
+        "given_time": _time(timestamp(told)) if told is not None and not notice.is_new else None,
     }
 
 
@@ -147,7 +161,9 @@ def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
         str(workload.group.facts.priority),
         f"{workload.preemptibility}\n{_source_text(workload)}",
         f"{workload.running}/{workload.pending}/{workload.minimum}",
-        "\n".join(filter(None, (_protected(view, workload), rank_text(workload.rank)))),
+        "\n".join(
+            filter(None, (*_told(view, workload), _protected(view, workload), rank_text(workload.rank)))
+        ),
         _runtime(view, workload),
     )
 
@@ -175,6 +191,13 @@ def _protected(view: ResponseView, workload: Workload) -> str:
     first, *others = workload.protections
     more = f"; and {len(others)} more" if others else ""
     return f"{_protection(view, first)}{more}" + (f"; {held}" if held else "")
+
+
+def _told(view: ResponseView, workload: Workload) -> Iterator[str]:
+    """Notices of eviction: `notice: 2 pods evicted at 10:42 UTC (in 7m) for NAME by preempt`."""
+    for notice, pods in workload.notices.items():
+        number = "" if pods == workload.running else f"{format_count(pods, 'pod')} "
+        yield f"notice: {number}{notice_text(view, notice)}"
 
 
 def _held_by_budgets(workload: Workload) -> str:

@@ -54,7 +54,8 @@ def workloads(
     "not protected": it can be evicted at any time, subject to queue and priority rules. A disruption budget
     that allows no more disruptions of its running pods is named, too. Then its place in the victim order of
     its queue, who would take it before all others, and what evicting all of it would cost, if the profile
-    lists evictioncost.
+    lists evictioncost. A notice of eviction that stands comes before all that: when, for which pod group and
+    by which action its pods are evicted.
 
     JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
 
@@ -71,6 +72,9 @@ def workloads(
                                 until, source; sorted by end
       disruption_budgets        list of name, left: pods that each budget of its
                                 running pods still allows to disrupt
+      notices                   list of notices of eviction that stand: pods, action,
+                                pod_group (for which), evict_time,
+                                given_time (null: in this cycle)
       expected_runtime_seconds  null: not set, or invalid
       expected_runtime_source   where it is set
       requeue                   null, or the result of requeue nomination: result,

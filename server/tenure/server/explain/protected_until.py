@@ -13,6 +13,7 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.server.explain.explain_result import ExplainResult
+from tenure.server.explain.notices import describe_new, describe_standing
 from tenure.server.explain.victim_ranks import rank_message, rank_sentences
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.victim_rank import victim_ranks
@@ -88,6 +89,8 @@ def _evictions(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceTe
         number = sum(tasks[each.task].pod_group == names.own for each in group.evictions)
         if number:
             yield _eviction(names, number, group.beneficiary, f"by {group.action} in this cycle")
+    yield from describe_standing(replay, names)
+    yield from describe_new(replay, names)
 
 
 def _eviction(names: AudienceNames, number: int, beneficiary: int, how: str) -> AudienceText:

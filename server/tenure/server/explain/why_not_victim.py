@@ -14,6 +14,7 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
+from tenure.server.explain.notices import standing_notices
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import EligibilityStage, Ineligibility, VictimQuery
 from tenure.solver.explain.victim_position import find_position
@@ -21,6 +22,7 @@ from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.action import Action, Relation
 
 
@@ -73,9 +75,11 @@ def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> A
     if victim == names.own:
         return format_text("{who} is not evicted for itself.", who=capital(waiting))
     groups = (group for group in replay.result.groups if group.beneficiary == names.own)
-    victims = {cluster.tasks[evict.task].pod_group for group in groups for evict in group.evictions}
+    victims = {cluster.tasks[evict.task].pod_group for group in groups for evict in victims_of(group)}
     if victim in victims:
         return format_text("{other} is evicted for {who}.", other=capital(other), who=waiting)
+    if any(each.victim == victim and each.beneficiary == names.own for each in standing_notices(replay)):
+        return format_text("{other} has notice, and is evicted for {who}.", other=capital(other), who=waiting)
     if not any(
         cluster.tasks[t].placement.status.is_active_allocated for t in cluster.pod_groups[victim].tasks
     ):

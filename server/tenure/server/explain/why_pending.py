@@ -12,10 +12,12 @@ from tenure.server.explain.audience_text import (
     for_operators,
     format_text,
     join,
+    moment,
     usual_remedy,
 )
 from tenure.server.explain.capacity_text import describe_capacity
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
+from tenure.server.explain.notices import standing_notices
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
 from tenure.solver.explain.cycle_replay import CycleReplay
@@ -26,6 +28,7 @@ from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import Protection
+from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.action import Action
 from tenure.terms.cancellation import never
 from tenure.terms.formatting import format_count, join_words
@@ -90,6 +93,14 @@ def _reserved(replay: CycleReplay, names: AudienceNames, outcome: PodGroupOutcom
     who, number = _capital(names), format_count(outcome.bound or outcome.reserved, "pod")
     if outcome.kind is OutcomeKind.BOUND:
         return format_text("{who} is scheduled: {n} bound to free capacity.", who=who, n=number)
+    if outcome.reason.code is ReasonCode.NOTICE_GIVEN and outcome.reason.until is not None:
+        return format_text(
+            "{who} has reserved capacity for {n} and waits for {victims}, with notice until {end}.",
+            who=who,
+            n=number,
+            victims=_victims(replay, names.own),
+            end=moment(outcome.reason.until),
+        )
     text = "{who} has reserved capacity for {n} and waits for {others}."
     if outcome.kind is OutcomeKind.WAITING_FOR_RELEASE:
         return format_text(text, who=who, n=number, others="terminating pods to release their resources")
@@ -104,11 +115,14 @@ def _reserved(replay: CycleReplay, names: AudienceNames, outcome: PodGroupOutcom
 def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
     groups = [group for group in replay.result.groups if group.beneficiary == pod_group]
     in_flight = [task for beneficiary, task in find_pending_evictions(replay) if beneficiary == pod_group]
-    evicted = [evict.task for group in groups for evict in group.evictions]
-    tasks = [replay.cluster.tasks[task] for task in (*evicted, *in_flight)]
-    pods = Counter(replay.cluster.pod_groups[task.pod_group].facts.name for task in tasks)
+    evicted = [evict.task for group in groups for evict in victims_of(group)]
+    victims = Counter(replay.cluster.tasks[task].pod_group for task in (*evicted, *in_flight))
+    for notice, number in standing_notices(replay).items():
+        if notice.beneficiary == pod_group:
+            victims[notice.victim] += number
+    pods = {replay.cluster.pod_groups[victim].facts.name: number for victim, number in victims.items()}
     named = join_words([f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())])
-    anonymous = f"{format_count(len(tasks), 'pod')} of other pod groups"
+    anonymous = f"{format_count(victims.total(), 'pod')} of other pod groups"
     return AudienceText(anonymous, anonymous, named)
 
 

@@ -18,6 +18,7 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
+from tenure.server.explain.notices import describe_standing
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
@@ -25,6 +26,7 @@ from tenure.solver.explain.victim_position import OrderCriterion, Precedence, Vi
 from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict
+from tenure.solver.notices import victims_of
 from tenure.terms.formatting import format_count, format_gpu_time, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -82,11 +84,12 @@ def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
         )
         for other, number in sorted(earlier.items())
     ]
+    sentences += describe_standing(replay, names)
     return join(sentences) if sentences else format_text("{who} is not evicted.", who=capital(who))
 
 
 def _of(replay: CycleReplay, group: DecisionGroup, pod_group: int) -> list[Evict]:
-    return [each for each in group.evictions if replay.cluster.tasks[each.task].pod_group == pod_group]
+    return [each for each in victims_of(group) if replay.cluster.tasks[each.task].pod_group == pod_group]
 
 
 def _describe_evictions(
@@ -106,8 +109,11 @@ def _describe_evictions(
         )
     moving = sum(evict.relocating for evict in evictions)
     moves = f" ({moving} restart on another node)" if moving else ""
+    told = group.notices.evict_time
     rule = format_text(
-        "{n} of {who}{moves} evicted for {other} by {action}: {rule}.",
+        "{n} of {who}{moves}{told} evicted for {other} by {action}{end}: {rule}.",
+        told=" given notice, and" if told else "",
+        end=f" at {moment(told)}" if told else "",
         who=who,
         n=number,
         moves=moves,
@@ -116,7 +122,7 @@ def _describe_evictions(
         rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
     )
     order, size = _order(replay, names, group), _size(names, group, check)
-    return join([rule, _guards(names, evictions), order, size, *_costs(names, group, check)])
+    return join([rule, _guards(names, evictions, told), order, size, *_costs(names, group, check)])
 
 
 _HOW: Final = {
@@ -130,7 +136,7 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
     """How many pods the decision disrupts, and whether fewer would have been enough."""
     if check is None:
         return NOTHING
-    moved = sum(evict.relocating for evict in group.evictions)
+    moved = sum(evict.relocating for evict in victims_of(group))
     pods = f"The decision disrupts {format_count(check.disrupted, 'pod')}"
     pods += f", {moved} of them moved" if moved else ""
     if check.smaller is None and check.disrupted == 1:
@@ -179,10 +185,10 @@ def _listed(names: AudienceNames, pod_groups: tuple[int, ...]) -> AudienceText:
     return AudienceText(number, number, named)
 
 
-def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:
-    """Guards that were consulted and allowed the eviction."""
+def _guards(names: AudienceNames, evictions: list[Evict], evict_time: int) -> AudienceText:
+    """Guards that were consulted and allowed the eviction; `evict_time` is that of a notice, else 0."""
     checks = dict.fromkeys(verdict for evict in evictions for verdict in evict.guards)
-    parts = [_check(names, verdict) for verdict in checks]
+    parts = [_check(names, verdict, evict_time) for verdict in checks]
     return (
         format_text("Guards that allowed the eviction: {parts}.", parts=join(parts, ", "))
         if parts
@@ -190,8 +196,10 @@ def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:
     )
 
 
-def _check(names: AudienceNames, verdict: GuardVerdict) -> AudienceText:
-    if verdict.scope:
+def _check(names: AudienceNames, verdict: GuardVerdict, evict_time: int) -> AudienceText:
+    if verdict.scope and verdict.until is not None and verdict.until <= evict_time:
+        what = for_all(f"protection ends {moment(verdict.until)}, within the notice")
+    elif verdict.scope:
         what = for_all("minimum only")
     elif verdict.until is not None:
         what = for_all(f"protection ended {moment(verdict.until)}")

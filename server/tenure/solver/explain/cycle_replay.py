@@ -55,6 +55,7 @@ class CycleReplay(NamedTuple):
         """
         session = Session.open(self.cluster, with_required_plugins(self.profile), self.registry)
         session.reserved_tasks = self.end.session.reserved_tasks
+        session.guards.leads = self.end.session.guards.leads
         for number, earlier in enumerate(self.end.session.commits[:commit]):
             for move in earlier.moves:
                 session.ledger.apply(move.task, move.before, move.after)

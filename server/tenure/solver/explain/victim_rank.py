@@ -30,19 +30,31 @@ class VictimRank(NamedTuple):
 
 
 def victim_ranks(replay: CycleReplay) -> dict[int, VictimRank]:
-    """Ranks of all pod groups that run in the snapshot, by pod group."""
-    context = replay.before(0)
+    """Ranks of all pod groups that run in the snapshot, by pod group.
+
+    Pods with notice are already taken: they have no place, and no pod group is next for them.
+    """
+    context = replay.before(_notice_commits(replay))
     takers, places = _next_takers(replay, context), dict(_places(replay, context))
     costs = VictimCosts(context.session)
     ranks, active = dict[int, VictimRank](), context.session.ledger.active_allocated
     for group in context.session.cluster.pod_groups:
         context.session.stop.check()
-        tasks = [t for t in group.tasks if context.session.ledger.placements[t].is_allocated]
+        tasks = [t for t in group.tasks if replay.cluster.tasks[t].placement.is_allocated]
         if tasks:
             price = costs.of(group.index, active, tasks) if costs.is_known else None
             place, next_for = places.get(group.index, 0), tuple(takers.get(group.index, ()))
             ranks[group.index] = VictimRank(group.index, place, price, next_for)
     return ranks
+
+
+def _notice_commits(replay: CycleReplay) -> int:
+    """Number of commits up to the last one that keeps notices."""
+    session = replay.end.session
+    kept = [
+        number for number, commit in enumerate(session.commits) if commit.in_flight in session.notices.kept
+    ]
+    return kept[-1] + 1 if kept else 0
 
 
 def _places(replay: CycleReplay, context: CycleContext) -> Iterator[tuple[int, int]]:

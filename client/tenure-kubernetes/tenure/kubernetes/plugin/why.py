@@ -73,6 +73,10 @@ def print_why(console: Console, workload: Workload, events: list[dict[str, Any]]
         console.print(Text(f"{one.message} ({one.code})"))
     elif one.pending:
         console.print("Tenure has not written a reason yet.")
+    if one.evict_time:
+        of_all = f"{one.pods_with_notice} of its pods" if one.pods_with_notice < one.running else "it"
+        said = f" {one.notice}" if one.notice else ""
+        console.print(Text(f"Notice of eviction: {of_all}, at {one.evict_time}.{said}"))
     facts = [("queue", one.queue), ("preemptibility", one.preemptibility)]
     facts += [(_LABELS[key], text) for key, text in one.annotations.items()]
     for label, text in facts:

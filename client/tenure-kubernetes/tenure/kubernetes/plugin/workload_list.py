@@ -67,6 +67,11 @@ class Workload(NamedTuple):
     """Names of its pods that have not ended, in order."""
     uids: frozenset[str]
     """Uids of the pod group and of its pods."""
+    evict_time: str
+    """When pods with notice are evicted at the earliest, in RFC 3339; "": no pod has notice."""
+    pods_with_notice: int
+    notice: str
+    """The sentence of the notice; "": none."""
 
 
 def read_workloads(asker: Asker, namespace: str | None, scheduler: str) -> list[Workload]:
@@ -122,6 +127,7 @@ def _workload(
     places = [*owners, *(Place(msgspec.convert(pod["metadata"], ObjectMeta)) for pod in said)]
     words |= annotations_of(places)
     code, message = _reason(group, live) if pending else ("", "")
+    notices = sorted(filter(None, map(_notice, live)))
     uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
     return Workload(
         kind=kind,
@@ -139,7 +145,20 @@ def _workload(
         annotations={key: words[name] for key, name in _ANNOTATIONS.items() if words.get(name)},
         pods=tuple(sorted(pod["metadata"]["name"] for pod in live)),
         uids=frozenset(uids),
+        evict_time=notices[0][0] if notices else "",
+        pods_with_notice=len(notices),
+        notice=notices[0][1] if notices else "",
     )
+
+
+def _notice(pod: Item) -> tuple[str, str] | None:
+    """When a pod with notice is evicted, and the sentence of its notice."""
+    end = (pod["metadata"].get("annotations") or {}).get(names.EVICT_TIME)
+    if not end or pod["metadata"].get("deletionTimestamp"):
+        return None
+    conditions = pod.get("status", {}).get("conditions") or []
+    told = (str(one.get("message", "")) for one in conditions if one.get("type") == names.EVICTION_NOTICE)
+    return str(end), next(told, "")
 
 
 def _first(words: Mapping[str, str], *keys: str) -> str:
@@ -221,7 +240,9 @@ def print_workloads(console: Console, workloads: Sequence[Workload], has_namespa
         name = one.name if one.kind == "PodGroup" else f"{one.kind.lower()}/{one.name}"
         shown = f"{one.namespace}/{name}" if has_namespaces else name
         pods = f"{one.running}/{one.running + one.pending}"
-        table.add_row(*map(Text, (shown, one.queue or "-", pods, one.state, one.code)))
+        why = [one.code, f"evicted at {one.evict_time}" if one.evict_time else ""]
+        cells = (shown, one.queue or "-", pods, one.state, "; ".join(filter(None, why)))
+        table.add_row(*map(Text, cells))
     console.print(table)
 
 

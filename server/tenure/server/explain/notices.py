@@ -1,0 +1,103 @@
+"""Notices in words: when pods are evicted, for which pod group and why, and which notices are withdrawn."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tenure.server.explain.audience_text import (
+    AudienceNames,
+    AudienceText,
+    for_all,
+    for_operators,
+    format_text,
+    moment,
+)
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.decision import InFlightGroupState
+from tenure.solver.model.placement import NOWHERE
+from tenure.terms.formatting import format_count
+from tenure.terms.reasons import REASONS
+
+
+class StandingNotice(NamedTuple):
+    """Pods of a pod group that a group in flight announced to evict."""
+
+    victim: int
+    beneficiary: int
+    evict_time: int
+    action: str
+
+
+def standing_notices(replay: CycleReplay) -> Counter[StandingNotice]:
+    """Notices of earlier cycles that stand after this one, with their numbers of pods."""
+    found, tasks = Counter[StandingNotice](), replay.cluster.tasks
+    for status in replay.result.in_flight:
+        group = replay.cluster.in_flight[status.group]
+        if status.state is not InFlightGroupState.IN_FLIGHT or group.beneficiary == NOWHERE:
+            continue
+        for step in group.notices:
+            if step.task != NOWHERE and tasks[step.task].placement.node == step.node:
+                victim = tasks[step.task].pod_group
+                found[StandingNotice(victim, group.beneficiary, group.evict_time, group.action)] += 1
+    return found
+
+
+def describe_standing(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+    """Notices of earlier cycles to the pod group that the names are for, and those that are withdrawn now."""
+    told = replay.cluster.pod_groups[names.own].facts.victim.last_notice
+    since = for_all("" if told is None else f" since {moment(told)}")
+    for notice, pods in sorted(standing_notices(replay).items()):
+        if notice.victim == names.own:
+            yield format_text(
+                "{pods} of {who} {have} had notice{since}: {action} evicts {them} for {other} at {end}, "
+                "unless the notice is withdrawn. Reason: {rule}.",
+                pods=format_count(pods, "pod"),
+                who=names.pod_group(names.own),
+                have="has" if pods == 1 else "have",
+                since=since,
+                action=notice.action,
+                them="it" if pods == 1 else "them",
+                other=names.pod_group(notice.beneficiary),
+                end=moment(notice.evict_time),
+                rule=_rule(replay, notice.action),
+            )
+    in_flight = replay.cluster.in_flight
+    reasons = {in_flight[each.group].id: each.reason.detail for each in replay.result.in_flight}
+    for group in replay.result.groups:
+        spared = sum(replay.cluster.tasks[task].pod_group == names.own for task in group.notices.withdrawn)
+        if spared:
+            yield format_text(
+                "The notice of {pods} of {who} is withdrawn: {other} does not need the eviction, or may no "
+                "longer cause it{why}.",
+                pods=format_count(spared, "pod"),
+                who=names.pod_group(names.own),
+                other=names.pod_group(group.beneficiary),
+                why=for_operators(f" ({reasons[group.fulfills_group]})"),
+            )
+
+
+def describe_new(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
+    """Notices of this cycle to the pod group that the names are for."""
+    tasks = replay.cluster.tasks
+    for group in replay.result.groups:
+        pods = sum(tasks[step.task].pod_group == names.own for step in group.notices.evictions)
+        if pods:
+            yield format_text(
+                "{pods} of {who} {are} given notice in this cycle: {action} evicts {them} for {other} at "
+                "{end}. Reason: {rule}.",
+                pods=format_count(pods, "pod"),
+                who=names.pod_group(names.own),
+                are="is" if pods == 1 else "are",
+                action=group.action,
+                them="it" if pods == 1 else "them",
+                other=names.pod_group(group.beneficiary),
+                end=moment(group.notices.evict_time),
+                rule=_rule(replay, group.action),
+            )
+
+
+def _rule(replay: CycleReplay, name: str) -> str:
+    """Why an action may evict, as a clause."""
+    action = replay.registry.actions.get(name)
+    clause = "" if action is None else REASONS[action.reason].victim_clause
+    return clause or "the rules of the action allow it"
