@@ -9,10 +9,13 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from tenure.client import Client, StateSession
 from tenure.client.errors import InvalidSnapshot
+from tenure.client.in_flight import track_group
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, ReportResultsRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+from tests.requirements.cluster import ClusterText
+from tests.requirements.victims.notice_story import notice
 from tests.telemetry.external_programs import free_port
 from tests.telemetry.otlp_receiver import ReceivedTelemetry, run_receiver
 from tests.telemetry.telemetry_server import (
@@ -24,6 +27,9 @@ from tests.telemetry.telemetry_server import (
 )
 
 CYCLES = 3
+NOTICES = "notices"
+"""ID of another cluster, on which pods are given notice."""
+NOTICE_CYCLES = 3
 MEASURED = "tenure_call_duration_seconds"
 """A histogram whose exemplars refer to traces."""
 
@@ -52,7 +58,7 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
         run_receiver() as (received, address),
         run_telemetry_server(
             folder,
-            options=AMPLE_RATE,
+            options={**AMPLE_RATE, "maxNotice": "1h"},
             plugins={"evictioncost": {}},
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
@@ -81,9 +87,23 @@ def _call(client: Client) -> None:
         now = Timestamp(seconds=snapshot.now.seconds + later)
         answer = session.decide(now=now)
     assert session.decide(now=now) == answer
+    _give_notices(client)
     client.report_results(_report_first_applied(answer))
     with pytest.raises(InvalidSnapshot):
         client.decide(ClusterSnapshot())
+
+
+def _give_notices(client: Client) -> None:
+    """A notice is given, then carried out; or withdrawn, since the victim opts out."""
+    cluster = notice(ClusterText().node().queue("q").runs("v", "q").waits("p", "q", priority=75), "v", "2m")
+    snapshot = cluster.snapshot
+    snapshot.cluster_id = NOTICES
+    snapshot.in_flight_groups.extend([track_group(group) for group in client.decide(snapshot).groups])
+    cluster.group("v").opt_out_actions.append("preempt")
+    client.decide(snapshot)
+    del cluster.group("v").opt_out_actions[:]
+    snapshot.now.seconds += 120
+    client.decide(snapshot)
 
 
 def protected_snapshot() -> ClusterSnapshot:

@@ -13,7 +13,7 @@ from tenure.wire.enum_labels import enum_label
 
 from tests.server.telemetry.cycle_summaries import summary_with
 from tests.telemetry.external_programs import find_program
-from tests.telemetry.server_metrics_page import CYCLES, MEASURED, ServerMetrics
+from tests.telemetry.server_metrics_page import CYCLES, MEASURED, NOTICE_CYCLES, NOTICES, ServerMetrics
 
 
 def test_metrics_page_passes_promtool(server_metrics: ServerMetrics) -> None:
@@ -36,19 +36,31 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
 @pytest.mark.parametrize(
     ("sample", "labels", "value"),
     [
-        ("tenure_cycle_duration_seconds_count", {}, CYCLES),
-        ("tenure_action_duration_seconds_count", {"action": "reclaim"}, CYCLES),
-        ("tenure_cycle_phase_duration_seconds_count", {"phase": "encode"}, CYCLES),
-        ("tenure_call_duration_seconds_count", {"method": "Decide", "code": "OK"}, CYCLES + 1),
+        ("tenure_cycle_duration_seconds_count", {}, CYCLES + NOTICE_CYCLES),
+        ("tenure_action_duration_seconds_count", {"action": "reclaim"}, CYCLES + NOTICE_CYCLES),
+        ("tenure_cycle_phase_duration_seconds_count", {"phase": "encode"}, CYCLES + NOTICE_CYCLES),
+        (
+            "tenure_call_duration_seconds_count",
+            {"method": "Decide", "code": "OK"},
+            CYCLES + NOTICE_CYCLES + 1,
+        ),
         ("tenure_call_duration_seconds_count", {"method": "Decide", "code": "INVALID_ARGUMENT"}, 1),
         ("tenure_call_failures_total", {"cause": "snapshot_validation_error"}, 1),
         ("tenure_decisions_total", {"action": "reclaim", "kind": "evict"}, 2 * CYCLES),
         ("tenure_guard_allowed_evictions_total", {"guard": "minruntime", "action": "reclaim"}, 2 * CYCLES),
         ("tenure_victim_sets_total", {"action": "reclaim", "minimality": "proven"}, CYCLES),
         ("tenure_victims_put_back_total", {"action": "reclaim"}, 0),
-        ("tenure_eviction_rate_tokens", {"rate": "ample"}, 998),
+        ("tenure_eviction_rate_tokens", {"rate": "ample", "cluster": "test"}, 998),
+        ("tenure_decisions_total", {"action": "preempt", "kind": "notify"}, 1),
+        ("tenure_decisions_total", {"action": "preempt", "kind": "withdraw_notice"}, 1),
+        ("tenure_decisions_total", {"action": "preempt", "kind": "evict"}, 1),
+        ("tenure_notices_given_total", {"action": "preempt"}, 1),
+        ("tenure_notices_carried_out_total", {"action": "preempt"}, 1),
+        ("tenure_notices_withdrawn_total", {"action": "preempt", "reason": "not_needed"}, 1),
+        ("tenure_notice_duration_seconds_sum", {"action": "preempt"}, 120),
+        ("tenure_pods_with_notice", {"cluster": NOTICES, "queue": "q"}, 0),
         ("tenure_eviction_rate_refusals_total", {"rate": "ample"}, 0),
-        ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES),
+        ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES + 2),
         ("tenure_cycles_stopped_early_total", {}, 0),
         ("tenure_cached_responses_total", {}, 1),
         ("tenure_states", {}, 1),
@@ -91,6 +103,14 @@ def test_exemplars_refer_to_traces(server_metrics: ServerMetrics) -> None:
 def cycle_with_queues(cluster: str, queues: int) -> CycleSummary:
     fair = [QueueSummary(f"queue-{number:05}", (0, 0, 1_000), (0, 0, 0)) for number in range(queues)]
     return summary_with(cluster_id=cluster, queues=tuple(fair))
+
+
+def test_pods_with_notice_are_counted_by_queue() -> None:
+    cycles = LastCycles()
+    queues = (QueueSummary("a", (0, 0, 0), (0, 0, 0), 2), QueueSummary("b", (0, 0, 0), (0, 0, 0)))
+    cycles.update(summary_with(cluster_id="c", queues=queues))
+    pods = {each.attributes["queue"]: each.value for each in cycles.pods_with_notice(None)}
+    assert pods == {"a": 2, "b": 0}
 
 
 def test_queues_beyond_the_cap_are_merged() -> None:

@@ -9,6 +9,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tenure.codec.decisions.group_counts import (
+    NO_NOTICES,
+    GroupSummary,
+    NoticeCounts,
+    count_notices,
+    pods_with_notice,
+    summarize_groups,
+)
 from tenure.codec.messages import printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
@@ -24,15 +32,6 @@ MAX_NAMED = 100
 """Maximum number of pod groups that one warning names."""
 
 
-class GroupSummary(NamedTuple):
-    """One decision group."""
-
-    id: str
-    action: str
-    decisions: int
-    """Number of its decisions."""
-
-
 class QueueSummary(NamedTuple):
     """Shares of one queue. Amounts are cpu_milli, memory_bytes and gpu_milli."""
 
@@ -40,6 +39,8 @@ class QueueSummary(NamedTuple):
     fair_share: Share
     allocated: Share
     """Allocated after the cycle."""
+    pods_with_notice: int = 0
+    """Pods of its own pod groups whose notice of eviction stands after the cycle."""
 
 
 class NominationSummary(NamedTuple):
@@ -117,6 +118,7 @@ class CycleSummary(NamedTuple):
     """Number of running pod groups that have none, if the cycle nominates for requeue."""
     warnings: tuple[WarningSummary, ...]
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
+    notices: NoticeCounts = NO_NOTICES
 
 
 class EncodedResponse(NamedTuple):
@@ -166,7 +168,7 @@ def summarize(
         if outcome.kind is not OutcomeKind.BOUND:
             code = int(outcome.reason.code)
             reasons[code] = reasons.get(code, 0) + 1
-    groups, decisions, allowed = _summarize_groups(result, group_ids)
+    groups, decisions, allowed = summarize_groups(result, group_ids)
     victim_sets, put_back, evicted_cost = _count_victim_sets(result)
     return CycleSummary(
         cluster_id=header.cluster_id,
@@ -193,34 +195,8 @@ def summarize(
         without_expected_runtime=result.without_expected_runtime,
         warnings=_summarize_warnings(cluster, result),
         eviction_rates=result.eviction_rates,
+        notices=count_notices(cluster, result),
     )
-
-
-def _summarize_groups(
-    result: CycleResult, group_ids: list[str]
-) -> tuple[tuple[GroupSummary, ...], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
-    """Decision groups, their decisions by action and kind, and allowed evictions by guard and action."""
-    groups: list[GroupSummary] = []
-    decisions: dict[tuple[str, str], int] = {}
-    allowed: dict[tuple[str, str], int] = {}
-    for id, group in zip(group_ids, result.groups, strict=True):
-        action, total = group.action, 0
-        for kind, count in (
-            ("evict", len(group.evictions)),
-            ("requeue", len(group.requeues)),
-            ("reserve", len(group.reservations)),
-            ("bind", len(group.bindings)),
-            ("patch", len(group.patches)),
-        ):
-            if count:
-                total += count
-                decisions[action, kind] = decisions.get((action, kind), 0) + count
-        for eviction in group.evictions:
-            for verdict in eviction.guards:
-                key = (verdict.guard, action)
-                allowed[key] = allowed.get(key, 0) + 1
-        groups.append(GroupSummary(id, action, total))
-    return tuple(groups), decisions, allowed
 
 
 def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], Counter[str], Counter[str]]:
@@ -243,9 +219,15 @@ def _count_protected(result: CycleResult) -> dict[str, int]:
 
 
 def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSummary, ...]:
+    told = pods_with_notice(cluster, result)
     return tuple(
         [
-            QueueSummary(cluster.queues[status.queue].name, status.fair_share, status.allocated_after)
+            QueueSummary(
+                cluster.queues[status.queue].name,
+                status.fair_share,
+                status.allocated_after,
+                told[status.queue],
+            )
             for status in sorted(result.queues)
         ]
     )

@@ -1,1 +1,1 @@
-"""Decisions as bytes: notices and patches."""
+"""Decisions as bytes (notices, patches), and in numbers."""

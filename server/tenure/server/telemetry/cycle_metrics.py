@@ -14,7 +14,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from tenure.codec.encoded_response import CycleSummary
 from tenure.server.telemetry import cycle_spans, requeue_metrics
 from tenure.server.telemetry.cycle_log import CycleLog, CycleWorkloads
-from tenure.server.telemetry.gauges import LAST_CYCLES, SECONDS
+from tenure.server.telemetry.gauges import LAST_CYCLES, NOTICE_SECONDS, SECONDS
 from tenure.server.telemetry.timeline import NO_PARENT, Timeline
 from tenure.solver.framework.observer import Phase
 from tenure.terms.durations import SECOND
@@ -64,6 +64,23 @@ _PUT_BACK: Final = _METER.create_counter(
 _EVICTED_COST: Final = _METER.create_counter(
     "tenure_evicted_cost_gpu_seconds_total",
     description="What evictions cost by the plugin evictioncost: lost work, restarts and declared costs.",
+)
+_NOTICES: Final = _METER.create_counter(
+    "tenure_notices_given_total",
+    description="Pods that were told that they will be evicted.",
+)
+_CARRIED_OUT: Final = _METER.create_counter(
+    "tenure_notices_carried_out_total",
+    description="Pods that were evicted when their notice was over.",
+)
+_WITHDRAWN: Final = _METER.create_counter(
+    "tenure_notices_withdrawn_total",
+    description="Pods whose notice was withdrawn, by the reason.",
+)
+_NOTICE_DURATION: Final = _METER.create_histogram(
+    "tenure_notice_duration_seconds",
+    description="Time from the notices of a decision group to its evictions.",
+    explicit_bucket_boundaries_advisory=NOTICE_SECONDS,
 )
 _OUTCOMES: Final = _METER.create_counter(
     "tenure_pod_group_outcomes_total",
@@ -119,6 +136,14 @@ def count(summary: CycleSummary) -> None:
         _PUT_BACK.add(number, {"action": action})
     for action, number in summary.evicted_cost.items():
         _EVICTED_COST.add(number, {"action": action})
+    for action, number in summary.notices.given.items():
+        _NOTICES.add(number, {"action": action})
+    for action, number in summary.notices.carried_out.items():
+        _CARRIED_OUT.add(number, {"action": action})
+    for (action, code), number in summary.notices.withdrawn.items():
+        _WITHDRAWN.add(number, {"action": action, "reason": enum_label(pb.ReasonCode, code)})
+    for action, duration in summary.notices.durations:
+        _NOTICE_DURATION.record(duration / SECOND, {"action": action})
     for outcome, number in summary.outcomes.items():
         _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, outcome)})
     for code, number in summary.pending_reasons.items():

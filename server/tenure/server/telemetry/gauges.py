@@ -23,6 +23,8 @@ from tenure.solver.model.resources import Share
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Buckets from a small response to the longest search."""
+NOTICE_SECONDS: Final = (5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0)
+"""Buckets from a notice to end a write to one of a day."""
 
 
 MAX_SHARDS: Final = 32
@@ -101,6 +103,16 @@ class LastCycles:
             for rate in last.rates:
                 yield Observation(rate.after / TOKEN, {**_labels(shard), "rate": rate.name})
 
+    def pods_with_notice(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Pods with notice of each queue."""
+        for shard, last in self._all():
+            named = self._named(shard, last)
+            pods: defaultdict[str, int] = defaultdict(int)
+            for queue in last.queues if named is not None else ():
+                pods[queue.name if queue.name in (named or ()) else OTHER] += queue.pods_with_notice
+            for queue_name, number in pods.items():
+                yield Observation(number, {**_labels(shard), "queue": queue_name})
+
     def shares(
         self, share_of: Callable[[QueueSummary], Share]
     ) -> Callable[[CallbackOptions], Iterable[Observation]]:
@@ -108,14 +120,19 @@ class LastCycles:
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             for shard, last in self._all():
-                if not self._names.add(shard, OTHER):
+                named = self._named(shard, last)
+                if named is None:
                     continue
-                names = [each.name for each in last.queues[:MAX_QUEUES]]
-                named = {name for name in names if self._names.add(shard, name)}
                 for (queue, resource), amount in _amounts(last.queues, share_of, named).items():
                     yield Observation(amount, {**_labels(shard), "queue": queue, "resource": resource})
 
         return observe
+
+    def _named(self, shard: Shard, last: _Last) -> Collection[str] | None:
+        """Queues that have series of their own; None: the shard has none, not even for the others."""
+        if not self._names.add(shard, OTHER):
+            return None
+        return {each.name for each in last.queues[:MAX_QUEUES] if self._names.add(shard, each.name)}
 
     def _all(self) -> list[tuple[Shard, _Last]]:
         with self._changing:
@@ -139,6 +156,11 @@ _METER.create_observable_gauge(
     "tenure_eviction_rate_tokens",
     [LAST_CYCLES.tokens],
     description="Tokens of an eviction rate after the last cycle; below 0 is a debt.",
+)
+_METER.create_observable_gauge(
+    "tenure_pods_with_notice",
+    [LAST_CYCLES.pods_with_notice],
+    description="Pods of a queue whose notice of eviction stands after the last cycle.",
 )
 _METER.create_observable_gauge(
     "tenure_queue_fair_share",
