@@ -7,6 +7,7 @@ from functools import cache
 from tests.bench.play_measurement import played_cases
 from tests.bench.workloads.budgeted_workloads import budgeted_workloads
 from tests.bench.workloads.case import Case
+from tests.bench.workloads.noticed_workloads import noticed_workloads
 from tests.bench.workloads.own_workloads import own_workloads
 from tests.bench.workloads.published_workloads import published_workloads
 
@@ -15,7 +16,8 @@ from tests.bench.workloads.published_workloads import published_workloads
 def all_cases() -> tuple[Case, ...]:
     """Every case, the reference's first."""
     plain = (*published_workloads(), *own_workloads())
-    return (*plain, *budgeted_workloads(plain), *played_cases())
+    limited = (*budgeted_workloads(plain), *noticed_workloads(plain))
+    return (*plain, *limited, *played_cases())
 
 
 def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
