@@ -278,3 +278,23 @@ def test_states_of_eviction_rates_are_sent_until_the_profile_has_them_no_more() 
     journal.store_state(DecideResponse(eviction_rates=status[1:]), is_accepted=True)
     rows.extend(gone)
     assert list(gone.removals.eviction_rates) == ["a"]
+
+
+def test_returned_tokens_are_added_once_to_the_state_of_their_rate() -> None:
+    """R15.9. Tokens of a rate without a state have no place: it is full."""
+    journal = Journal()
+    journal.add([entry(evict("a"), evict("b"))])
+    journal.eviction_rates = {"hourly": EvictionRateState(name="hourly", tokens_milli=-500, time=NOW)}
+    tokens = [
+        out.PatchToStore(decision_id=id, returned_tokens=out.ReturnedTokens(name=name, tokens_milli=1_000))
+        for id, name in (("evict-a", "hourly"), ("evict-b", "hourly"), ("evict-a", "full"))
+    ]
+    rows = JournalRows(journal, FakeScheduler(ClusterSnapshot()))
+    rows.complete(ClusterSnapshot())
+    for number in (1, 2, 3, 3):
+        status = out.GroupStatus(id="g", state=out.GROUP_STATE_IN_FLIGHT, patches=tokens[:number])
+        journal.apply_status(status, NOW.seconds)
+    (state,) = journal.eviction_rates.values()
+    assert (state.name, state.tokens_milli, state.time) == ("hourly", 1_500, NOW)
+    rows.extend(delta := StateDelta())
+    assert list(delta.upserts.eviction_rates) == [state]

@@ -161,6 +161,10 @@ class Journal:
         if due in entry.stored_patches:
             return
         entry.stored_patches.append(due)
+        if (state := self.eviction_rates.get(due.returned_tokens.name)) is not None:
+            tokens = state.tokens_milli + due.returned_tokens.tokens_milli
+            given = EvictionRateState(name=state.name, tokens_milli=tokens, time=state.time)
+            self.eviction_rates = {**self.eviction_rates, state.name: given}
         patch = due.patch
         match patch.WhichOneof("change"):
             case "set_eviction_record":

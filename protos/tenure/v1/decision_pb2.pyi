@@ -325,7 +325,7 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets", "grace_period")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets", "grace_period", "eviction_rates")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
@@ -335,6 +335,7 @@ class Evict(_message.Message):
     FATE_FIELD_NUMBER: _ClassVar[int]
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     GRACE_PERIOD_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     preemptor: str
@@ -344,7 +345,16 @@ class Evict(_message.Message):
     fate: _snapshot_pb2.Fate
     disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
     grace_period: _duration_pb2.Duration
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateCharge]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateCharge, _Mapping]]] = ...) -> None: ...
+
+class EvictionRateCharge(_message.Message):
+    __slots__ = ("name", "per_pod_group")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PER_POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    per_pod_group: bool
+    def __init__(self, name: _Optional[str] = ..., per_pod_group: bool = ...) -> None: ...
 
 class Notify(_message.Message):
     __slots__ = ("pod", "node", "pod_group", "preemptor", "evict_time", "signal", "guards")

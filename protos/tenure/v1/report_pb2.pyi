@@ -97,9 +97,19 @@ class GroupStatus(_message.Message):
     def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[GroupState, str]] = ..., message: _Optional[str] = ..., patches: _Optional[_Iterable[_Union[PatchToStore, _Mapping]]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conflicting_decision_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PatchToStore(_message.Message):
-    __slots__ = ("decision_id", "patch")
+    __slots__ = ("decision_id", "patch", "returned_tokens")
     DECISION_ID_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     decision_id: str
     patch: _decision_pb2.Patch
-    def __init__(self, decision_id: _Optional[str] = ..., patch: _Optional[_Union[_decision_pb2.Patch, _Mapping]] = ...) -> None: ...
+    returned_tokens: ReturnedTokens
+    def __init__(self, decision_id: _Optional[str] = ..., patch: _Optional[_Union[_decision_pb2.Patch, _Mapping]] = ..., returned_tokens: _Optional[_Union[ReturnedTokens, _Mapping]] = ...) -> None: ...
+
+class ReturnedTokens(_message.Message):
+    __slots__ = ("name", "tokens_milli")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_MILLI_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    tokens_milli: int
+    def __init__(self, name: _Optional[str] = ..., tokens_milli: _Optional[int] = ...) -> None: ...

@@ -1,5 +1,6 @@
 """Encode decision groups and their decisions. A response can contain tens of thousands of decisions."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from tenure.codec.decisions.notices import NoticeEncoder
@@ -18,6 +19,7 @@ from tenure.solver.model.decision import (
     Requeue,
     Reserve,
 )
+from tenure.solver.model.disruption_limits import EvictionRateStatus
 from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
@@ -81,6 +83,9 @@ _EVICTED_OF: Final = tag(pb.Evict, "pod_group")
 _FATE: Final = tag(pb.Evict, "fate")
 _GRACE_PERIOD: Final = tag(pb.Evict, "grace_period")
 _SPENT_BUDGETS: Final = tag(pb.Evict, "disruption_budgets")
+_EVICTION_RATES: Final = tag(pb.Evict, "eviction_rates")
+_RATE_NAME: Final = tag(pb.EvictionRateCharge, "name")
+_PER_POD_GROUP: Final = tag(pb.EvictionRateCharge, "per_pod_group")
 
 _REQUEUED: Final = tag(pb.Requeue, "pod_group")
 _NOT_BEFORE: Final = tag(pb.Requeue, "not_before")
@@ -108,13 +113,18 @@ class DecisionEncoder:
     """Encodes the decision groups of one response."""
 
     def __init__(
-        self, cluster: Cluster, header: ResponseHeader, cache: EncodingCache, say: ReasonMessages
+        self,
+        cluster: Cluster,
+        header: ResponseHeader,
+        cache: EncodingCache,
+        say: ReasonMessages,
+        rates: Sequence[EvictionRateStatus] = (),
     ) -> None:
         self._cluster = cluster
         self._version = scalar(_SNAPSHOT_VERSION, number(header.version))
         self._no_preconditions = self.preconditions(_NOTHING, _NOTHING)
         self._id_seed = compute_id_seed(header)
-        self._recurring = cache
+        self._recurring, self._rates = cache, rates
         self._messages = say
         self._notices = NoticeEncoder(cluster, cache, say, self.preconditions)
         self.group_ids: list[str] = []
@@ -163,11 +173,16 @@ class DecisionEncoder:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
         fields.append(scalar(_FATE, number(step.fate)))
-        if grace := self._cluster.pod_groups[task.pod_group].facts.victim.termination_grace:
-            fields += [_GRACE_PERIOD, serialize_message(span(grace))]
         if task.placement.status is TaskStatus.RUNNING:
             for name in task.facts.disruption_budgets:
                 fields += [_SPENT_BUDGETS, recurring.encoded_text(name)]
+        if grace := self._cluster.pod_groups[task.pod_group].facts.victim.termination_grace:
+            fields += [_GRACE_PERIOD, serialize_message(span(grace))]
+        for rate in self._rates:
+            if step.task in rate.payers:
+                charge = [_RATE_NAME, recurring.encoded_text(rate.name)]
+                charge.append(scalar(_PER_POD_GROUP, number(rate.per_pod_group)))
+                fields += [_EVICTION_RATES, message(charge)]
         sentence = self._messages.eviction(group.reason, step, group.beneficiary)
         return message(
             [

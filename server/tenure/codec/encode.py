@@ -216,7 +216,7 @@ def encode_response(
     """
     cache = EncodingCache(cluster)
     messages = ReasonMessages(cluster, cache)
-    decisions = DecisionEncoder(cluster, header, cache, messages)
+    decisions = DecisionEncoder(cluster, header, cache, messages, result.eviction_rates)
     groups: list[bytes] = []
     check()
     for ordinal, group in enumerate(result.groups):

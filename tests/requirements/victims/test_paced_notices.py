@@ -6,7 +6,7 @@ import pytest
 from tenure.v1 import decision_pb2
 from tenure.v1.decide_pb2 import DecideResponse
 
-from tests.requirements.answers import bound, evicted, outcome
+from tests.requirements.answers import bound, decisions, evicted, outcome
 from tests.requirements.cluster import ClusterText
 from tests.requirements.conftest import Decide
 from tests.requirements.victims.notice_story import Caller, notice, one_gpu, told, withdrawn
@@ -111,6 +111,8 @@ def test_rate_is_charged_with_the_notice_and_not_again(decide: Decide) -> None:
     assert (told(answer), evicted(answer), tokens(answer)) == ([], [], (16, 16))
     answer = caller.cycle()
     assert (told(answer), len(evicted(answer)), tokens(answer)) == ([], 1, (33, 33))
+    (step,) = [each.evict for each in decisions(answer) if each.HasField("evict")]
+    assert [rate.name for rate in step.eviction_rates] == ["hourly"]  # a report returns what it paid
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,17 @@ id: "g" action: "stalegangeviction" beneficiary: "b" atomicity: ATOMICITY_BEST_E
 decisions { id: "p1" patch { pod_group: "b" clear_stale_since: true } }
 """
 
+PAYING = f"""
+id: "g" action: "reclaim" beneficiary: "b" atomicity: ATOMICITY_ALL expire_time {{ seconds: {END} }}
+decisions {{ id: "e1" evict {{ pod: "v1-0" pod_group: "v1" eviction_rates {{ name: "pods" }}
+             eviction_rates {{ name: "groups" per_pod_group: true }} }} }}
+decisions {{ id: "e2" evict {{ pod: "v1-1" pod_group: "v1" eviction_rates {{ name: "pods" }}
+             eviction_rates {{ name: "groups" per_pod_group: true }} }} }}
+decisions {{ id: "e3" evict {{ pod: "v2-0" pod_group: "v2"
+             eviction_rates {{ name: "groups" per_pod_group: true }} }} }}
+"""
+"""Evictions that pay to two rates."""
+
 APPLIED = "status: APPLY_STATUS_APPLIED"
 STALE = "status: APPLY_STATUS_PRECONDITION_FAILED"
 FAILED = "status: APPLY_STATUS_FAILED"

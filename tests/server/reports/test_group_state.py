@@ -15,6 +15,7 @@ from tests.server.reports.group_reports import (
     FAILED,
     LATER,
     PATCHING,
+    PAYING,
     REPORTED_AT,
     STALE,
     at,
@@ -175,3 +176,28 @@ def test_equal_reports_get_equal_statuses() -> None:
     assert evaluate(one, at(REPORTED_AT)).SerializeToString(deterministic=True) == evaluate(
         report(EVICTING, e2=LATER, e1=APPLIED), at(REPORTED_AT)
     ).SerializeToString(deterministic=True)
+
+
+BEST_EFFORT = PAYING.replace("ATOMICITY_ALL", "ATOMICITY_BEST_EFFORT")
+
+
+@pytest.mark.parametrize(
+    ("group", "now", "steps", "returned"),
+    [
+        (PAYING, REPORTED_AT, {}, []),
+        (PAYING, REPORTED_AT, {"e1": APPLIED, "e2": APPLIED, "e3": APPLIED}, []),
+        (PAYING, REPORTED_AT, {"e1": LATER}, []),
+        (PAYING, REPORTED_AT, {"e1": APPLIED, "e2": STALE}, ["e2 pods", "e3 groups"]),
+        (PAYING, REPORTED_AT, {"e1": FAILED}, ["e1 pods", "e2 pods", "e1 groups", "e3 groups"]),
+        (PAYING, END, {"e1": APPLIED, "e2": LATER}, ["e2 pods", "e3 groups"]),
+        (BEST_EFFORT, REPORTED_AT, {"e1": APPLIED, "e2": FAILED, "e3": LATER}, ["e2 pods"]),
+        (BEST_EFFORT, REPORTED_AT, {"e1": FAILED, "e2": FAILED}, ["e1 pods", "e2 pods", "e1 groups"]),
+    ],
+)
+def test_tokens_of_evictions_that_are_not_made_are_returned(
+    group: str, now: int, steps: dict[str, str], returned: list[str]
+) -> None:
+    """R15.9. One that evictions of a pod group share returns if none of them was made."""
+    found = evaluate_report(now, group, **steps).patches
+    assert [f"{each.decision_id} {each.returned_tokens.name}" for each in found] == returned
+    assert all(each.returned_tokens.tokens_milli == 1_000 for each in found)

@@ -1416,7 +1416,10 @@ type Evict struct {
 	// Names of the disruption budgets that it spends one of each.
 	DisruptionBudgets []string `protobuf:"bytes,8,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
 	// How long the pod takes to terminate (PodGroup.termination_grace). Unset: unknown.
-	GracePeriod   *durationpb.Duration `protobuf:"bytes,9,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
+	GracePeriod *durationpb.Duration `protobuf:"bytes,9,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
+	// The eviction rates that it pays. After notices, the notice has paid them. A report
+	// of results returns what evictions paid that were not made.
+	EvictionRates []*EvictionRateCharge `protobuf:"bytes,10,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1514,6 +1517,69 @@ func (x *Evict) GetGracePeriod() *durationpb.Duration {
 	return nil
 }
 
+func (x *Evict) GetEvictionRates() []*EvictionRateCharge {
+	if x != nil {
+		return x.EvictionRates
+	}
+	return nil
+}
+
+// What an eviction pays to an eviction rate.
+type EvictionRateCharge struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the rate.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether all evictions of pods of the same pod group in the decision group pay one
+	// token together. Otherwise each pays one.
+	PerPodGroup   bool `protobuf:"varint,2,opt,name=per_pod_group,json=perPodGroup,proto3" json:"per_pod_group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictionRateCharge) Reset() {
+	*x = EvictionRateCharge{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictionRateCharge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictionRateCharge) ProtoMessage() {}
+
+func (x *EvictionRateCharge) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictionRateCharge.ProtoReflect.Descriptor instead.
+func (*EvictionRateCharge) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *EvictionRateCharge) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EvictionRateCharge) GetPerPodGroup() bool {
+	if x != nil {
+		return x.PerPodGroup
+	}
+	return false
+}
+
 // Tells a running pod that it is to be evicted. It runs on; what evicts it, or takes
 // the notice back, is a later response. A caller that does not know notices ignores them:
 // a notice alone evicts no pod.
@@ -1539,7 +1605,7 @@ type Notify struct {
 
 func (x *Notify) Reset() {
 	*x = Notify{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1617,7 @@ func (x *Notify) String() string {
 func (*Notify) ProtoMessage() {}
 
 func (x *Notify) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[6]
+	mi := &file_tenure_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1630,7 @@ func (x *Notify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify.ProtoReflect.Descriptor instead.
 func (*Notify) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Notify) GetPod() string {
@@ -1631,7 +1697,7 @@ type WithdrawNotice struct {
 
 func (x *WithdrawNotice) Reset() {
 	*x = WithdrawNotice{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1709,7 @@ func (x *WithdrawNotice) String() string {
 func (*WithdrawNotice) ProtoMessage() {}
 
 func (x *WithdrawNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[7]
+	mi := &file_tenure_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1722,7 @@ func (x *WithdrawNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawNotice.ProtoReflect.Descriptor instead.
 func (*WithdrawNotice) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WithdrawNotice) GetPod() string {
@@ -1699,7 +1765,7 @@ type GuardVerdict struct {
 
 func (x *GuardVerdict) Reset() {
 	*x = GuardVerdict{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1777,7 @@ func (x *GuardVerdict) String() string {
 func (*GuardVerdict) ProtoMessage() {}
 
 func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[8]
+	mi := &file_tenure_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1790,7 @@ func (x *GuardVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardVerdict.ProtoReflect.Descriptor instead.
 func (*GuardVerdict) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GuardVerdict) GetGuard() string {
@@ -1779,7 +1845,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1857,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[9]
+	mi := &file_tenure_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1870,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reserve) GetPod() string {
@@ -1862,7 +1928,7 @@ type Requeue struct {
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +1940,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[10]
+	mi := &file_tenure_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +1953,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Requeue) GetPodGroup() string {
@@ -1947,7 +2013,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2025,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[11]
+	mi := &file_tenure_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2038,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Patch) GetPodGroup() string {
@@ -2228,7 +2294,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2306,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[12]
+	mi := &file_tenure_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2319,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Reason) GetCode() ReasonCode {
@@ -2307,7 +2373,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2385,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[13]
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2332,7 +2398,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Preconditions) GetPodUid() string {
@@ -2378,7 +2444,7 @@ type PodGroupOutcome struct {
 
 func (x *PodGroupOutcome) Reset() {
 	*x = PodGroupOutcome{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2456,7 @@ func (x *PodGroupOutcome) String() string {
 func (*PodGroupOutcome) ProtoMessage() {}
 
 func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2469,7 @@ func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroupOutcome.ProtoReflect.Descriptor instead.
 func (*PodGroupOutcome) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodGroupOutcome) GetPodGroup() string {
@@ -2479,7 +2545,7 @@ type Protection struct {
 
 func (x *Protection) Reset() {
 	*x = Protection{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2557,7 @@ func (x *Protection) String() string {
 func (*Protection) ProtoMessage() {}
 
 func (x *Protection) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2570,7 @@ func (x *Protection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Protection.ProtoReflect.Descriptor instead.
 func (*Protection) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Protection) GetPodGroup() string {
@@ -2591,7 +2657,7 @@ type Nomination struct {
 
 func (x *Nomination) Reset() {
 	*x = Nomination{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[16]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2669,7 @@ func (x *Nomination) String() string {
 func (*Nomination) ProtoMessage() {}
 
 func (x *Nomination) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[16]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2682,7 @@ func (x *Nomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nomination.ProtoReflect.Descriptor instead.
 func (*Nomination) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Nomination) GetPodGroup() string {
@@ -2701,7 +2767,7 @@ type InFlightGroupStatus struct {
 
 func (x *InFlightGroupStatus) Reset() {
 	*x = InFlightGroupStatus{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[17]
+	mi := &file_tenure_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2779,7 @@ func (x *InFlightGroupStatus) String() string {
 func (*InFlightGroupStatus) ProtoMessage() {}
 
 func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[17]
+	mi := &file_tenure_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2792,7 @@ func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroupStatus.ProtoReflect.Descriptor instead.
 func (*InFlightGroupStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InFlightGroupStatus) GetId() string {
@@ -2817,7 +2883,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
-	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\xcb\x02\n" +
+	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\x91\x03\n" +
 	"\x05Evict\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1c\n" +
@@ -2829,7 +2895,12 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\tpod_group\x18\x06 \x01(\tR\bpodGroup\x12#\n" +
 	"\x04fate\x18\a \x01(\x0e2\x0f.tenure.v1.FateR\x04fate\x12-\n" +
 	"\x12disruption_budgets\x18\b \x03(\tR\x11disruptionBudgets\x12<\n" +
-	"\fgrace_period\x18\t \x01(\v2\x19.google.protobuf.DurationR\vgracePeriod\"\x86\x02\n" +
+	"\fgrace_period\x18\t \x01(\v2\x19.google.protobuf.DurationR\vgracePeriod\x12D\n" +
+	"\x0eeviction_rates\x18\n" +
+	" \x03(\v2\x1d.tenure.v1.EvictionRateChargeR\revictionRates\"L\n" +
+	"\x12EvictionRateCharge\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
+	"\rper_pod_group\x18\x02 \x01(\bR\vperPodGroup\"\x86\x02\n" +
 	"\x06Notify\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1b\n" +
@@ -3045,7 +3116,7 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_tenure_v1_decision_proto_goTypes = []any{
 	(Minimality)(0),               // 0: tenure.v1.Minimality
 	(Atomicity)(0),                // 1: tenure.v1.Atomicity
@@ -3062,82 +3133,84 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(*Decision)(nil),              // 12: tenure.v1.Decision
 	(*Bind)(nil),                  // 13: tenure.v1.Bind
 	(*Evict)(nil),                 // 14: tenure.v1.Evict
-	(*Notify)(nil),                // 15: tenure.v1.Notify
-	(*WithdrawNotice)(nil),        // 16: tenure.v1.WithdrawNotice
-	(*GuardVerdict)(nil),          // 17: tenure.v1.GuardVerdict
-	(*Reserve)(nil),               // 18: tenure.v1.Reserve
-	(*Requeue)(nil),               // 19: tenure.v1.Requeue
-	(*Patch)(nil),                 // 20: tenure.v1.Patch
-	(*Reason)(nil),                // 21: tenure.v1.Reason
-	(*Preconditions)(nil),         // 22: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 23: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 24: tenure.v1.Protection
-	(*Nomination)(nil),            // 25: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 26: tenure.v1.InFlightGroupStatus
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 28: tenure.v1.NumaPlacement
-	(Fate)(0),                     // 29: tenure.v1.Fate
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 31: tenure.v1.EvictionRecord
-	(HoldReason)(0),               // 32: tenure.v1.HoldReason
-	(*EvictionCounts)(nil),        // 33: tenure.v1.EvictionCounts
+	(*EvictionRateCharge)(nil),    // 15: tenure.v1.EvictionRateCharge
+	(*Notify)(nil),                // 16: tenure.v1.Notify
+	(*WithdrawNotice)(nil),        // 17: tenure.v1.WithdrawNotice
+	(*GuardVerdict)(nil),          // 18: tenure.v1.GuardVerdict
+	(*Reserve)(nil),               // 19: tenure.v1.Reserve
+	(*Requeue)(nil),               // 20: tenure.v1.Requeue
+	(*Patch)(nil),                 // 21: tenure.v1.Patch
+	(*Reason)(nil),                // 22: tenure.v1.Reason
+	(*Preconditions)(nil),         // 23: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 24: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 25: tenure.v1.Protection
+	(*Nomination)(nil),            // 26: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 27: tenure.v1.InFlightGroupStatus
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 29: tenure.v1.NumaPlacement
+	(Fate)(0),                     // 30: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 32: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 33: tenure.v1.HoldReason
+	(*EvictionCounts)(nil),        // 34: tenure.v1.EvictionCounts
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
 	12, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
 	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	27, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	28, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
 	10, // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
-	27, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
+	28, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
 	0,  // 5: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
 	11, // 6: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
 	13, // 7: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
 	14, // 8: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
-	18, // 9: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
-	19, // 10: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
-	20, // 11: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
-	15, // 12: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
-	16, // 13: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
-	21, // 14: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	22, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	28, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
-	17, // 17: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	29, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
-	30, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
-	27, // 20: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
-	2,  // 21: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
-	17, // 22: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
-	3,  // 23: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	27, // 24: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	28, // 25: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	27, // 26: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	27, // 27: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	27, // 28: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	27, // 29: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	27, // 30: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	30, // 31: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	31, // 32: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	32, // 33: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	33, // 34: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
-	27, // 35: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
-	4,  // 36: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	27, // 37: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	5,  // 38: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	21, // 39: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	27, // 40: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	3,  // 41: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	6,  // 42: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	7,  // 43: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	21, // 44: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	30, // 45: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	27, // 46: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 47: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	21, // 48: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	18, // 49: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	19, // 9: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
+	20, // 10: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
+	21, // 11: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
+	16, // 12: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
+	17, // 13: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
+	22, // 14: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
+	23, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	29, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	18, // 17: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
+	30, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	31, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
+	15, // 20: tenure.v1.Evict.eviction_rates:type_name -> tenure.v1.EvictionRateCharge
+	28, // 21: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
+	2,  // 22: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
+	18, // 23: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
+	3,  // 24: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	28, // 25: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	29, // 26: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	28, // 27: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	28, // 28: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	28, // 29: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	28, // 30: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	28, // 31: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	31, // 32: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	32, // 33: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	33, // 34: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	34, // 35: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
+	28, // 36: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
+	4,  // 37: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	28, // 38: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	5,  // 39: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	22, // 40: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	28, // 41: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	3,  // 42: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	6,  // 43: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	7,  // 44: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	22, // 45: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	31, // 46: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	28, // 47: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 48: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	22, // 49: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	19, // 50: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -3157,7 +3230,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Decision_Notify)(nil),
 		(*Decision_WithdrawNotice)(nil),
 	}
-	file_tenure_v1_decision_proto_msgTypes[11].OneofWrappers = []any{
+	file_tenure_v1_decision_proto_msgTypes[12].OneofWrappers = []any{
 		(*Patch_LastStartTime)(nil),
 		(*Patch_LastEvictionTime)(nil),
 		(*Patch_StaleSince)(nil),
@@ -3178,7 +3251,7 @@ func file_tenure_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

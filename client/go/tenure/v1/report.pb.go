@@ -527,10 +527,14 @@ type PatchToStore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ID of the decision that contains the patch, or that the patch replaces.
 	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
-	// Fields to store.
-	Patch         *Patch `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Fields to store. Unset with `returned_tokens`.
+	Patch *Patch `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
+	// Tokens of an eviction rate for an eviction that was not made. Add `tokens_milli` to
+	// that of the state of the same name in ClusterSnapshot.eviction_rates, if you store
+	// one.
+	ReturnedTokens *ReturnedTokens `protobuf:"bytes,3,opt,name=returned_tokens,json=returnedTokens,proto3" json:"returned_tokens,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PatchToStore) Reset() {
@@ -577,6 +581,68 @@ func (x *PatchToStore) GetPatch() *Patch {
 	return nil
 }
 
+func (x *PatchToStore) GetReturnedTokens() *ReturnedTokens {
+	if x != nil {
+		return x.ReturnedTokens
+	}
+	return nil
+}
+
+// Tokens that are given back to an eviction rate.
+type ReturnedTokens struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the rate.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Tokens, in thousandths.
+	TokensMilli   int64 `protobuf:"varint,2,opt,name=tokens_milli,json=tokensMilli,proto3" json:"tokens_milli,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReturnedTokens) Reset() {
+	*x = ReturnedTokens{}
+	mi := &file_tenure_v1_report_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReturnedTokens) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReturnedTokens) ProtoMessage() {}
+
+func (x *ReturnedTokens) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_report_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReturnedTokens.ProtoReflect.Descriptor instead.
+func (*ReturnedTokens) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_report_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReturnedTokens) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReturnedTokens) GetTokensMilli() int64 {
+	if x != nil {
+		return x.TokensMilli
+	}
+	return 0
+}
+
 var File_tenure_v1_report_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_report_proto_rawDesc = "" +
@@ -609,11 +675,15 @@ const file_tenure_v1_report_proto_rawDesc = "" +
 	"\apatches\x18\x04 \x03(\v2\x17.tenure.v1.PatchToStoreR\apatches\x129\n" +
 	"\n" +
 	"retry_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x128\n" +
-	"\x18conflicting_decision_ids\x18\x06 \x03(\tR\x16conflictingDecisionIds\"W\n" +
+	"\x18conflicting_decision_ids\x18\x06 \x03(\tR\x16conflictingDecisionIds\"\x9b\x01\n" +
 	"\fPatchToStore\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12&\n" +
-	"\x05patch\x18\x02 \x01(\v2\x10.tenure.v1.PatchR\x05patch*\x84\x01\n" +
+	"\x05patch\x18\x02 \x01(\v2\x10.tenure.v1.PatchR\x05patch\x12B\n" +
+	"\x0freturned_tokens\x18\x03 \x01(\v2\x19.tenure.v1.ReturnedTokensR\x0ereturnedTokens\"G\n" +
+	"\x0eReturnedTokens\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\ftokens_milli\x18\x02 \x01(\x03R\vtokensMilli*\x84\x01\n" +
 	"\vApplyStatus\x12\x1c\n" +
 	"\x18APPLY_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14APPLY_STATUS_APPLIED\x10\x01\x12$\n" +
@@ -641,7 +711,7 @@ func file_tenure_v1_report_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_report_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_tenure_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_tenure_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_tenure_v1_report_proto_goTypes = []any{
 	(ApplyStatus)(0),              // 0: tenure.v1.ApplyStatus
 	(GroupState)(0),               // 1: tenure.v1.GroupState
@@ -651,29 +721,31 @@ var file_tenure_v1_report_proto_goTypes = []any{
 	(*ReportResultsResponse)(nil), // 5: tenure.v1.ReportResultsResponse
 	(*GroupStatus)(nil),           // 6: tenure.v1.GroupStatus
 	(*PatchToStore)(nil),          // 7: tenure.v1.PatchToStore
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*DecisionGroup)(nil),         // 9: tenure.v1.DecisionGroup
-	(*EvictionRecord)(nil),        // 10: tenure.v1.EvictionRecord
-	(*Patch)(nil),                 // 11: tenure.v1.Patch
+	(*ReturnedTokens)(nil),        // 8: tenure.v1.ReturnedTokens
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*DecisionGroup)(nil),         // 10: tenure.v1.DecisionGroup
+	(*EvictionRecord)(nil),        // 11: tenure.v1.EvictionRecord
+	(*Patch)(nil),                 // 12: tenure.v1.Patch
 }
 var file_tenure_v1_report_proto_depIdxs = []int32{
-	8,  // 0: tenure.v1.ReportResultsRequest.now:type_name -> google.protobuf.Timestamp
+	9,  // 0: tenure.v1.ReportResultsRequest.now:type_name -> google.protobuf.Timestamp
 	3,  // 1: tenure.v1.ReportResultsRequest.groups:type_name -> tenure.v1.GroupReport
-	9,  // 2: tenure.v1.GroupReport.group:type_name -> tenure.v1.DecisionGroup
+	10, // 2: tenure.v1.GroupReport.group:type_name -> tenure.v1.DecisionGroup
 	4,  // 3: tenure.v1.GroupReport.results:type_name -> tenure.v1.DecisionResult
-	10, // 4: tenure.v1.GroupReport.eviction_history:type_name -> tenure.v1.EvictionRecord
+	11, // 4: tenure.v1.GroupReport.eviction_history:type_name -> tenure.v1.EvictionRecord
 	0,  // 5: tenure.v1.DecisionResult.status:type_name -> tenure.v1.ApplyStatus
-	8,  // 6: tenure.v1.DecisionResult.retry_time:type_name -> google.protobuf.Timestamp
+	9,  // 6: tenure.v1.DecisionResult.retry_time:type_name -> google.protobuf.Timestamp
 	6,  // 7: tenure.v1.ReportResultsResponse.groups:type_name -> tenure.v1.GroupStatus
 	1,  // 8: tenure.v1.GroupStatus.state:type_name -> tenure.v1.GroupState
 	7,  // 9: tenure.v1.GroupStatus.patches:type_name -> tenure.v1.PatchToStore
-	8,  // 10: tenure.v1.GroupStatus.retry_time:type_name -> google.protobuf.Timestamp
-	11, // 11: tenure.v1.PatchToStore.patch:type_name -> tenure.v1.Patch
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	9,  // 10: tenure.v1.GroupStatus.retry_time:type_name -> google.protobuf.Timestamp
+	12, // 11: tenure.v1.PatchToStore.patch:type_name -> tenure.v1.Patch
+	8,  // 12: tenure.v1.PatchToStore.returned_tokens:type_name -> tenure.v1.ReturnedTokens
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_report_proto_init() }
@@ -689,7 +761,7 @@ func file_tenure_v1_report_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_report_proto_rawDesc), len(file_tenure_v1_report_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,13 +7,14 @@
 
 A patch of the group is due when its event has happened: a pod was evicted or bound. In a cancelled group,
 evictions that the cluster accepted or rejected were ineffective; this is stored instead of the eviction
-records of the group.
+records of the group. Tokens of eviction rates are due for evictions that are not made.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.solver.model.disruption_limits import TOKEN
 from tenure.v1 import decision_pb2, snapshot_pb2
 from tenure.v1 import report_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
@@ -134,6 +135,27 @@ class _GroupEvaluation:
                 continue
             if (patch := self._due(decision.patch, is_cancelled)) is not None:
                 yield pb.PatchToStore(decision_id=decision.id, patch=patch)
+        yield from self._returned_tokens(is_cancelled)
+
+    def _returned_tokens(self, is_cancelled: bool) -> Iterator[pb.PatchToStore]:
+        """Tokens that were paid for evictions that are not made (semantics R15.9)."""
+        shared: dict[tuple[str, str], list[decision_pb2.Decision]] = {}
+        for decision in self._group.decisions:
+            for rate in decision.evict.eviction_rates:
+                if rate.per_pod_group:
+                    shared.setdefault((decision.evict.pod_group, rate.name), []).append(decision)
+                elif self._is_not_made(decision, is_cancelled):
+                    yield _token(decision, rate.name)
+        for (_, name), decisions in shared.items():
+            if all(self._is_not_made(each, is_cancelled) for each in decisions):
+                yield _token(decisions[0], name)
+
+    def _is_not_made(self, decision: decision_pb2.Decision, is_cancelled: bool) -> bool:
+        """Whether a decision was not applied, and will not be."""
+        step = self._steps.get(decision.id)
+        if step is None:
+            return is_cancelled
+        return step.status != pb.APPLY_STATUS_APPLIED and (is_cancelled or not self._may_retry(step))
 
     def _due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> decision_pb2.Patch | None:
         """What to store for a patch, or in its place."""
@@ -174,6 +196,11 @@ class _GroupEvaluation:
         is_start = patch.WhichOneof("change") in _STARTS
         causes = self._bindings if is_start or evictions is None else evictions
         return causes.has_applied if causes.decisions else not is_cancelled
+
+
+def _token(decision: decision_pb2.Decision, rate: str) -> pb.PatchToStore:
+    tokens = pb.ReturnedTokens(name=rate, tokens_milli=TOKEN)
+    return pb.PatchToStore(decision_id=decision.id, returned_tokens=tokens)
 
 
 class _Results:

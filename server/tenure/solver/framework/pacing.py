@@ -122,8 +122,19 @@ class Pacing:
             if after < rate.burst * TOKEN:
                 full = self._cluster.now + rate.time_for(rate.burst * TOKEN - after)
             refused, is_changed = self.refusals[number], self._paid[number] > 0 or self._returned[number] > 0
-            found.append(EvictionRateStatus(rate.name, before, after, full, refused, is_changed))
+            payers = frozenset(self._payers(rate, commits))
+            by_group = rate.unit == POD_GROUPS
+            found.append(
+                EvictionRateStatus(rate.name, before, after, full, refused, is_changed, payers, by_group)
+            )
         return tuple(found)
+
+    def _payers(self, rate: EvictionRate, commits: Sequence[Commit]) -> Iterator[int]:
+        """Tasks that the commits disrupt and the rate counts."""
+        queue = self._queue(rate)
+        for commit in commits:
+            if self._applies(rate, commit.action.name, commit.beneficiary):
+                yield from (task for task in _displaced_by(commit) if self.is_below(task, queue))
 
     def _over_cap(self, new: Disruption) -> Rejection | None:
         count = len(new.tasks)
@@ -225,12 +236,15 @@ def format_tokens(thousandths: int) -> str:
 
 
 def _disrupted(commit: Commit) -> Iterator[int]:
-    """Tasks that the commit evicts or moves: they were allocated before, and are not where they were.
+    """Tasks that the commit disrupts.
 
     None of an in-flight group: its victims were counted when they were given notice (semantics R16.7).
     """
-    if commit.in_flight:
-        return
+    return iter(()) if commit.in_flight else _displaced_by(commit)
+
+
+def _displaced_by(commit: Commit) -> Iterator[int]:
+    """Tasks that the commit evicts or moves: they were allocated before, and are not where they were."""
     first = {move.task: move.before for move in reversed(commit.moves)}
     last = {move.task: move.after for move in commit.moves}
     for task, before in first.items():

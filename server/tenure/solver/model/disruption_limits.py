@@ -91,3 +91,7 @@ class EvictionRateStatus(NamedTuple):
     """Scenarios that were rejected for lack of tokens."""
     is_changed: bool
     """Whether tokens were paid or given back."""
+    payers: frozenset[int] = frozenset()
+    """Tasks whose evictions pay to it, now or by their notice."""
+    per_pod_group: bool = False
+    """Whether those of one pod group by one commit pay a token together; else each pays one."""
