@@ -153,6 +153,7 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
         problems.extend(wrong or _check_retention(profile, setting))
     problems.extend(_check_speedups(profile))
     problems.extend(_check_rates(profile, registry))
+    problems.extend(_check_notice(profile))
     return problems
 
 
@@ -165,6 +166,15 @@ def _check_rates(profile: Profile, registry: Registry) -> list[tuple[str, str]]:
         for name in rate.actions
         if name not in registry.actions
     ]
+
+
+def _check_notice(profile: Profile) -> list[tuple[str, str]]:
+    """A default notice that is longer than permitted would not be given."""
+    default, most = profile.options.default_notice, profile.options.max_notice
+    if default <= most:
+        return []
+    problem = f"{format_duration(default)} is longer than options.maxNotice, which is {format_duration(most)}"
+    return [("options.defaultNotice", problem)]
 
 
 def _check_speedups(profile: Profile) -> list[tuple[str, str]]:

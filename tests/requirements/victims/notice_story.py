@@ -1,5 +1,6 @@
 """A caller that keeps in-flight groups with notices, as adapters do."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -19,8 +20,15 @@ ACTIONS: Final = ("allocate", "consolidation", "reclaim", "preempt")
 class Caller:
     """Decides cycle by cycle. Evicted pods terminate within their cycle, and wait again."""
 
-    def __init__(self, cluster: ClusterText, decide: Decide, configuration: str = NOTICES) -> None:
+    def __init__(
+        self,
+        cluster: ClusterText,
+        decide: Decide,
+        configuration: str = NOTICES,
+        actions: Sequence[str] = ACTIONS,
+    ) -> None:
         self.cluster, self._decide, self._configuration = cluster, decide, configuration
+        self._actions = actions
 
     @property
     def clock(self) -> int:
@@ -30,7 +38,7 @@ class Caller:
     def cycle(self, later: str = "0s") -> DecideResponse:
         """One cycle, its decisions carried out, and time that passes after it."""
         snapshot = self.cluster.snapshot
-        answer = self._decide(self.cluster, self._configuration, *ACTIONS)
+        answer = self._decide(self.cluster, self._configuration, *self._actions)
         kept = retain_in_flight(list(snapshot.in_flight_groups), answer)
         kept += [track_group(group) for group in answer.groups]
         del snapshot.in_flight_groups[:]

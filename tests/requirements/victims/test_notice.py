@@ -251,6 +251,17 @@ def test_longer_notice_than_the_limit_is_a_warning_and_explained(
     assert ("the longest notice permitted, in place of 1h1m." in said) is is_cut
 
 
+def test_profile_sets_the_notice_of_those_that_set_none(decide: Decide) -> None:
+    """R16.1."""
+    options, cluster = "options: {maxNotice: 5m, defaultNotice: 3m}\n", one_gpu()
+    cluster.group("v").ClearField("notice")
+    answer = Caller(cluster, decide, options).cycle()
+    (step,) = [each.notify for each in decisions(answer) if each.HasField("notify")]
+    assert step.evict_time.seconds == cluster.snapshot.now.seconds + 180
+    cluster = notice(one_gpu(), "v", "0s")
+    assert evicted(Caller(cluster, decide, options).cycle()) == ["v-0"]
+
+
 def test_without_the_option_no_pod_is_told(decide: Decide) -> None:
     answer = Caller(one_gpu(), decide, "").cycle()
     assert (told(answer), evicted(answer)) == ([], ["v-0"])

@@ -18,7 +18,7 @@ from tenure.server.explain.victim_ranks import rank_message, rank_sentences
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.victim_rank import victim_ranks
 from tenure.solver.model.decision import InFlightGroupState
-from tenure.solver.model.inherited_settings import OWN_NOTICE, wanted_notice
+from tenure.solver.model.inherited_settings import notice_period
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import Protection, ProtectionScope
 from tenure.terms.durations import format_duration
@@ -66,11 +66,12 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
 
 def _notice(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
     """How long before an eviction its pods are told, and what cuts that (semantics R16.1)."""
-    cluster, most = replay.cluster, replay.profile.options.max_notice
-    wanted, source = wanted_notice(cluster.pod_groups[names.own], cluster.queues)
+    cluster, options = replay.cluster, replay.profile.options
+    wanted, source = notice_period(cluster.pod_groups[names.own], cluster.queues, options.default_notice)
+    most = options.max_notice
     if not (most and wanted):
         return
-    by = for_all(source) if source == OWN_NOTICE else names.source("", source)
+    by = names.source("", source) if source.startswith("queue ") else for_all(source)
     span = format_duration(min(wanted, most))
     yield format_text("Its pods are told {span} before they are evicted ({source}).", span=span, source=by)
     if wanted > most:

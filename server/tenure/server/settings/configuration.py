@@ -107,6 +107,8 @@ class OptionsSection(ConfigSection):
     """Time until a decision group and its reservations expire."""
     max_notice: Duration = _DEFAULTS.max_notice
     """Longest time between the notice of an eviction and the eviction. 0s: pods are given no notice."""
+    default_notice: Duration = _DEFAULTS.default_notice
+    """Notice of pod groups for which neither they nor a queue set one; not longer than `maxNotice`."""
     notice_cooldown: Duration = _DEFAULTS.notice_cooldown
     """How long a pod group is given no notice after one that was withdrawn."""
     fill_back: Literal["never", "inPlace", "full"] = "full"

@@ -55,7 +55,8 @@ def leads(cluster: Cluster, options: CycleOptions) -> dict[int, Lead]:
     if not options.max_notice:
         return found
     for group in cluster.pod_groups:
-        notice = notice_period(group, cluster.queues, options.max_notice)
+        wanted, _ = notice_period(group, cluster.queues, options.default_notice)
+        notice = min(wanted, options.max_notice)
         if not notice:
             continue
         told, pause = group.facts.victim.last_notice, None

@@ -1,15 +1,11 @@
 """Resolve settings: the pod group's value, else that of the nearest queue with one (R12.72, R14.34)."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup
-
-OWN_NOTICE: Final = "its own notice"
-"""Source of a notice that the pod group sets itself."""
 
 
 def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
@@ -41,17 +37,13 @@ def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     return Fate(value or 0)
 
 
-def notice_period(group: PodGroup, queues: Sequence[Queue], most: int) -> int:
-    """Nanoseconds of notice before an eviction, at most `most` (semantics R16.1)."""
-    return min(wanted_notice(group, queues)[0], most) if most else 0
-
-
-def wanted_notice(group: PodGroup, queues: Sequence[Queue]) -> tuple[int, str]:
-    """Nanoseconds of notice that are asked for, 0 if none, and where that is set."""
-    own, source = group.facts.victim.notice, OWN_NOTICE
-    if own is None:
-        own, source = _inherited(group, queues, lambda queue: queue.notice)
-    return max(0, own or 0), source
+def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tuple[int, str]:
+    """Nanoseconds of notice before an eviction, 0 if none, and where that is set (semantics R16.1)."""
+    own = group.facts.victim.notice
+    if own is not None:
+        return max(0, own), "its own notice"
+    value, source = _inherited(group, queues, lambda queue: queue.notice)
+    return (default, "option defaultNotice") if value is None else (max(0, value), source)
 
 
 def _inherited(

@@ -70,6 +70,8 @@ class CycleOptions:
     """Nanoseconds until what is not done of a group of decisions is to be left."""
     max_notice: int = 0
     """Longest nanoseconds of notice before an eviction; 0 switches notices off (semantics R16.1)."""
+    default_notice: int = 0
+    """Nanoseconds of notice of pod groups for which neither they nor a queue set one (semantics R16.1)."""
     notice_cooldown: int = 300 * SECOND
     """Nanoseconds after a notice that was withdrawn in which the pod group is given no other (R16.7)."""
     fill_back: str = "full"
