@@ -84,8 +84,13 @@ class Fates:
             return False
         return self._tallying.eviction_tally(pod_group, causes).is_held
 
-    def patches(self, evictions: Sequence[Evict], patches: Iterable[Patch]) -> Iterator[Patch]:
+    def patches(self, evictions: Sequence[Evict], patches: Sequence[Patch]) -> Sequence[Patch]:
         """Patches of a decision group: nothing is stored of what is deleted, and holds are."""
+        if self._tallying is None and not any(eviction.fate for eviction in evictions):
+            return patches
+        return tuple(self._patches(evictions, patches))
+
+    def _patches(self, evictions: Sequence[Evict], patches: Sequence[Patch]) -> Iterator[Patch]:
         tasks, fates = self._session.cluster.tasks, dict[int, Fate]()
         for eviction in evictions:
             if eviction.fate:

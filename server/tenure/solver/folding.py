@@ -119,7 +119,7 @@ def _group(
         tuple(evictions),
         tuple(holds),
         tuple(bindings),
-        tuple(fates.patches(evictions, patches) if evictions else patches),
+        tuple(fates.patches(evictions, patches)),
         _requeues(session, commit, evictions),
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,

@@ -199,10 +199,11 @@ class Ledger(LedgerView):
 
     def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
         """`shares` are by shape. A claim that tasks share counts once, if it is not in use."""
-        facts, total = self.tasks, NO_SHARE
+        facts, total, is_first = self.tasks, NO_SHARE, True
         for task in tasks:
             share = shares[facts[task].shape.index]
-            total = share if len(tasks) == 1 else add_shares(total, share)
+            total = share if is_first else add_shares(total, share)
+            is_first = False
         if not self._cluster.claims:
             return total
         claimed = self.claims.new_gpu_milli(facts[task].shape for task in tasks)

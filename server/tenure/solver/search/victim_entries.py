@@ -5,7 +5,7 @@ Entries depend on placements, so each is cached until one of its tasks moves.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -16,6 +16,8 @@ from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import PodGroupLists, reverse
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_keys import NOBODY, RemainingByPodSet, VictimKeys, all_of
+
+_NONE: Final = frozenset[int]()
 
 
 class RemainingTasks:
@@ -40,7 +42,7 @@ class RemainingTasks:
         """Number of active tasks that disruption budgets do not allow to take, by pod set."""
         self.batch = batch
         """Tasks to take next."""
-        self.counted: frozenset[int] = frozenset()
+        self.counted = _NONE
         """Tasks that were allocated when the order was made; what is only reserved does not count."""
         self.share = NO_SHARE
         """Allocated resources of those that remain (semantics R4.38)."""
@@ -140,9 +142,10 @@ class VictimEntries:
             is_whole = is_whole and len(tasks) == active[pod_set.index]
         if not count:
             return QueueTreeEntry(key, pod_group, NO_SHARE, RemainingTasks({}, None, ()))
-        stuck = self._stuck(remaining) if self._disruptions.is_active else {}
-        stays = {pod_set: len(tasks) for pod_set, tasks in stuck.items()}
-        core = None
+        stuck, stays, core = {}, NOBODY, None
+        if self._disruptions.is_active:
+            stuck = self._stuck(remaining)
+            stays = {pod_set: len(tasks) for pod_set, tasks in stuck.items()}
         if stays:
             first = {pod_set: [*stuck.get(pod_set, ()), *tasks] for pod_set, tasks in remaining.items()}
             core = self._session.cores.among(pod_group, first)
@@ -153,7 +156,9 @@ class VictimEntries:
             return QueueTreeEntry(key, pod_group, NO_SHARE, held)
         placements = self._session.ledger.placements
         counted = [t for tasks in remaining.values() for t in tasks if placements[t].is_allocated]
-        held.counted, held.share = frozenset(counted), self._share(counted)
+        held.share = self._share(counted)
+        if count > 1:  # else nothing remains when it is taken
+            held.counted = frozenset(counted)
         return QueueTreeEntry(key, pod_group, held.share, held)
 
     def _stuck(self, remaining: RemainingByPodSet) -> RemainingByPodSet:
