@@ -323,6 +323,10 @@ class Ledger(LedgerView):
             self.claims.charge(task.shape, node, use, sign)
         self.touched_nodes.add(node)
 
+    def charge(self, shape: TaskShape, node: int) -> MutableVector:
+        """What a task takes from a node, beside shared devices (semantics R1.22)."""
+        return self._charges[node][shape.index]
+
     def _own_node_info(self, node: int) -> NodeInfo:
         """Free amounts of a node, to be changed; copied first if another ledger reads them."""
         own = self._own_node_infos

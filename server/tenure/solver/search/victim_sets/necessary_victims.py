@@ -6,17 +6,18 @@ whatever else decides about placements: constraints only take nodes away.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.workload import Counts, Member, PodSet
+from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.node_order import AllowedNodes, bit_set, bits
 
+_NOBODY: Final[Mapping[int, Sequence[TaskShape]]] = {}
 _MANY: Final = 1_000_000
 """Slots of a request for nothing."""
 
@@ -86,6 +87,33 @@ class NecessaryVictims:
         spare: dict[int, int],
     ) -> Need:
         """Whether too few slots are left beside the batch, else whether it can stay alone."""
+        facts = self._session.cluster.tasks
+        if any(shape.shares_devices for shape, _ in shapes) or any(
+            facts[task].shape.shares_devices for task in batch.tasks
+        ):
+            return self._need_placed(statement, batch, shapes, spare)
+        stay: dict[int, list[TaskShape]] = {}
+        for task in batch.tasks:
+            stay.setdefault(statement.evicted[task][-1].node, []).append(facts[task].shape)
+        for shape, _ in shapes:
+            if self._count(shape, stay) - self._count(shape, stay, stay) > spare[shape.index]:
+                return Need.NECESSARY
+        active = self._ledger.active_allocated
+        beside = {each.index: active[each.index] for each in self._group(batch).pod_sets}
+        for task in batch.tasks:
+            pod_set = facts[task].pod_set
+            assert pod_set is not None
+            beside[pod_set] += 1
+        return Need.OPEN if is_coherent(self._group(batch).root, beside) else Need.DEPENDENT
+
+    def _need_placed(
+        self,
+        statement: Statement,
+        batch: Batch,
+        shapes: Sequence[tuple[TaskShape, int]],
+        spare: dict[int, int],
+    ) -> Need:
+        """The same with the batch in its places: tasks that share devices take what cannot be added up."""
         nodes = list(bits(bit_set({statement.evicted[task][-1].node for task in batch.tasks})))
         empty = [self._count(shape, nodes) for shape, _ in shapes]
         mark = statement.checkpoint()
@@ -100,8 +128,10 @@ class NecessaryVictims:
         return Need.OPEN if stays_alone else Need.DEPENDENT
 
     def _is_coherent(self, batch: Batch) -> bool:
-        root = self._session.cluster.pod_groups[batch.pod_group].root
-        return is_coherent(root, self._ledger.active_allocated)
+        return is_coherent(self._group(batch).root, self._ledger.active_allocated)
+
+    def _group(self, batch: Batch) -> PodGroup:
+        return self._session.cluster.pod_groups[batch.pod_group]
 
     def _shapes(self, tasks: Sequence[int]) -> list[tuple[TaskShape, int]]:
         """Shapes of the tasks whose slots can be counted, with their numbers.
@@ -113,8 +143,10 @@ class NecessaryVictims:
         numbers = Counter([facts[task].shape.index for task in tasks])
         return [(shape, 1 if shape.shares_devices else numbers[i]) for i, shape in shapes.items()]
 
-    def _count(self, shape: TaskShape, nodes: Iterable[int]) -> int:
-        """Slots on these nodes."""
+    def _count(
+        self, shape: TaskShape, nodes: Iterable[int], stay: Mapping[int, Sequence[TaskShape]] = _NOBODY
+    ) -> int:
+        """Slots on these nodes, beside tasks of these shapes that stay there."""
         allowed, infos, slots = self._allowed.of(shape), self._ledger.node_infos, 0
         for node in nodes:
             if not allowed >> node & 1:
@@ -124,6 +156,8 @@ class NecessaryVictims:
                 continue
             room = infos[node].idle.copy()
             room.add(infos[node].releasing)
+            for other in stay.get(node, ()):
+                room.subtract(self._ledger.charge(other, node))
             slots += max(room.times(shape.request_vector, _MANY), 0)
         return slots
 
