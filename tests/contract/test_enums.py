@@ -7,7 +7,7 @@ from google.protobuf.descriptor import EnumDescriptor
 from tenure.solver.explain.remedies import RemedyKind
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, OutcomeKind
-from tenure.solver.model.fate import Fate, HoldReason, NoticeSignal
+from tenure.solver.model.fate import AtEvictionLimit, Fate, HoldReason, NoticeSignal
 from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
@@ -29,6 +29,7 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
     (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
     (Fate, snapshot_pb2.Fate.DESCRIPTOR, "FATE_"),
+    (AtEvictionLimit, snapshot_pb2.AtEvictionLimit.DESCRIPTOR, "AT_EVICTION_LIMIT_"),
     (HoldReason, snapshot_pb2.HoldReason.DESCRIPTOR, "HOLD_REASON_"),
     (NoticeSignal, decision_pb2.NoticeSignal.DESCRIPTOR, "NOTICE_SIGNAL_"),
     (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),

@@ -32,6 +32,12 @@ class TaintEffect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TAINT_EFFECT_PREFER_NO_SCHEDULE: _ClassVar[TaintEffect]
     TAINT_EFFECT_NO_EXECUTE: _ClassVar[TaintEffect]
 
+class AtEvictionLimit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AT_EVICTION_LIMIT_UNSPECIFIED: _ClassVar[AtEvictionLimit]
+    AT_EVICTION_LIMIT_IMMUNE: _ClassVar[AtEvictionLimit]
+    AT_EVICTION_LIMIT_HOLD: _ClassVar[AtEvictionLimit]
+
 class Fate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FATE_UNSPECIFIED: _ClassVar[Fate]
@@ -92,6 +98,9 @@ TAINT_EFFECT_UNSPECIFIED: TaintEffect
 TAINT_EFFECT_NO_SCHEDULE: TaintEffect
 TAINT_EFFECT_PREFER_NO_SCHEDULE: TaintEffect
 TAINT_EFFECT_NO_EXECUTE: TaintEffect
+AT_EVICTION_LIMIT_UNSPECIFIED: AtEvictionLimit
+AT_EVICTION_LIMIT_IMMUNE: AtEvictionLimit
+AT_EVICTION_LIMIT_HOLD: AtEvictionLimit
 FATE_UNSPECIFIED: Fate
 FATE_REQUEUE: Fate
 FATE_HOLD: Fate
@@ -384,7 +393,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice")
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice", "at_eviction_limit")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -399,6 +408,7 @@ class Queue(_message.Message):
     MAX_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     ON_EVICT_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
+    AT_EVICTION_LIMIT_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     priority: int
@@ -413,7 +423,8 @@ class Queue(_message.Message):
     max_min_runtime: _duration_pb2.Duration
     on_evict: Fate
     notice: _duration_pb2.Duration
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    at_eviction_limit: AtEvictionLimit
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., at_eviction_limit: _Optional[_Union[AtEvictionLimit, str]] = ...) -> None: ...
 
 class QueueResource(_message.Message):
     __slots__ = ("quota", "limit", "over_quota_weight")

@@ -236,6 +236,7 @@ ROWS: Final = (
             name("parent", _K.QUEUE),
             *values("priority", "creation_time", "preempt_min_runtime", "reclaim_min_runtime"),
             *values("expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice"),
+            *values("at_eviction_limit"),
             *messages("cpu_milli", "memory_bytes", "gpu_milli"),
         ),
         key=("name",),

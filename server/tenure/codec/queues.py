@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.codec.checks import MISSING, amount, check_enum, duration, quota, time, weight
 from tenure.solver.model.cluster import Cluster, Topology
-from tenure.solver.model.fate import Fate
+from tenure.solver.model.fate import AtEvictionLimit, Fate
 from tenure.solver.model.queue import WHOLE_CLUSTER, QueueFacts, QueueUsage, UsageMean
 from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload_parts import TopologyConstraint
@@ -21,6 +21,7 @@ _MAX_AMOUNT: Final = 1 << 62
 _MAX_NORMALIZED: Final = 1_000_000_000
 """Largest past use by the account of the caller: a thousand clusters."""
 _FATES: Final = frozenset(Fate)
+_LIMIT_ACTIONS: Final = frozenset(AtEvictionLimit)
 
 
 def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -155,6 +156,7 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         max_min_runtime=_inherited(i, message, "max_min_runtime", findings),
         on_evict=read_fate(message.on_evict, findings, i),
         notice=_inherited(i, message, "notice", findings),
+        at_eviction_limit=_at_eviction_limit(message.at_eviction_limit, findings, i),
     )
 
 
@@ -162,6 +164,11 @@ def read_fate(number: int, findings: ViolationCollector, index: int) -> Fate:
     """The `on_evict` of the queue or pod group at `index`."""
     known = check_enum(number, _FATES, findings, index, "on_evict")
     return Fate(number) if known else Fate.UNSPECIFIED
+
+
+def _at_eviction_limit(number: int, findings: ViolationCollector, index: int) -> AtEvictionLimit:
+    known = check_enum(number, _LIMIT_ACTIONS, findings, index, "at_eviction_limit")
+    return AtEvictionLimit(number) if known else AtEvictionLimit.UNSPECIFIED
 
 
 def _decode_resource(

@@ -344,3 +344,18 @@ def test_fate_and_hold_of_a_pod_without_a_pod_group(
     assert not group.HasField("release_time")
     texts = " ".join(each.text for each in builder.warnings.take_new())
     assert (warning in texts) if warning else not texts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("Hold", "HOLD"), ("immune", "IMMUNE"), ("park", "IMMUNE"), (None, "UNSPECIFIED")]
+)
+def test_queue_says_what_happens_at_the_limit_of_evictions(text: str | None, expected: str) -> None:
+    world = CachedCluster()
+    said = {} if text is None else annotated(**{"tenure.scheduler/at-eviction-limit": text})
+    world.put("kai_queues", {"metadata": {"name": "a", **said}, "spec": {}})
+    world.put("volcano_queues", {"metadata": {"name": "b", **said}, "spec": {}})
+    builder = world.builder()
+    for row in builder.snapshot(NOW).queues:
+        assert pb.AtEvictionLimit.Name(row.at_eviction_limit) == f"AT_EVICTION_LIMIT_{expected}"
+    told = [each.text for each in builder.warnings.active]
+    assert any("'park' is none of immune, hold" in each for each in told) is (text == "park")

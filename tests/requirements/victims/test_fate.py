@@ -141,6 +141,40 @@ def test_eviction_limit_protects_instead_by_default(decide: Decide) -> None:
     assert evicted(decide(cluster, limit, "allocate", "preempt")) == []
 
 
+@pytest.mark.parametrize(
+    ("argument", "of_top", "of_q", "is_held"),
+    [
+        ("immune", "HOLD", "UNSPECIFIED", True),
+        ("immune", "HOLD", "IMMUNE", False),
+        ("hold", "UNSPECIFIED", "UNSPECIFIED", True),
+        ("hold", "UNSPECIFIED", "IMMUNE", False),
+        ("hold", "IMMUNE", "HOLD", True),
+    ],
+)
+def test_queue_says_what_happens_at_the_limit(
+    argument: str, of_top: str, of_q: str, is_held: bool, decide: Decide
+) -> None:
+    """R14.33: the nearest queue that says so, else the argument of the guard."""
+    limit = f"plugins:\n  evictionlimit: {{maxEvictions: '2', then: {argument}}}\n"
+    cluster = ClusterText().node().queue("top").queue("q", "top")
+    cluster.runs("old", "q").waits("urgent", "q", priority=75)
+    for queue, value in zip(cluster.snapshot.queues, (of_top, of_q), strict=True):
+        queue.at_eviction_limit = pb.AtEvictionLimit.Value(f"AT_EVICTION_LIMIT_{value}")
+    cluster.group("old").evictions.by_cause["preempt"] = 1
+    answer = decide(cluster, limit, "preempt")
+    assert evicted(answer) == ["old-0"]
+    assert patches(answer, "held_by") == ({"old": pb.HOLD_REASON_EVICTION_LIMIT} if is_held else {})
+    cluster.group("old").evictions.by_cause["preempt"] = 2
+    assert evicted(decide(cluster, limit, "preempt")) == (["old-0"] if is_held else [])
+
+
+def test_unknown_consequence_of_the_limit_is_refused_with_its_field(decide: Decide) -> None:
+    cluster = contested()
+    cluster.snapshot.queues[0].at_eviction_limit = 9  # type: ignore[assignment]
+    with pytest.raises(Exception, match=r"queues\[0\].at_eviction_limit: 9 is not a value"):
+        decide(cluster)
+
+
 def test_release_ends_the_hold_of_an_eviction_that_is_not_later(decide: Decide) -> None:
     cluster = ClusterText().node(gpus=1).queue("q").waits("old", "q")
     group, now = cluster.group("old"), cluster.snapshot.now

@@ -195,6 +195,60 @@ func (TaintEffect) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
+// What happens to a pod group that was evicted as often as it may be. Treat an unknown
+// value as IMMUNE.
+type AtEvictionLimit int32
+
+const (
+	// Not set: the value of the nearest queue, else of the guard.
+	AtEvictionLimit_AT_EVICTION_LIMIT_UNSPECIFIED AtEvictionLimit = 0
+	// It is not evicted any more.
+	AtEvictionLimit_AT_EVICTION_LIMIT_IMMUNE AtEvictionLimit = 1
+	// With the eviction that reaches the limit, it is held until it is released.
+	AtEvictionLimit_AT_EVICTION_LIMIT_HOLD AtEvictionLimit = 2
+)
+
+// Enum value maps for AtEvictionLimit.
+var (
+	AtEvictionLimit_name = map[int32]string{
+		0: "AT_EVICTION_LIMIT_UNSPECIFIED",
+		1: "AT_EVICTION_LIMIT_IMMUNE",
+		2: "AT_EVICTION_LIMIT_HOLD",
+	}
+	AtEvictionLimit_value = map[string]int32{
+		"AT_EVICTION_LIMIT_UNSPECIFIED": 0,
+		"AT_EVICTION_LIMIT_IMMUNE":      1,
+		"AT_EVICTION_LIMIT_HOLD":        2,
+	}
+)
+
+func (x AtEvictionLimit) Enum() *AtEvictionLimit {
+	p := new(AtEvictionLimit)
+	*p = x
+	return p
+}
+
+func (x AtEvictionLimit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AtEvictionLimit) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
+}
+
+func (AtEvictionLimit) Type() protoreflect.EnumType {
+	return &file_tenure_v1_snapshot_proto_enumTypes[3]
+}
+
+func (x AtEvictionLimit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AtEvictionLimit.Descriptor instead.
+func (AtEvictionLimit) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
 // What becomes of a pod group after its eviction. Treat an unknown value as REQUEUE.
 type Fate int32
 
@@ -240,11 +294,11 @@ func (x Fate) String() string {
 }
 
 func (Fate) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (Fate) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[3]
+	return &file_tenure_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x Fate) Number() protoreflect.EnumNumber {
@@ -253,7 +307,7 @@ func (x Fate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Fate.Descriptor instead.
 func (Fate) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // What holds a pod group.
@@ -309,11 +363,11 @@ func (x HoldReason) String() string {
 }
 
 func (HoldReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (HoldReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[4]
+	return &file_tenure_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x HoldReason) Number() protoreflect.EnumNumber {
@@ -322,7 +376,7 @@ func (x HoldReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HoldReason.Descriptor instead.
 func (HoldReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // Whether a pod group may be evicted while running.
@@ -368,11 +422,11 @@ func (x Preemptibility) String() string {
 }
 
 func (Preemptibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (Preemptibility) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[5]
+	return &file_tenure_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x Preemptibility) Number() protoreflect.EnumNumber {
@@ -381,7 +435,7 @@ func (x Preemptibility) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Preemptibility.Descriptor instead.
 func (Preemptibility) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // Status of a pod as the scheduler sees it.
@@ -458,11 +512,11 @@ func (x PodStatus) String() string {
 }
 
 func (PodStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[6].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[7].Descriptor()
 }
 
 func (PodStatus) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[6]
+	return &file_tenure_v1_snapshot_proto_enumTypes[7]
 }
 
 func (x PodStatus) Number() protoreflect.EnumNumber {
@@ -471,7 +525,7 @@ func (x PodStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PodStatus.Descriptor instead.
 func (PodStatus) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 // Comparison of a label with the values of a requirement.
@@ -527,11 +581,11 @@ func (x SelectorOperator) String() string {
 }
 
 func (SelectorOperator) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[7].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[8].Descriptor()
 }
 
 func (SelectorOperator) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[7]
+	return &file_tenure_v1_snapshot_proto_enumTypes[8]
 }
 
 func (x SelectorOperator) Number() protoreflect.EnumNumber {
@@ -540,7 +594,7 @@ func (x SelectorOperator) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SelectorOperator.Descriptor instead.
 func (SelectorOperator) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 // Complete description of a cluster at one time. Decisions depend on nothing else: no
@@ -1960,9 +2014,13 @@ type Queue struct {
 	// How long before their eviction pods of its pod groups and of those of its
 	// descendants are to be told. Unset: inherit from the parent; at the root, not at all.
 	// An explicit zero stops inheritance.
-	Notice        *durationpb.Duration `protobuf:"bytes,14,opt,name=notice,proto3" json:"notice,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Notice *durationpb.Duration `protobuf:"bytes,14,opt,name=notice,proto3" json:"notice,omitempty"`
+	// What happens to its pod groups and to those of its descendants that reach the limit
+	// of the guard evictionlimit. Unset: inherit from the parent; at the root, the
+	// argument `then` of the guard.
+	AtEvictionLimit AtEvictionLimit `protobuf:"varint,15,opt,name=at_eviction_limit,json=atEvictionLimit,proto3,enum=tenure.v1.AtEvictionLimit" json:"at_eviction_limit,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
@@ -2091,6 +2149,13 @@ func (x *Queue) GetNotice() *durationpb.Duration {
 		return x.Notice
 	}
 	return nil
+}
+
+func (x *Queue) GetAtEvictionLimit() AtEvictionLimit {
+	if x != nil {
+		return x.AtEvictionLimit
+	}
+	return AtEvictionLimit_AT_EVICTION_LIMIT_UNSPECIFIED
 }
 
 // Share of one resource. A resource that a queue does not mention is not restricted:
@@ -4065,7 +4130,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\x8b\x06\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xd3\x06\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -4081,7 +4146,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\rrequeue_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\frequeueDelay\x12A\n" +
 	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntime\x12*\n" +
 	"\bon_evict\x18\r \x01(\x0e2\x0f.tenure.v1.FateR\aonEvict\x121\n" +
-	"\x06notice\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06noticeB\v\n" +
+	"\x06notice\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
+	"\x11at_eviction_limit\x18\x0f \x01(\x0e2\x1a.tenure.v1.AtEvictionLimitR\x0fatEvictionLimitB\v\n" +
 	"\t_priority\"\x91\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
@@ -4279,7 +4345,11 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x18TAINT_EFFECT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18TAINT_EFFECT_NO_SCHEDULE\x10\x01\x12#\n" +
 	"\x1fTAINT_EFFECT_PREFER_NO_SCHEDULE\x10\x02\x12\x1b\n" +
-	"\x17TAINT_EFFECT_NO_EXECUTE\x10\x03*`\n" +
+	"\x17TAINT_EFFECT_NO_EXECUTE\x10\x03*n\n" +
+	"\x0fAtEvictionLimit\x12!\n" +
+	"\x1dAT_EVICTION_LIMIT_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18AT_EVICTION_LIMIT_IMMUNE\x10\x01\x12\x1a\n" +
+	"\x16AT_EVICTION_LIMIT_HOLD\x10\x02*`\n" +
 	"\x04Fate\x12\x14\n" +
 	"\x10FATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fFATE_REQUEUE\x10\x01\x12\r\n" +
@@ -4335,183 +4405,185 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_snapshot_proto_rawDescData
 }
 
-var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
 	(TaintEffect)(0),                // 2: tenure.v1.TaintEffect
-	(Fate)(0),                       // 3: tenure.v1.Fate
-	(HoldReason)(0),                 // 4: tenure.v1.HoldReason
-	(Preemptibility)(0),             // 5: tenure.v1.Preemptibility
-	(PodStatus)(0),                  // 6: tenure.v1.PodStatus
-	(SelectorOperator)(0),           // 7: tenure.v1.SelectorOperator
-	(*ClusterSnapshot)(nil),         // 8: tenure.v1.ClusterSnapshot
-	(*EvictionRateState)(nil),       // 9: tenure.v1.EvictionRateState
-	(*DisruptionBudget)(nil),        // 10: tenure.v1.DisruptionBudget
-	(*QueueUsage)(nil),              // 11: tenure.v1.QueueUsage
-	(*UsageMean)(nil),               // 12: tenure.v1.UsageMean
-	(*UsageAmounts)(nil),            // 13: tenure.v1.UsageAmounts
-	(*InFlightGroup)(nil),           // 14: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 15: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 16: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 17: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 18: tenure.v1.Node
-	(*OtherPods)(nil),               // 19: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 20: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 21: tenure.v1.Taint
-	(*Queue)(nil),                   // 22: tenure.v1.Queue
-	(*QueueResource)(nil),           // 23: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 24: tenure.v1.PodGroup
-	(*EvictionCounts)(nil),          // 25: tenure.v1.EvictionCounts
-	(*SubGroup)(nil),                // 26: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 27: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 28: tenure.v1.Topology
-	(*Pod)(nil),                     // 29: tenure.v1.Pod
-	(*PodShape)(nil),                // 30: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 31: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 32: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 33: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 34: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 35: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 36: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 37: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 38: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 39: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 40: tenure.v1.Toleration
-	nil,                             // 41: tenure.v1.Node.LabelsEntry
-	nil,                             // 42: tenure.v1.Node.DevicesEntry
-	nil,                             // 43: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 44: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 45: tenure.v1.EvictionCounts.ByCauseEntry
-	nil,                             // 46: tenure.v1.Pod.LabelsEntry
-	nil,                             // 47: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 48: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 49: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 50: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 51: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 52: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 54: tenure.v1.GpuRequest
+	(AtEvictionLimit)(0),            // 3: tenure.v1.AtEvictionLimit
+	(Fate)(0),                       // 4: tenure.v1.Fate
+	(HoldReason)(0),                 // 5: tenure.v1.HoldReason
+	(Preemptibility)(0),             // 6: tenure.v1.Preemptibility
+	(PodStatus)(0),                  // 7: tenure.v1.PodStatus
+	(SelectorOperator)(0),           // 8: tenure.v1.SelectorOperator
+	(*ClusterSnapshot)(nil),         // 9: tenure.v1.ClusterSnapshot
+	(*EvictionRateState)(nil),       // 10: tenure.v1.EvictionRateState
+	(*DisruptionBudget)(nil),        // 11: tenure.v1.DisruptionBudget
+	(*QueueUsage)(nil),              // 12: tenure.v1.QueueUsage
+	(*UsageMean)(nil),               // 13: tenure.v1.UsageMean
+	(*UsageAmounts)(nil),            // 14: tenure.v1.UsageAmounts
+	(*InFlightGroup)(nil),           // 15: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 16: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 17: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 18: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 19: tenure.v1.Node
+	(*OtherPods)(nil),               // 20: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 21: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 22: tenure.v1.Taint
+	(*Queue)(nil),                   // 23: tenure.v1.Queue
+	(*QueueResource)(nil),           // 24: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 25: tenure.v1.PodGroup
+	(*EvictionCounts)(nil),          // 26: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 27: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 28: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 29: tenure.v1.Topology
+	(*Pod)(nil),                     // 30: tenure.v1.Pod
+	(*PodShape)(nil),                // 31: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 32: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 33: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 34: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 35: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 36: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 37: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 38: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 39: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 40: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 41: tenure.v1.Toleration
+	nil,                             // 42: tenure.v1.Node.LabelsEntry
+	nil,                             // 43: tenure.v1.Node.DevicesEntry
+	nil,                             // 44: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 45: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 46: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 47: tenure.v1.Pod.LabelsEntry
+	nil,                             // 48: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 49: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 50: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 51: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 52: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 53: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 54: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 55: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	50,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	18,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	22,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	24,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	29,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	30,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	28,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	36,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	17,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	16,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	14,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	10,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
-	11,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
-	9,   // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	50,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	50,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	50,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
-	12,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
-	12,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
-	13,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
-	13,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
-	13,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
-	13,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	50,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	15,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	15,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	15,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	15,  // 27: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
-	50,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
-	51,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	6,   // 30: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	50,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	50,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	41,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	52,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	21,  // 35: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	51,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	19,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	23,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	25,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	30,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	31,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	29,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	37,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	18,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	17,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	15,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	11,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
+	12,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
+	10,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
+	51,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	51,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	51,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	13,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
+	13,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
+	14,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
+	14,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
+	14,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
+	14,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
+	51,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	16,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	16,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	16,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	16,  // 27: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
+	51,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	52,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	7,   // 30: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	51,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	51,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	42,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	53,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	22,  // 35: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	0,   // 36: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	42,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	43,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	1,   // 38: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	20,  // 39: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	19,  // 40: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	43,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	33,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	52,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	52,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	21,  // 39: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	20,  // 40: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	44,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	34,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	53,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	53,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
 	2,   // 46: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	50,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	23,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	23,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	23,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	53,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	53,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	53,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	53,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	53,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	3,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	53,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
-	5,   // 58: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	26,  // 59: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	27,  // 60: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	50,  // 61: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	50,  // 62: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	50,  // 63: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	50,  // 64: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	53,  // 65: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	53,  // 66: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	53,  // 67: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	53,  // 68: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	50,  // 69: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	44,  // 70: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	53,  // 71: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	53,  // 72: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	3,   // 73: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	4,   // 74: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	50,  // 75: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	50,  // 76: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	53,  // 77: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	53,  // 78: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	25,  // 79: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	53,  // 80: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	53,  // 81: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	50,  // 82: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	45,  // 83: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	27,  // 84: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	6,   // 85: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	50,  // 86: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	46,  // 87: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	51,  // 88: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	52,  // 89: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	54,  // 90: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	47,  // 91: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	38,  // 92: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	40,  // 93: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	33,  // 94: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	33,  // 95: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 96: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	35,  // 97: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	31,  // 98: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	32,  // 99: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	32,  // 100: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	35,  // 101: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	38,  // 102: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	33,  // 103: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	48,  // 104: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	39,  // 105: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	49,  // 106: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	39,  // 107: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	37,  // 108: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	39,  // 109: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	7,   // 110: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 111: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	51,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	24,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	24,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	24,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	54,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	54,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	54,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	54,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	54,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	4,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	54,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	3,   // 58: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
+	6,   // 59: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	27,  // 60: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	28,  // 61: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	51,  // 62: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	51,  // 63: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	51,  // 64: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	51,  // 65: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	54,  // 66: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	54,  // 67: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	54,  // 68: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	54,  // 69: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	51,  // 70: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	45,  // 71: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	54,  // 72: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	54,  // 73: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	4,   // 74: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	5,   // 75: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	51,  // 76: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	51,  // 77: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	54,  // 78: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	54,  // 79: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	26,  // 80: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	54,  // 81: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	54,  // 82: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	51,  // 83: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	46,  // 84: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	28,  // 85: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	7,   // 86: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	51,  // 87: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	47,  // 88: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	52,  // 89: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	53,  // 90: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	55,  // 91: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	48,  // 92: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	39,  // 93: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	41,  // 94: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	34,  // 95: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 96: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 97: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	36,  // 98: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	32,  // 99: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	33,  // 100: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	33,  // 101: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	36,  // 102: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	39,  // 103: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	34,  // 104: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	49,  // 105: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	40,  // 106: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	50,  // 107: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	40,  // 108: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	38,  // 109: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	40,  // 110: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	8,   // 111: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 112: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -4530,7 +4602,7 @@ func file_tenure_v1_snapshot_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      9,
 			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,

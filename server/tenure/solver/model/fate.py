@@ -16,6 +16,15 @@ class Fate(IntEnum):
     SUSPEND = 4
 
 
+class AtEvictionLimit(IntEnum):
+    """What happens to a pod group that reaches the limit of evictions (semantics R14.33)."""
+
+    UNSPECIFIED = 0
+    """The queue inherits."""
+    IMMUNE = 1
+    HOLD = 2
+
+
 class HoldReason(IntEnum):
     """What holds a pod group: it waits and does not compete (semantics R19.25)."""
 

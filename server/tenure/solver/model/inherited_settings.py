@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tenure.solver.model.fate import Fate
+from tenure.solver.model.fate import AtEvictionLimit, Fate
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup
@@ -35,6 +35,12 @@ def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
         return group.facts.victim.on_evict
     value, _ = _inherited(group, queues, lambda queue: queue.on_evict or None)
     return Fate(value or 0)
+
+
+def at_eviction_limit(group: PodGroup, queues: Sequence[Queue]) -> AtEvictionLimit:
+    """What happens to the pod group at the limit of evictions; UNSPECIFIED: no queue sets it."""
+    value, _ = _inherited(group, queues, lambda queue: queue.at_eviction_limit or None)
+    return AtEvictionLimit(value or 0)
 
 
 def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from tenure.solver.model.fate import Fate
+from tenure.solver.model.fate import AtEvictionLimit, Fate
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 
 WHOLE_CLUSTER: Final = -1
@@ -43,6 +43,8 @@ class Queue:
     """Fate of its pod groups without their own; UNSPECIFIED inherits."""
     notice: int | None = None
     """Nanoseconds of notice of its pod groups without their own; None inherits."""
+    at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
+    """What happens to its pod groups at the limit of evictions; UNSPECIFIED inherits."""
 
     @property
     def is_leaf(self) -> bool:
@@ -68,6 +70,7 @@ class QueueFacts:
     max_min_runtime: int | None = None
     on_evict: Fate = Fate.UNSPECIFIED
     notice: int | None = None
+    at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
 
 
 class QueueStatus(NamedTuple):

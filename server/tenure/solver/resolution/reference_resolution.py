@@ -71,6 +71,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             max_min_runtime=spec.max_min_runtime,
             on_evict=spec.on_evict,
             notice=spec.notice,
+            at_eviction_limit=spec.at_eviction_limit,
         )
         for i, spec in enumerate(ordered)
     )

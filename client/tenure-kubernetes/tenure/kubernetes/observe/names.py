@@ -47,6 +47,8 @@ SIGNATURE: Final = "tenure.scheduler/signature"
 """Annotation of a pod group: proves that the adapter wrote the stored ones."""
 
 ON_EVICT: Final = "tenure.scheduler/on-evict"
+AT_EVICTION_LIMIT: Final = "tenure.scheduler/at-eviction-limit"
+"""Annotation of queues: what happens to pod groups that were evicted as often as they may be."""
 SUSPENDABLE: Final = "tenure.scheduler/suspendable"
 HOLD: Final = "tenure.scheduler/hold"
 RELEASED: Final = "tenure.scheduler/released"

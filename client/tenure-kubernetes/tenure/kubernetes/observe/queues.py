@@ -15,7 +15,7 @@ from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
-from tenure.kubernetes.observe.wishes import read_fate, read_notice
+from tenure.kubernetes.observe.wishes import read_eviction_limit, read_fate, read_notice
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 
@@ -144,6 +144,7 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         max_min_runtime=_max_min_runtime(queue.metadata, warnings),
         on_evict=read_fate(queue.metadata.annotations, warnings),
         notice=read_notice(queue.metadata.annotations, warnings),
+        at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
     )
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
@@ -166,6 +167,7 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
         max_min_runtime=_max_min_runtime(queue.metadata, warnings),
         on_evict=read_fate(queue.metadata.annotations, warnings),
         notice=read_notice(queue.metadata.annotations, warnings),
+        at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
     )
     if row.name == ROOT and has_root:
         row.parent = ""

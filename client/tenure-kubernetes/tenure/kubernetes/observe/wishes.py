@@ -38,6 +38,10 @@ _FATES: Final[Mapping[str, pb.Fate]] = {
     "delete": pb.FATE_DELETE,
     "suspend": pb.FATE_SUSPEND,
 }
+_AT_LIMIT: Final[Mapping[str, pb.AtEvictionLimit]] = {
+    "immune": pb.AT_EVICTION_LIMIT_IMMUNE,
+    "hold": pb.AT_EVICTION_LIMIT_HOLD,
+}
 _HOLDS: Final[Mapping[str, pb.HoldReason]] = {
     "user": pb.HOLD_REASON_USER,
     "admin": pb.HOLD_REASON_ADMIN,
@@ -209,6 +213,17 @@ def read_own_notice(row: pb.PodGroup, annotations: Mapping[str, str], warnings: 
     if text and text.lower() not in (*_TRUE, *_FALSE):
         problem = "true or false, and is read as false"
         warnings.append(_unreadable(names.CHECKPOINT_ON_NOTICE, text, problem))
+
+
+def read_eviction_limit(annotations: Mapping[str, str], warnings: list[str]) -> pb.AtEvictionLimit:
+    """The annotation of a queue; unreadable counts as immune, which evicts no more."""
+    text = annotations.get(names.AT_EVICTION_LIMIT)
+    if text is None:
+        return pb.AT_EVICTION_LIMIT_UNSPECIFIED
+    if (found := _AT_LIMIT.get(text.strip().lower())) is None:
+        problem = f"{text[:32]!r} is none of {', '.join(_AT_LIMIT)}: it counts as immune"
+        warnings.append(f"annotation {names.AT_EVICTION_LIMIT}: {problem}")
+    return found or pb.AT_EVICTION_LIMIT_IMMUNE
 
 
 def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp, warnings: list[str]) -> None:

@@ -4,7 +4,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.model.fate import MAX_EVICTIONS, OTHER_CAUSES, EvictionTally
+from tenure.solver.model.fate import MAX_EVICTIONS, OTHER_CAUSES, AtEvictionLimit, EvictionTally
+from tenure.solver.model.inherited_settings import at_eviction_limit
 from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, action_names
@@ -111,15 +112,17 @@ class EvictionLimit(ThresholdGuard, EvictionTallies):
         self._limit = eviction_limit(values["maxEvictions"])
         self._causes = frozenset(known_causes(values["causes"]))
         self._is_default = self._causes == frozenset(DEFAULT_CAUSES)
-        self._then = consequence(values["then"])
+        holds = consequence(values["then"]) == HOLD
+        self._then = AtEvictionLimit.HOLD if holds else AtEvictionLimit.IMMUNE
+        self._queues = context.cluster.queues
 
     def reached(self, group: PodGroup) -> str:
         """By the evictions so far, unless the last one was to hold it."""
-        if self._then == HOLD:
-            return ""
         facts, limit = group.facts, self._limit
         count = self._count(group, facts.victim.evictions, facts.eviction_count)
-        return f"{facts.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
+        if count < limit or self._is_to_hold(group):
+            return ""
+        return f"{facts.name} reached its eviction limit ({count} of {limit})"
 
     def eviction_tally(self, pod_group: int, causes: Sequence[str]) -> EvictionTally:
         """One more for each cause. It is held if one that counts reaches the limit (semantics R14.33)."""
@@ -127,10 +130,15 @@ class EvictionLimit(ThresholdGuard, EvictionTallies):
         counts = dict(group.facts.victim.evictions)
         for cause in causes:
             counts[cause] = min(counts.get(cause, 0) + 1, MAX_EVICTIONS)
-        if self._then == IMMUNE or self._causes.isdisjoint(causes):
+        if self._causes.isdisjoint(causes) or not self._is_to_hold(group):
             return EvictionTally(counts, is_held=False)
         reached = self._count(group, counts, group.facts.eviction_count + 1)
         return EvictionTally(counts, is_held=reached >= self._limit)
+
+    def _is_to_hold(self, group: PodGroup) -> bool:
+        """Whether it is held at the limit, by its nearest queue that says so, else by the argument."""
+        then = at_eviction_limit(group, self._queues) or self._then
+        return then is AtEvictionLimit.HOLD
 
     def _count(self, group: PodGroup, counts: Mapping[str, int], total: int) -> int:
         """Evictions that count: of a caller that does not store causes, all."""
