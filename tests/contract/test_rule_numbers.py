@@ -17,7 +17,7 @@ from tests.contract.rules_page import (
 
 TEXT = PAGE.read_text(encoding="utf-8")
 RULES = parse_rules(TEXT)
-MOST_UNCITED = 223
+MOST_UNCITED = 215
 """Implemented rules that no test cites. Lower it when a test cites another rule; never raise it."""
 CITING_FILES = sorted(citations())
 MADE_UP = f"R{RULES[-1].chapter + 1}.1"

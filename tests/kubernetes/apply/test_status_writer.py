@@ -4,18 +4,20 @@ import time
 from typing import Any
 
 import pytest
-from tenure.integration.journal_entry import JournalEntry
+from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.apply import status_writer
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1 import report_pb2 as outcomes
 from tenure.v1.decide_pb2 import DecideResponse
 
-from tests.kubernetes.apply.decision_groups import NOW, group, reserve
+from tests.kubernetes.apply.decision_groups import NOW, evict, group, reserve
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedResponse
 from tests.kubernetes.apply.status_rig import GROUP, StatusRig
 from tests.kubernetes.observe.cached_cluster import (
     member,
     node,
     pod,
+    running,
 )
 
 
@@ -256,3 +258,50 @@ def test_no_foreign_pod_and_no_node_of_another_pool_is_nominated(statuses: Statu
     statuses.world.put("nodes", node("n1"))
     statuses.picture.delta(NOW)
     assert nominations(statuses, group(reserve("foreign"), reserve("p", "elsewhere"))) == []
+
+
+def noticed(name: str) -> dict[str, Any]:
+    told = {"pod-group-name": "job", "tenure.scheduler/evict-time": "2027-01-15T08:02:00Z"}
+    return running(name, meta={"annotations": told})
+
+
+def taken_back(statuses: StatusRig, *entries: JournalEntry) -> tuple[list[str], list[str]]:
+    """Report groups in flight; return the pods whose notice is taken back, and those with an event."""
+    before = len(statuses.server.calls)
+    statuses.writer.report(DecideResponse(), entries)
+    statuses.writer._write_due()
+    calls = statuses.server.calls[before:]
+    patched = [call.path.split("/")[-2] for call in calls if call.method == "PATCH"]
+    written = [call.body for call in calls if call.path.endswith("/events")]
+    withdrawn = [each for each in written if each["reason"] == "EvictionNoticeWithdrawn"]
+    return patched, [each["regarding"]["name"] for each in withdrawn]
+
+
+def test_notice_of_a_group_in_flight_stays_and_is_taken_back_when_the_eviction_is_given_up(
+    statuses: StatusRig,
+) -> None:
+    statuses.world.put("pods", noticed("told"))
+    statuses.picture.delta(NOW)
+    notify = pb.Decision(id="notify", notify=pb.Notify(pod="uid-told", node="n1"))
+    withdraw = pb.Decision(id="withdraw", withdraw_notice=pb.WithdrawNotice(pod="uid-told"))
+    assert taken_back(statuses, JournalEntry(group(notify))) == ([], [])
+    evicting = JournalEntry(group(evict("told"), id="h"))
+    assert taken_back(statuses, evicting) == ([], [])
+    failed = outcomes.DecisionResult(decision_id=evicting.group.decisions[0].id, status=3)
+    evicting.handle(EntryEvent.SENT)
+    evicting.add_result(failed)
+    assert taken_back(statuses, evicting) == (["told"], ["told"])
+    assert taken_back(statuses, evicting) == ([], [])
+    assert taken_back(statuses, JournalEntry(group(notify))) == ([], [])
+    assert taken_back(statuses, JournalEntry(group(withdraw, best_effort=True)))[1] == []
+
+
+def test_notice_that_an_earlier_adapter_gave_is_taken_back_if_the_journal_was_lost(
+    statuses: StatusRig,
+) -> None:
+    statuses.world.put("pods", noticed("told"))
+    leaving = noticed("leaving")
+    leaving["metadata"]["deletionTimestamp"] = "2027-01-15T08:02:00Z"
+    statuses.world.put("pods", leaving)
+    statuses.picture.delta(NOW)
+    assert taken_back(statuses) == (["told"], ["told"])

@@ -1,4 +1,4 @@
-"""Victims that need not yield are given back before a decision (semantics R14.1-R14.9)."""
+"""Victims that need not yield are given back before a decision (R14.1, R14.2, R14.4, R14.5, R14.6, R14.9)."""
 
 from collections.abc import Callable
 from dataclasses import replace

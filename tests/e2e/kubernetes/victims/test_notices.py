@@ -13,8 +13,11 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.v1.cycles_pb2 import ListCyclesRequest
 
 from tests.e2e.kubernetes.conftest import Adapter
+from tests.e2e.kubernetes.installation.installation import Installation
+from tests.e2e.kubernetes.installation.test_permissions import denied_writes, run_container_adapter
 from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
 from tests.kubernetes.cluster import UserCluster, is_bound, wait_until
+from tests.kubernetes.environment.audit_log import AuditLog
 from tests.kubernetes.environment.control_plane import ControlPlane
 from tests.kubernetes.environment.resource_definitions import KAI_POD_GROUP
 from tests.server.servers import run_server_process
@@ -181,3 +184,36 @@ def test_owner_of_a_pod_group_that_asks_for_too_long_a_notice_reads_it(
         assert wait_until(lambda: cluster.events("NoticeAboveMaximum")) == [job.name]
         (note,) = cluster.event_notes("NoticeAboveMaximum")
         assert note == "Its notice of 1h30m counts as 1h, the longest permitted."
+
+
+def test_notice_of_a_lost_journal_is_taken_back(cluster: UserCluster, noticing: Adapter) -> None:
+    journal = f"/api/v1/namespaces/{cluster.namespace}/configmaps/tenure-journal"
+    with noticing():
+        job = TrainingJob(cluster, notice="30m")
+        job.has_run_for(timedelta(hours=2))
+        cluster.workload("urgent", pods=1, gpus=GPUS * 2, priority="high")
+        wait_until(job.notice)
+        wait_until(job.condition)
+    cluster.transport.delete(journal)
+    cluster.end("urgent")
+    with noticing():
+        wait_until(lambda: not job.notice() and not job.condition())
+        assert wait_until(lambda: cluster.events("EvictionNoticeWithdrawn")) == [job.pod_name]
+        assert is_bound(job.pod)
+
+
+@pytest.mark.usefixtures("as_adapter")
+def test_permissions_and_policies_of_the_chart_suffice_for_notices(
+    cluster: UserCluster, installation: Installation, noticing_server: str, audit: AuditLog, tmp_path: Path
+) -> None:
+    with run_container_adapter(installation, noticing_server, tmp_path):
+        job = TrainingJob(cluster, notice="90m")
+        job.has_run_for(timedelta(hours=2))
+        cluster.workload("urgent", pods=1, gpus=GPUS * 2, priority="high")
+        wait_until(job.notice)
+        cluster.wait_for_annotations(job.name, "last-notice-timestamp")
+        assert wait_until(lambda: cluster.events("NoticeAboveMaximum")) == [job.name]
+        cluster.end("urgent")
+        wait_until(lambda: not job.notice() and not job.condition())
+        assert wait_until(lambda: cluster.events("EvictionNoticeWithdrawn")) == [job.pod_name]
+    assert denied_writes(audit, installation) == []

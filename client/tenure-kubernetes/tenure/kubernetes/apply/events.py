@@ -129,6 +129,7 @@ EVICTION_BLOCKED: Final = "EvictionBlocked"
 BINDING_FAILED: Final = "BindingFailed"
 VICTIM_LEFT: Final = "VictimLeft"
 """A victim that was to be deleted or suspended, and was not."""
+NOTICE_WITHDRAWN: Final = "EvictionNoticeWithdrawn"
 DECISION_REFUSED: Final = "DecisionRefused"
 
 
@@ -263,7 +264,7 @@ def _failed_binding(decision: Decision, pod: Pod, message: str) -> PendingEvent:
 
 _DONE: Final = {
     "notify": ("EvictionNotice", "Notifying"),
-    "withdraw_notice": ("EvictionNoticeWithdrawn", "Notifying"),
+    "withdraw_notice": (NOTICE_WITHDRAWN, "Notifying"),
 }
 """Reason and action of an event by kind of decision."""
 

@@ -36,7 +36,7 @@ from tenure.kubernetes.apply.events import (
     WarningEvents,
     refusal_events,
 )
-from tenure.kubernetes.apply.nominations import NominationWriter
+from tenure.kubernetes.apply.nominations import NominationWriter, NoticeCleaner
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingStatus, PendingStatuses
 from tenure.kubernetes.apply.pod_group_status import MANAGER, PodGroupStatusWriter
@@ -83,6 +83,7 @@ class StatusWriter:
         self._pod_groups = PodGroupStatusWriter(self._transport, adapter.node_pool)
         self._queues = QueueStatusWriter(self._transport)
         self._nominations = NominationWriter(self._transport, caches, ownership)
+        self._notices = NoticeCleaner(self._transport, caches, ownership)
 
     def report(self, response: DecideResponse, entries: Iterable[JournalEntry]) -> None:
         """Queue conditions, nominated nodes, events and the status of queues. Returns at once."""
@@ -115,6 +116,7 @@ class StatusWriter:
             wanted[uid] = PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), 0.0)
         events = self._decision_events.pending_events(entries, builder)
         events.extend(self._warning_events.pending_events(response.warnings, builder))
+        events.extend(self._notices.report(entries))
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         self._pending.put(wanted, events)
         self._nominations.report(entries)
@@ -190,6 +192,7 @@ class StatusWriter:
             if before is None or before[0].key != wanted.condition.key:
                 self._write_status(uid, wanted)
         self._nominations.write_due(self._try)
+        self._notices.write_due(self._try)
         self._queues.write_due(self._try)
 
     def _is_due(self, uid: str, status: PendingStatus) -> bool:
