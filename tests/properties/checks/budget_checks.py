@@ -71,7 +71,7 @@ def find_hasty_evictions(cluster: Cluster, decision: CycleResult, options: Cycle
             yield f"rate {rate.name} is reported with {stated[rate.name].before}, not {float(tokens)}"
         paid = 0
         for group, tasks in groups:
-            units = _units(cluster, rate, group, tasks)
+            units = counted_units(cluster, rate, group, tasks)
             if units and tokens - paid < min(units, rate.burst):
                 yield f"rate {rate.name} has {float(tokens - paid)} tokens, and {group.action} takes {units}"
             paid += units
@@ -79,7 +79,7 @@ def find_hasty_evictions(cluster: Cluster, decision: CycleResult, options: Cycle
             yield f"rate {rate.name} is charged with something else than {paid}"
 
 
-def _units(cluster: Cluster, rate: EvictionRate, group: DecisionGroup, tasks: list[int]) -> int:
+def counted_units(cluster: Cluster, rate: EvictionRate, group: DecisionGroup, tasks: list[int]) -> int:
     """Pods or pod groups that a decision group disrupts, as far as the rate counts them."""
 
     def is_below(pod_group: int) -> bool:

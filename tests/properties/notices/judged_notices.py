@@ -1,4 +1,4 @@
-"""The check `notices`: who is evicted was told in time, on random sequences of cycles, judged independently.
+"""The check `notices`: who is evicted was told in time (P16.1, P16.2, P16.3), on random sequences of cycles.
 
 The judge keeps a book of what pods were told. It knows the rules of guards by `guard_facts`, and nothing of
 the solver.
@@ -23,8 +23,10 @@ from tests.checks import Counts
 from tests.properties.checks.guard_facts import ALL, GuardFacts
 from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import contested_cluster
+from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import Draw, SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
+from tests.properties.notices.announced_limits import find_exceeded_limits
 
 BATCH: Final = 10
 CYCLES: Final = 8
@@ -125,13 +127,16 @@ def _with_notice(group: PodGroup, notice: int | None, *, saves: bool = False) ->
 
 
 def _disturb(draw: Draw, cluster: Cluster) -> Cluster:
-    """Let a pod end, or a pod group opt out, or pod groups save their work, or nothing."""
+    """Let a pod end, or a pod group opt out, or budgets close, or pod groups save their work, or nothing."""
     if draw.chance(15):
         running = [task.index for task in cluster.tasks if task.placement.is_allocated]
         if running:
             tasks, index = cluster.tasks.next_version(), draw.choice(running)
             tasks.put(index, replace(cluster.tasks[index], placement=Placement(TaskStatus.SUCCEEDED)))
             return replace(cluster, tasks=tasks)
+    if cluster.disruption_budgets and draw.chance(25):
+        closed = tuple([each._replace(allowed=draw.choice((0, 0, 1))) for each in cluster.disruption_budgets])
+        return replace(cluster, disruption_budgets=closed)
     if draw.chance(10):
         groups, index = cluster.pod_groups.next_version(), draw.integer(0, len(cluster.pod_groups) - 1)
         opted = frozenset(("preempt", "reclaim", "consolidation", "requeue"))
@@ -152,6 +157,8 @@ def judge(seed: int) -> Counter[str]:
     """Decide a sequence of cycles. Violations are counted by their text."""
     draw = SeededDraw(seed)
     cluster, base = noticed_cluster(draw), random_profile(draw)
+    if seed % 2:
+        cluster, base = _with_limits(SeededDraw(~seed), cluster, base)
     profile = replace(base, options=replace(base.options, max_notice=LONGEST))
     found, book = Counter({"clusters": 1}), NoticeBook()
     silent = decide(cluster, base)
@@ -165,11 +172,20 @@ def judge(seed: int) -> Counter[str]:
             found["notices withdrawn"] += len(group.notices.withdrawn)
             found["evictions after notice"] += len(group.evictions) if group.fulfills_group else 0
             found["early evictions"] += book.early(cluster, group)
-        for text in book.judge(cluster, decision, profile):
+        limited = find_exceeded_limits(cluster, decision, profile.options)
+        for text in (*book.judge(cluster, decision, profile), *limited):
             found[f"seed {seed}: {text}"] += 1
         cluster = _disturb(draw, apply_decisions(cluster, decision, draw.choice(STEPS)))
     found["wrong"] = int(any(text.startswith("seed") for text in found))
     return found
+
+
+def _with_limits(draw: Draw, cluster: Cluster, base: Profile) -> tuple[Cluster, Profile]:
+    """The same with disruption budgets, rates and limits of a cycle."""
+    limited, pacing = random_pacing(draw, with_disruption_budgets(draw, cluster))
+    names = ("eviction_rates", "max_disrupted_per_cycle", "max_disrupted_per_pod_group")
+    values = {name: getattr(pacing, name) for name in names}
+    return limited, replace(base, options=replace(base.options, **values))
 
 
 def _without_notices(cluster: Cluster) -> Cluster:
