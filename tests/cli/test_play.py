@@ -59,7 +59,7 @@ def test_json_counts_the_notices_of_a_configuration_that_gives_them(tenure, tmp_
     (run,) = json.loads(result.out)["runs"]
     counts = {key: value for key, value in run["metrics"]["evictions"].items() if key.startswith("notices")}
     assert counts == {"notices_given": 1, "notices_withdrawn": 0, "notices_carried_out": 1}
-    assert run["metrics"]["cluster"]["lost"] == pytest.approx(8 * 60 / 3600)
+    assert run["metrics"]["cluster"]["lost"] == pytest.approx(8 / 3600)
 
 
 def test_the_same_command_gives_the_same_output_and_goes_on_from_a_checkpoint(tenure, load, tmp_path):

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import InFlightGroupState
+from tenure.v1.decision_pb2 import DecisionGroup, InFlightGroupState
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodStatus, Preemptibility
 
 ON_NODE = (
@@ -115,7 +115,9 @@ class RunChecker:
                     if group.action == "stalegangeviction":
                         continue
                     self.seen["evictions after notice"] += told is not None
-                    if least and (told is None or now < told + least):
+                    is_early = told is not None and now < told + least
+                    self.seen["evictions before the end of a notice"] += is_early
+                    if least and (told is None or (is_early and not self._are_ready(state, group))):
                         yield f"{pod.uid} is evicted, told at {told}, and its notice is {least}"
         for group in response.groups:
             for decision in group.decisions:
@@ -135,6 +137,17 @@ class RunChecker:
         self._told = {
             uid: told for uid, told in self._told.items() if uid in pods and pods[uid].status in ALIVE
         }
+
+    def _are_ready(self, state: ClusterSnapshot, group: DecisionGroup) -> bool:
+        """Whether all victims of a group wrote a checkpoint since their notice, as they said they would."""
+        victims = {each.evict.pod_group for each in group.decisions if each.HasField("evict")}
+        rows = [row for row in state.pod_groups if row.uid in victims]
+        return all(
+            row.checkpoint_on_notice
+            and row.HasField("last_notice_time")
+            and row.last_notice_time.ToNanoseconds() <= row.last_checkpoint_time.ToNanoseconds()
+            for row in rows
+        )
 
     def _notice(self, state: ClusterSnapshot, uid: str) -> int:
         """How long before its eviction a pod group wants to be told, in nanoseconds."""

@@ -22,6 +22,8 @@ HOUR = 3_600
 LONGEST = HOUR * SECOND
 PLAIN = default_profile()
 NOTICES = replace(PLAIN, options=replace(PLAIN.options, max_notice=LONGEST))
+CYCLE = 1
+"""Seconds between two cycles."""
 AT = 50 * MINUTE
 """When an urgent job arrives that needs the GPU of another one, in seconds."""
 
@@ -56,13 +58,12 @@ def notices(run):
     ("changes", "lost"),
     [
         pytest.param({}, 52 * MINUTE, id="no checkpoint on notice: all since the last one, and the notice"),
-        pytest.param({"checkpoint_on_notice": True}, 2 * MINUTE, id="checkpoint on notice: the notice"),
-        pytest.param({"checkpoint_on_notice": True, "notice": 10}, 10, id="a short notice: its seconds"),
+        pytest.param({"checkpoint_on_notice": True}, CYCLE, id="checkpoint on notice: until the next cycle"),
         pytest.param({"policy": PLAIN, "checkpoint_on_notice": True}, AT, id="no notices: its hour"),
         pytest.param({"notice": 15 * MINUTE}, 5 * MINUTE, id="a checkpoint at an interval in the notice"),
         pytest.param(
             {"notice": None, "settings": RunSettings(notice=60 * SECOND, checkpoint_on_notice=True)},
-            MINUTE,
+            CYCLE,
             id="of the run",
         ),
     ],
@@ -87,7 +88,20 @@ def test_work_that_was_saved_on_notice_is_kept_after_later_evictions():
     mine = [each for each in segments if each.job == "long"]
     assert [each.why for each in mine] == ["preempt", "preempt", "completed"]
     assert sum(each.kept for each in mine) == 3 * HOUR * SECOND
-    assert [each.lost // SECOND for each in mine] == [2 * MINUTE, 2 * MINUTE, 0]
+    assert [each.lost // SECOND for each in mine] == [CYCLE, CYCLE, 0]
+
+
+def test_job_that_saved_its_work_runs_on_until_the_other_victims_are_ready():
+    jobs = [
+        job("saves", 0, 3 * HOUR, notice=60 * SECOND, checkpoint_on_notice=True),
+        job("slow", 0, 3 * HOUR, notice=120 * SECOND),
+        job("urgent", AT, 10 * MINUTE, 2, priority=75),
+    ]
+    run = play(run_input(jobs, (1, 2), NOTICES))
+    assert notices(run) == [(name, AT, AT + 120, AT + 120, EVICTED) for name in ("saves", "slow")]
+    lost = {each.job: each.lost // SECOND for each in run.results.segments if each.why == "preempt"}
+    assert lost == {"saves": 2 * MINUTE, "slow": 22 * MINUTE}
+    assert run.violations == []
 
 
 def test_job_runs_until_its_notice_is_over_and_its_preemptor_starts_when_it_has_terminated():
@@ -100,7 +114,7 @@ def test_job_runs_until_its_notice_is_over_and_its_preemptor_starts_when_it_has_
 
 
 def test_notice_is_withdrawn_when_its_preemptor_starts_elsewhere():
-    run = play(contested(others=[SHORT], checkpoint_on_notice=True))
+    run = play(contested(others=[SHORT]))
     assert notices(run) == [("long", AT, AT + 120, AT + 60, WITHDRAWN)]
     assert run.results.evictions == []
     assert [run.metrics["evictions"][f"notices_{key}"] for key in ("given", "withdrawn", "carried_out")] == [
@@ -146,25 +160,28 @@ SPARED = NOTICE._replace(end=990 * SECOND, result=WITHDRAWN)
 
 
 @pytest.mark.parametrize(
-    ("of_job", "of_queue", "given", "rule"),
+    ("of_job", "of_queue", "saves", "given", "rule"),
     [
-        (120, None, [NOTICE], None),
-        (121, None, [NOTICE], "it was told 2m before, and its notice is 2m1s"),
-        (120, None, [], "it was not given its notice of 2m"),
+        (120, None, False, [NOTICE], None),
+        (121, None, False, [NOTICE], "it was told 2m before, and its notice is 2m1s"),
+        (120, None, False, [], "it was not given its notice of 2m"),
         (
             120,
             None,
+            False,
             [NOTICE._replace(end=990 * SECOND, result=WITHDRAWN)],
             "it was not given its notice of 2m",
         ),
-        (120, None, [NOTICE._replace(victim="same")], "it was not given its notice of 2m"),
-        (0, 120, [], None),
-        (None, 120, [], "it was not given its notice of 2m"),
-        (None, None, [], None),
-        (3 * HOUR, None, [NOTICE], "it was told 2m before, and its notice is 1h"),
+        (120, None, False, [NOTICE._replace(victim="same")], "it was not given its notice of 2m"),
+        (150, None, True, [NOTICE], None),
+        (150, None, True, [], "it was not given its notice of 2m30s"),
+        (0, 120, False, [], None),
+        (None, 120, False, [], "it was not given its notice of 2m"),
+        (None, None, False, [], None),
+        (3 * HOUR, None, False, [NOTICE], "it was told 2m before, and its notice is 1h"),
     ],
 )
-def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, of_queue, given, rule):
+def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, of_queue, saves, given, rule):
     own = None if of_job is None else of_job * SECOND
     jobs = [
         job("victim", 0, 10**5, pods=1, notice=own),
@@ -172,18 +189,22 @@ def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, 
         job("same", 0, 1, pods=1),
     ]
     queues = [Queue(name="a", notice=None if of_queue is None else Duration(seconds=of_queue))]
-    found = find_violations(jobs, queues, [EVICTION], None, NoticesOfRun(given, 0, LONGEST))
+    found = find_violations(jobs, queues, [EVICTION], None, NoticesOfRun(given, 0, LONGEST, saves))
     assert [each.rule for each in found] == ([] if rule is None else [rule])
 
 
-@pytest.mark.parametrize("seed", [31])
-def test_whole_runs_evict_no_job_before_its_notice_is_over(seed):
-    run = run_input(noticed_jobs(seed), (2, 4), NOTICES)
+@pytest.mark.parametrize(
+    ("seed", "jobs"), [(31, 24), *[pytest.param(seed, 45, marks=pytest.mark.long) for seed in range(32, 36)]]
+)
+def test_whole_runs_evict_no_job_before_its_notice_is_over(seed, jobs):
+    run = run_input(noticed_jobs(seed, jobs), (2, 4), NOTICES)
     checked = CheckedDecider(solver(NOTICES), longest_notice=LONGEST)
     results = Simulation(run.cluster, run.trace.jobs, run.settings, checked).run()
     assert checked.problems == []
     seen = checked.checker.seen
-    assert min(seen[key] for key in ("notices", "notices withdrawn", "evictions after notice")) > 0
+    assert (
+        min(seen[key] for key in ("notices", "notices withdrawn", "evictions before the end of a notice")) > 0
+    )
     assert {each.result for each in results.notices} >= {EVICTED, WITHDRAWN}
     assert sum(each.total for each in (result.gpu_times for result in results.jobs)) == results.used
     whole = Simulation(run.cluster, run.trace.jobs, run.settings, WholeDecider(NOTICES)).run()

@@ -60,6 +60,10 @@ class Job(NamedTuple):
     checkpoint_on_notice: bool | None = None
     """Whether it saves its work when it is given notice. None: as the run says."""
 
+    def saves_on_notice(self, default: bool) -> bool:
+        """Whether it saves its work when it is given notice; `default` is what the run says."""
+        return default if self.checkpoint_on_notice is None else self.checkpoint_on_notice
+
     @property
     def least_pods(self) -> int:
         """Pods without which it does not run."""

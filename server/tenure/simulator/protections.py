@@ -58,6 +58,8 @@ class NoticesOfRun:
     """Of jobs that set none; 0: as their queues say."""
     longest: int = 0
     """The option maxNotice."""
+    are_saving: bool = False
+    """Whether jobs that do not say save their work on notice, after which they may be evicted at once."""
 
 
 def find_violations(
@@ -78,7 +80,8 @@ def find_violations(
             continue
         victim, winner = by_name[eviction.victim], by_name[eviction.beneficiary]
         below = eviction.left < victim.least_pods
-        if (late := _late(eviction, _notice(tree, victim, notices), told.get(victim.name, ()))) is not None:
+        least = _notice(tree, victim, notices)
+        if least and (late := _late(eviction, victim, least, notices, told.get(victim.name, ()))):
             yield Violation(eviction, late)
         if victim.preemptibility == "non-preemptible":
             yield Violation(eviction, "it is non-preemptible")
@@ -99,15 +102,15 @@ def _notice(tree: Mapping[str, Queue], job: Job, notices: NoticesOfRun) -> int:
     return min(of_job if is_set else _first(_path(tree, job.queue), "notice", 0), notices.longest)
 
 
-def _late(eviction: Eviction, least: int, told: Iterable[Notice]) -> str | None:
+def _late(
+    eviction: Eviction, victim: Job, least: int, notices: NoticesOfRun, told: Iterable[Notice]
+) -> str | None:
     """What is wrong with the notice before an eviction; None: nothing."""
-    if not least:
-        return None
     open_since = [each.time for each in told if each.end is None or each.end >= eviction.time]
     if not open_since or min(open_since) > eviction.time:
         return f"it was not given its notice of {format_duration(least)}"
     since = eviction.time - min(open_since)
-    if since >= least:
+    if since >= least or victim.saves_on_notice(notices.are_saving):
         return None
     return f"it was told {format_duration(since)} before, and its notice is {format_duration(least)}"
 

@@ -142,6 +142,7 @@ def _violations(run: RunInput, jobs: Sequence[Job], results: Results) -> list[Vi
     if not isinstance(run.policy, Profile):
         return []
     plugins = [(plugin.name, plugin.arguments) for plugin in run.policy.plugins]
-    notices = NoticesOfRun(results.notices, run.settings.notice, run.policy.options.max_notice)
+    settings, longest = run.settings, run.policy.options.max_notice
+    notices = NoticesOfRun(results.notices, settings.notice, longest, settings.checkpoint_on_notice)
     minimums = MinRuntimes.of(plugins)
     return list(find_violations(jobs, run.cluster.queues, results.evictions, minimums, notices))

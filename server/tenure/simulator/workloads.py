@@ -74,6 +74,7 @@ class Workloads:
             row.restart_cost.CopyFrom(span(self._settings.restart_overhead))
         if job.notice is not None or self._settings.notice:
             row.notice.CopyFrom(span(self._settings.notice if job.notice is None else job.notice))
+        row.checkpoint_on_notice = job.saves_on_notice(self._settings.checkpoint_on_notice)
         self._rows.put("pod_groups", row)
         run.settle(now)
         self._pods[job.name] = {}
@@ -156,12 +157,11 @@ class Workloads:
 
     def give_notice(self, name: str, now: int) -> None:
         """Tell a job that pods of it will be evicted. It runs on, and saves its work if it does so."""
-        run = self._runs[name]
-        own, default = run.job.checkpoint_on_notice, self._settings.checkpoint_on_notice
-        if default if own is None else own:
+        run, row = self._runs[name], self._rows.get("pod_groups")[name]
+        if row.checkpoint_on_notice:
             run.settle(now)
             run.save()
-            self._rows.get("pod_groups")[name].last_checkpoint_time.CopyFrom(timestamp(now))
+            row.last_checkpoint_time.CopyFrom(timestamp(now))
             self._rows.changed("pod_groups", name)
 
     def end_notice(self, name: str) -> None:

@@ -91,6 +91,7 @@ def job_of(seen: Observed, name: str, runtime: int) -> Job:
         memory_bytes=seen.memory_bytes,
         expected_runtime=row.expected_runtime.ToNanoseconds(),
         notice=row.notice.ToNanoseconds() if row.HasField("notice") else None,
+        checkpoint_on_notice=row.checkpoint_on_notice or None,
     )
 
 
