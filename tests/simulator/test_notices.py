@@ -194,18 +194,18 @@ def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, 
 
 
 @pytest.mark.parametrize(
-    ("seed", "jobs"), [(31, 24), *[pytest.param(seed, 45, marks=pytest.mark.long) for seed in range(32, 36)]]
+    ("seed", "jobs"), [(31, 24), *[pytest.param(seed, 45, marks=pytest.mark.long) for seed in (32, 33)]]
 )
 def test_whole_runs_evict_no_job_before_its_notice_is_over(seed, jobs):
     run = run_input(noticed_jobs(seed, jobs), (2, 4), NOTICES)
     checked = CheckedDecider(solver(NOTICES), longest_notice=LONGEST)
     results = Simulation(run.cluster, run.trace.jobs, run.settings, checked).run()
     assert checked.problems == []
+    assert results.cycles < 6 * jobs  # nothing is decided again and again while notices stand
     seen = checked.checker.seen
-    assert (
-        min(seen[key] for key in ("notices", "notices withdrawn", "evictions before the end of a notice")) > 0
-    )
-    assert {each.result for each in results.notices} >= {EVICTED, WITHDRAWN}
+    assert min(seen["notices"], seen["evictions before the end of a notice"]) > 0
+    assert seen["evictions after notice"] > seen["evictions before the end of a notice"]
+    assert jobs < 45 or seen["notices withdrawn"] > 0
     assert sum(each.total for each in (result.gpu_times for result in results.jobs)) == results.used
     whole = Simulation(run.cluster, run.trace.jobs, run.settings, WholeDecider(NOTICES)).run()
     assert (whole.notices, whole.evictions, whole.segments) == (

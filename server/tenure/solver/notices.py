@@ -17,7 +17,8 @@ _LATER: Final = frozenset((*EVICTION_PATCH_KINDS, PatchKind.EVICTIONS, PatchKind
 def announce(session: Session, commit: Commit, group: DecisionGroup) -> DecisionGroup | None:
     """The group with notices instead of its evictions, if any victim is to be told before it is evicted.
 
-    None: its notices were given in an earlier cycle, and it is not due.
+    None: its notices were given in an earlier cycle, and it is not due; or it does nothing but reserve
+    capacity that pods with notice may leave beyond the need of their beneficiary (semantics R16.4).
     """
     if commit.in_flight and commit.in_flight in session.notices.kept:
         return None
@@ -27,7 +28,8 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
     victims = sorted({tasks[eviction.task].pod_group for eviction in group.evictions})
     evict_time = _evict_time(session, commit, victims)
     if evict_time is None:
-        return group
+        return None if _is_beyond_notices(session, commit, group) else group
+    session.notices.nodes.update([eviction.node for eviction in group.evictions])
     stored = [patch for patch in group.patches if patch.kind not in _LATER]
     told = [Patch(victim, PatchKind.LAST_NOTICE_TIME, session.cluster.now) for victim in victims]
     return DecisionGroup(
@@ -44,6 +46,13 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
         victim_set=group.victim_set,
         notices=Notices(group.evictions, evict_time),
     )
+
+
+def _is_beyond_notices(session: Session, commit: Commit, group: DecisionGroup) -> bool:
+    """Whether a group only reserves, on a node with pods that have notice: they may run on."""
+    if commit.in_flight or group.evictions or group.bindings:
+        return False
+    return any(hold.node in session.notices.nodes for hold in group.reservations)
 
 
 def victims_of(group: DecisionGroup) -> tuple[Evict, ...]:

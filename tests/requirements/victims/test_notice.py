@@ -295,3 +295,16 @@ def test_relocated_pods_are_told_too(decide: Decide) -> None:
     answer = caller.cycle()
     assert evicted(answer) == told(answer) or len(evicted(answer)) == 1
     assert bound(caller.cycle())[-1] == "wide-0"
+
+
+def test_capacity_beyond_the_need_is_reserved_when_the_victim_is_evicted(decide: Decide) -> None:
+    """`r` fits beside `p` where `v` runs. It gets a reservation with the eviction, not with the notice."""
+    cluster = ClusterText().node(gpus=2).queue("q").runs("v", "q", gpus=2)
+    cluster.waits("p", "q", priority=75).waits("r", "q", priority=75)
+    caller = Caller(notice(cluster, "v", "2m"), decide)
+    answers = [caller.cycle("30s") for _ in range(4)]
+    assert [[group.beneficiary for group in answer.groups] for answer in answers] == [["p"], [], [], []]
+    assert {outcome(answer, "r") for answer in answers[1:]} == {"WAITING_FOR_RELEASE"}
+    answer = caller.cycle()
+    assert (evicted(answer), [group.beneficiary for group in answer.groups]) == (["v-0"], ["p", "r"])
+    assert bound(caller.cycle()) == ["p-0", "r-0"]

@@ -225,6 +225,7 @@ class _Noticed:
         session.commit(statement, action, group.beneficiary, action.reason, (), group.id)
         session.notices.kept.add(group.id)
         session.notices.evict_times[group.beneficiary] = group.evict_time
+        session.notices.nodes.update([session.cluster.tasks[task].placement.node for task in self._victims])
         session.wake_times.append(group.evict_time)
         moved = {move.task for move in statement.moves}
         session.reserved_tasks |= moved

@@ -97,5 +97,7 @@ class NoticeState:
     """IDs of in-flight groups that are not due: their commits are no decisions."""
     evict_times: dict[int, int] = field(default_factory=dict)
     """When pods are to be evicted for a beneficiary, in nanoseconds."""
+    nodes: set[int] = field(default_factory=set)
+    """Nodes of pods whose notices stand."""
     withdrawn: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     """In-flight groups whose notices are withdrawn, with the tasks that run on."""
