@@ -7,7 +7,6 @@ from typing import NamedTuple
 from tenure.server.explain.audience_text import (
     AudienceNames,
     AudienceText,
-    for_all,
     for_operators,
     format_text,
     moment,
@@ -45,22 +44,11 @@ def standing_notices(replay: CycleReplay) -> Counter[StandingNotice]:
 def describe_standing(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
     """Notices of earlier cycles to the pod group that the names are for, and those that are withdrawn now."""
     told = replay.cluster.pod_groups[names.own].facts.victim.last_notice
-    since = for_all("" if told is None else f" since {moment(told)}")
+    since = "" if told is None else f" since {moment(told)}"
     for notice, pods in sorted(standing_notices(replay).items()):
         if notice.victim == names.own:
-            yield format_text(
-                "{pods} of {who} {have} had notice{since}: {action} evicts {them} for {other} at {end}, "
-                "unless the notice is withdrawn. Reason: {rule}.",
-                pods=format_count(pods, "pod"),
-                who=names.pod_group(names.own),
-                have="has" if pods == 1 else "have",
-                since=since,
-                action=notice.action,
-                them="it" if pods == 1 else "them",
-                other=names.pod_group(notice.beneficiary),
-                end=moment(notice.evict_time),
-                rule=_rule(replay, notice.action),
-            )
+            opening = f"{'has' if pods == 1 else 'have'} had notice{since}"
+            yield _notice(replay, names, notice, pods, opening, ", unless the notice is withdrawn")
     in_flight = replay.cluster.in_flight
     reasons = {in_flight[each.group].id: each.reason.detail for each in replay.result.in_flight}
     for group in replay.result.groups:
@@ -82,22 +70,31 @@ def describe_new(replay: CycleReplay, names: AudienceNames) -> Iterator[Audience
     for group in replay.result.groups:
         pods = sum(tasks[step.task].pod_group == names.own for step in group.notices.evictions)
         if pods:
-            yield format_text(
-                "{pods} of {who} {are} given notice in this cycle: {action} evicts {them} for {other} at "
-                "{end}. Reason: {rule}.",
-                pods=format_count(pods, "pod"),
-                who=names.pod_group(names.own),
-                are="is" if pods == 1 else "are",
-                action=group.action,
-                them="it" if pods == 1 else "them",
-                other=names.pod_group(group.beneficiary),
-                end=moment(group.notices.evict_time),
-                rule=_rule(replay, group.action),
-            )
+            notice = StandingNotice(names.own, group.beneficiary, group.notices.evict_time, group.action)
+            opening = f"{'is' if pods == 1 else 'are'} given notice in this cycle"
+            yield _notice(replay, names, notice, pods, opening)
 
 
-def _rule(replay: CycleReplay, name: str) -> str:
-    """Why an action may evict, as a clause."""
-    action = replay.registry.actions.get(name)
-    clause = "" if action is None else REASONS[action.reason].victim_clause
-    return clause or "the rules of the action allow it"
+def _notice(
+    replay: CycleReplay,
+    names: AudienceNames,
+    notice: StandingNotice,
+    pods: int,
+    opening: str,
+    unless: str = "",
+) -> AudienceText:
+    """A notice, for which pod group and until when, and why the action may evict."""
+    action = replay.registry.actions.get(notice.action)
+    rule = "" if action is None else REASONS[action.reason].victim_clause
+    return format_text(
+        "{pods} of {who} {opening}: {action} evicts {them} for {other} at {end}{unless}. Reason: {rule}.",
+        pods=format_count(pods, "pod"),
+        who=names.pod_group(notice.victim),
+        opening=opening,
+        action=notice.action,
+        them="it" if pods == 1 else "them",
+        other=names.pod_group(notice.beneficiary),
+        end=moment(notice.evict_time),
+        unless=unless,
+        rule=rule or "the rules of the action allow it",
+    )
