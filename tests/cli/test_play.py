@@ -168,7 +168,7 @@ def test_parquet_files_are_written_beside_the_trace_or_where_told(tenure, load, 
     result = tenure("play", str(load), "--nodes", "2x8", "--output", "parquet")
     assert result.code == 0
     assert f"Tables: {tmp_path}/load-tables" in result.out.replace("\n", "")
-    assert len(list((tmp_path / "load-tables").glob("*.parquet"))) == 6
+    assert len(list((tmp_path / "load-tables").glob("*.parquet"))) == 7
     command = ("play", str(load), "--until", "1h", "--nodes", "2x8", "--output", "parquet")
     assert tenure(*command, "--tables", str(tmp_path / "other")).code == 0
     assert (tmp_path / "other" / "jobs.parquet").exists()
