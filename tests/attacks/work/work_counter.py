@@ -24,6 +24,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 PACKAGES: Final = ("tenure.wire", "tenure.codec", "tenure.solver", "tenure.server", "tenure.terms")
+_MORE: Final[list[str]] = []
 _TEXT: Final = 8
 _SHIFTED: Final = 64
 _BITS: Final = 1_024
@@ -41,6 +42,7 @@ _CONSTANT: Final = frozenset(
             "setdefault",
             "discard",
             "len",
+            "bool",
             "isinstance",
             "getattr",
             "hasattr",
@@ -278,7 +280,7 @@ class _Loader(SourceFileLoader):
 class _Finder(PathFinder):
     @classmethod
     def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not fullname.startswith(PACKAGES):
+        if not fullname.startswith((*PACKAGES, *_MORE)):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
@@ -303,8 +305,9 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 """What rewritten code calls, by name."""
 
 
-def install() -> None:
-    """Count from now on what modules do that are imported later."""
+def install(*more: str) -> None:
+    """Count from now on what modules do that are imported later, also those of more packages."""
+    _MORE.extend(more)
     for name, function in FUNCTIONS.items():
         setattr(builtins, name, function)
     sys.meta_path.insert(0, _Finder)
