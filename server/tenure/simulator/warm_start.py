@@ -36,9 +36,12 @@ class SequentialWarmStart:
 
     def follow(self, change: SlotChange, pod_groups: int) -> None:
         """Note a change of the state, which has so many pod groups."""
+        joined: dict[int, SlotChange] = {}  # most values are out of date since the same cycle
         for spec, (value, since) in list(self._kept.items()):
             if spec.follow is not None:
-                both = _join(since, change)
+                both = joined.get(id(since))
+                if both is None:
+                    both = joined[id(since)] = _join(since, change)
                 if len(both.pod_groups) * REBUILD_RATIO <= pod_groups:
                     self._kept[spec] = _Kept(value, both)
                 else:
