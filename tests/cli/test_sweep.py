@@ -85,6 +85,7 @@ def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure
     assert "<svg" in page.read_text()
     assert "<script" not in page.read_text()
     assert "Below a figure is its difference to Point 1." in page.read_text()
+    assert "Grey lines are the standard deviation over the seeds." in page.read_text()
     assert page.read_text().index("<h2>Frontier") < page.read_text().index("<h2>Evictions")
     config = tmp_path / "study-runs" / points[2]["configuration"]
     assert tenure("config", "check", str(config)).code == 0

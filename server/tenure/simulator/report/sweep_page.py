@@ -60,6 +60,7 @@ def render_sweep(
     if len(study.goals) > 1 and any(result.is_best for result in results):
         svg = markupsafe.Markup(charts.render(frontier_chart(study, results)))  # noqa: S704 (escaped there)
         text = "Each point is the mean over its seeds; the line joins the points that no other one beats."
+        text += " Grey lines are the standard deviation over the seeds." * (len(study.seeds) > 1)
         pictures.append({"title": "Frontier", "definition": text, "svg": svg})
     seeds = ", ".join(str(seed) for seed in study.seeds)
     text = (
@@ -101,14 +102,18 @@ def _note(policies: Sequence[Policy]) -> str:
 
 
 def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
-    """The first two goals of all points, with a line along the frontier."""
+    """The first two goals of all points with their deviation, and a line along the frontier."""
     across, up = study.goals[0].figure, study.goals[1].figure
     rows = []
     for result in results:
         x, y = result.figures[across], result.figures[up]
         if x is not None and y is not None:
             kind = "frontier" if result.is_best else "constraint not kept" if result.broken else "beaten"
-            rows.append({"x": x.mean, "y": y.mean, "point": str(result.point.number), "kind": kind})
+            row = {"x": x.mean, "y": y.mean, "point": str(result.point.number), "kind": kind}
+            for name, spread in (("x", x), ("y", y)):
+                row[f"{name}_low"] = max(spread.mean - spread.deviation, min(spread.mean, 0))
+                row[f"{name}_high"] = spread.mean + spread.deviation
+            rows.append(row)
     axes = {
         name: {
             "field": name,
@@ -120,11 +125,25 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
         for number, name in enumerate("xy")
     }
     best: dict[str, Any] = {"filter": "datum.kind === 'frontier'"}
+    named = [] if len(results) <= MAX_COMPARED else [best]
+    spreads = [
+        {
+            "mark": {"type": "rule", "color": "#cccccc"},
+            "encoding": {
+                **axes,
+                name: {**axes[name], "field": f"{name}_low"},
+                f"{name}2": {"field": f"{name}_high"},
+            },
+        }
+        for name in axes
+        if len(study.seeds) > 1
+    ]
     return {
         **charts.base_spec("Points by the first two goals, and the frontier", rows),
         "width": charts.WIDTH,
         "height": 360,
         "layer": [
+            *spreads,
             {
                 "transform": [best],
                 "mark": {"type": "line", "color": "#999999"},
@@ -139,7 +158,7 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
                 },
             },
             {
-                "transform": [best],
+                "transform": named,
                 "mark": {"type": "text", "dx": 10, "dy": -8, "align": "left"},
                 "encoding": {**axes, "text": {"field": "point"}},
             },
