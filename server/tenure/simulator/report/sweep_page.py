@@ -14,6 +14,7 @@ from tenure.simulator.sweeps.study import QUOTA, Study
 
 _DIGITS: Final = 4
 """Significant digits of a mean."""
+_KINDS: Final = ("frontier", "beaten", "constraint not kept")
 MAX_COMPARED: Final = 8
 """Points whose figures are side by side."""
 
@@ -104,11 +105,15 @@ def _note(policies: Sequence[Policy]) -> str:
 def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
     """The first two goals of all points with their deviation, and a line along the frontier."""
     across, up = study.goals[0].figure, study.goals[1].figure
-    rows = []
+    rows: list[dict[str, Any]] = []
     for result in results:
         x, y = result.figures[across], result.figures[up]
         if x is not None and y is not None:
-            kind = "frontier" if result.is_best else "constraint not kept" if result.broken else "beaten"
+            kind = _KINDS[0] if result.is_best else _KINDS[2] if result.broken else _KINDS[1]
+            equal = [row for row in rows if (row["x"], row["y"]) == (x.mean, y.mean)]
+            if equal:
+                equal[0]["point"] += f", {result.point.number}"
+                continue
             row = {"x": x.mean, "y": y.mean, "point": str(result.point.number), "kind": kind}
             for name, spread in (("x", x), ("y", y)):
                 row[f"{name}_low"] = max(spread.mean - spread.deviation, min(spread.mean, 0))
@@ -125,6 +130,12 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
         for number, name in enumerate("xy")
     }
     best: dict[str, Any] = {"filter": "datum.kind === 'frontier'"}
+    kinds = {
+        "field": "kind",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]},
+    }
     named = [] if len(results) <= MAX_COMPARED else [best]
     spreads = [
         {
@@ -153,8 +164,8 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
                 "mark": {"type": "point", "filled": True, "size": 60},
                 "encoding": {
                     **axes,
-                    "color": {"field": "kind", "type": "nominal", "title": None},
-                    "shape": {"field": "kind", "type": "nominal", "title": None},
+                    "color": kinds,
+                    "shape": kinds,
                 },
             },
             {
