@@ -40,6 +40,9 @@ DEFINITIONS: Final = {
     "allocation": "Part of the usable GPU time of the whole run in which pods had the GPUs, terminating "
     "pods included.",
     "goodput": "Part of the usable GPU time that became work that was kept.",
+    "kept": "GPU hours of work that was completed, or saved by a checkpoint.",
+    "usable_gpu_hours": "GPU hours of nodes that were up: the sum of kept, lost, overhead, terminating, "
+    "unsaved and idle.",
     "lost": "GPU hours of work that was done and not kept when a segment ended.",
     "overhead": "GPU hours in which pods started, restarted or waited for the rest of their minimum.",
     "terminating": "GPU hours from eviction until the capacity was free.",

@@ -48,6 +48,8 @@ CLUSTER_FIGURES: Final = (
     Figure("Makespan", ("cluster", "makespan"), "duration", "makespan"),
     Figure("Allocation", ("cluster", "allocation"), "ratio", "allocation"),
     Figure("Goodput", ("cluster", "goodput"), "ratio", "goodput"),
+    Figure("Usable GPU hours", ("cluster", "usable_gpu_hours"), "hours", "usable_gpu_hours"),
+    Figure("Kept GPU hours", ("cluster", "kept"), "hours", "kept"),
     Figure("Lost GPU hours", ("cluster", "lost"), "hours", "lost"),
     Figure("Overhead GPU hours", ("cluster", "overhead"), "hours", "overhead"),
     Figure("Terminating GPU hours", ("cluster", "terminating"), "hours", "terminating"),
