@@ -59,7 +59,10 @@ class Fates:
 
     def fate(self, commit: Commit, task: int, relocating: bool) -> Fate:
         """Fate of a task that a commit evicts. One that is relocated has none: it runs on."""
-        pod_group = self._session.cluster.tasks[task].pod_group
+        group = self._session.cluster.pod_groups[self._session.cluster.tasks[task].pod_group]
+        pod_group = group.index
+        if self._tallying is None and not (self._queues_say or group.facts.victim.on_evict):
+            return Fate.UNSPECIFIED
         if self._tallying is not None:
             self._note(pod_group, cause_of(commit.action.name), pod_group == commit.beneficiary)
         if relocating:
@@ -86,7 +89,7 @@ class Fates:
 
     def patches(self, evictions: Sequence[Evict], patches: Sequence[Patch]) -> Sequence[Patch]:
         """Patches of a decision group: nothing is stored of what is deleted, and holds are."""
-        if self._tallying is None and not any(eviction.fate for eviction in evictions):
+        if not evictions or (self._tallying is None and not any(each.fate for each in evictions)):
             return patches
         return tuple(self._patches(evictions, patches))
 

@@ -56,7 +56,8 @@ def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
 def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOutcome, ...]:
     """One outcome per pod group, by uid: of those that wait, and of those that are held."""
     all_groups, held = session.cluster.pod_groups, session.phases.held
-    groups = sorted([all_groups[i] for i in {*waiting, *held}], key=lambda group: group.facts.uid)
+    told_of = {*waiting, *held} if held else waiting
+    groups = sorted([all_groups[i] for i in told_of], key=lambda group: group.facts.uid)
     victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)

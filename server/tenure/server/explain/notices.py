@@ -47,8 +47,8 @@ def describe_standing(replay: CycleReplay, names: AudienceNames) -> Iterator[Aud
     since = "" if told is None else f" since {moment(told)}"
     for notice, pods in sorted(standing_notices(replay).items()):
         if notice.victim == names.own:
-            opening = f"{'has' if pods == 1 else 'have'} had notice{since}"
-            yield _notice(replay, names, notice, pods, opening, ", unless the notice is withdrawn")
+            said = f"{'has' if pods == 1 else 'have'} had notice{since}"
+            yield _notice(replay, names, notice, pods, said, ", unless the notice is withdrawn")
     in_flight = replay.cluster.in_flight
     reasons = {in_flight[each.group].id: each.reason.detail for each in replay.result.in_flight}
     for group in replay.result.groups:
@@ -71,8 +71,8 @@ def describe_new(replay: CycleReplay, names: AudienceNames) -> Iterator[Audience
         pods = sum(tasks[step.task].pod_group == names.own for step in group.notices.evictions)
         if pods:
             notice = StandingNotice(names.own, group.beneficiary, group.notices.evict_time, group.action)
-            opening = f"{'is' if pods == 1 else 'are'} given notice in this cycle"
-            yield _notice(replay, names, notice, pods, opening)
+            said = f"{'is' if pods == 1 else 'are'} given notice in this cycle"
+            yield _notice(replay, names, notice, pods, said)
 
 
 def _notice(
@@ -80,17 +80,17 @@ def _notice(
     names: AudienceNames,
     notice: StandingNotice,
     pods: int,
-    opening: str,
+    said: str,
     unless: str = "",
 ) -> AudienceText:
     """A notice, for which pod group and until when, and why the action may evict."""
     action = replay.registry.actions.get(notice.action)
     rule = "" if action is None else REASONS[action.reason].victim_clause
     return format_text(
-        "{pods} of {who} {opening}: {action} evicts {them} for {other} at {end}{unless}. Reason: {rule}.",
+        "{pods} of {who} {said}: {action} evicts {them} for {other} at {end}{unless}. Reason: {rule}.",
         pods=format_count(pods, "pod"),
         who=names.pod_group(notice.victim),
-        opening=opening,
+        said=said,
         action=notice.action,
         them="it" if pods == 1 else "them",
         other=names.pod_group(notice.beneficiary),

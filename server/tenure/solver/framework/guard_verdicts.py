@@ -210,7 +210,7 @@ class SharedVerdicts:
 
     def summarize(self, victim: int, verdicts: Sequence[GuardVerdict | None]) -> GuardSummary:
         """What follows from verdicts about a victim, which may be told before it is evicted."""
-        lead = self.leads.get(victim, NO_LEAD)
+        lead = self.leads.get(victim, NO_LEAD) if self.leads else NO_LEAD
         return GuardSummary(self._pod_groups[victim], tuple(verdicts), self._sharing, lead)
 
     def cache_key(self, preemptor: int) -> int | None:

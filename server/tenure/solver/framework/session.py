@@ -200,7 +200,8 @@ class Session:
         self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        self.changed_pod_groups.update([tasks[move.task].pod_group for move in moves])
+        for move in moves:
+            self.changed_pod_groups.add(tasks[move.task].pod_group)
 
     def add_patch(self, patch: Patch) -> None:
         """Add a patch of a pod group to the latest commit."""
