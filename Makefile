@@ -34,7 +34,7 @@ test: .venv/ready ## run the tests (long ones, and those on a real API server: m
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long and not browser'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
-	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py
+	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py tests/solver/budgets
 
 .venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads

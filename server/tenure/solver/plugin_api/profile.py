@@ -137,6 +137,6 @@ def profile_of(text: str) -> Profile:
 
 
 def _rate_of(values: Sequence[Any]) -> EvictionRate:
-    """A rate from the list of its values."""
-    rate = EvictionRate(*values)
-    return rate._replace(actions=tuple(rate.actions))
+    """A rate from the list of its values. Compiled code takes no list where a tuple is declared."""
+    given: list[Any] = [tuple(value) if isinstance(value, list) else value for value in values]
+    return EvictionRate(*given)
