@@ -190,6 +190,7 @@ def in_flight(view: View) -> Sequence[InFlight]:
     found = []
     for group in view.snapshot.in_flight_groups:
         parts = (
+            ("notice", group.notices),
             ("eviction", group.evictions),
             ("reservation", group.reservations),
             ("binding", group.bindings),

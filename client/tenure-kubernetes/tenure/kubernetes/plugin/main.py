@@ -108,7 +108,8 @@ def workloads(
 
     \b
       Pods    pods on nodes, of all that have not ended
-      Reason  why pods are pending; `kubectl tenure why NAME` says it in words
+      Reason  why pods are pending, and when pods with notice are evicted;
+              `kubectl tenure why NAME` says it in words
 
     For example: kubectl tenure workloads -n team
     """
