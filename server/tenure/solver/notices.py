@@ -50,9 +50,10 @@ def announce(session: Session, commit: Commit, group: DecisionGroup) -> Decision
 
 def _is_beyond_notices(session: Session, commit: Commit, group: DecisionGroup) -> bool:
     """Whether a group only reserves, on a node with pods that have notice: they may run on."""
-    if commit.in_flight or group.evictions or group.bindings:
+    nodes = session.notices.nodes
+    if not nodes or commit.in_flight or group.evictions or group.bindings:
         return False
-    return any(hold.node in session.notices.nodes for hold in group.reservations)
+    return any(hold.node in nodes for hold in group.reservations)
 
 
 def victims_of(group: DecisionGroup) -> tuple[Evict, ...]:
