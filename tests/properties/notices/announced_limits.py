@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup, InFlightGroupState
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugin_api.profile import CycleOptions
 
@@ -48,15 +49,30 @@ def _announced_or_evicted(group: DecisionGroup) -> list[int]:
 
 
 def _budgets(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """What is evicted and what waits for its eviction is within each budget."""
+    """What is evicted and what waits for its eviction is within each budget.
+
+    A budget that is used up now does not end a notice if it allows disruptions again by the eviction.
+    """
     kept = [each.group for each in decision.in_flight if each.state is InFlightGroupState.IN_FLIGHT]
-    disrupted = {step.task for index in kept for step in cluster.in_flight[index].notices}
+    ends = {
+        step.task: group.evict_time
+        for group in map(cluster.in_flight.__getitem__, kept)
+        for step in group.notices
+    }
     for group in decision.groups:
-        disrupted |= {step.task for step in (*group.notices.evictions, *group.evictions)}
-    spent, known = Counter[str](), {budget.name: budget.allowed for budget in cluster.disruption_budgets}
-    for task in (cluster.tasks[index] for index in disrupted if index >= 0):
-        if task.placement.status is TaskStatus.RUNNING:
-            spent.update(task.facts.disruption_budgets)
+        ends.update((step.task, cluster.now) for step in (*group.notices.evictions, *group.evictions))
+    known = {budget.name: budget for budget in cluster.disruption_budgets}
+    spent = Counter[str]()
+    for index, end in ends.items():
+        task = cluster.tasks[index] if index >= 0 else None
+        if task is not None and task.placement.status is TaskStatus.RUNNING:
+            names = task.facts.disruption_budgets
+            spent.update([name for name in names if not _opens(known.get(name), cluster.now, end)])
     for name, number in sorted(spent.items()):
-        if number > max(known.get(name, 0), 0):
-            yield f"budget {name} allows {known.get(name, 0)}, and {number} are told or evicted"
+        allowed = known[name].allowed if name in known else 0
+        if number > max(allowed, 0):
+            yield f"budget {name} allows {allowed}, and {number} are told or evicted"
+
+
+def _opens(budget: DisruptionBudget | None, now: int, end: int) -> bool:
+    return budget is not None and budget.next_allowed is not None and now < budget.next_allowed <= end
