@@ -11,15 +11,7 @@ from tenure.solver.actions.commit_patches import EVICTION_PATCH_KINDS, START_PAT
 from tenure.solver.fates import Fates
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Commit
-from tenure.solver.model.decision import (
-    Atomicity,
-    Bind,
-    DecisionGroup,
-    Evict,
-    Patch,
-    Requeue,
-    Reserve,
-)
+from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Patch, Requeue, Reserve
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.notices import announce, withdrawals
 from tenure.solver.search.victim_sets.costs import VictimCosts
