@@ -89,8 +89,12 @@ class Fates:
 
     def patches(self, evictions: Sequence[Evict], patches: Sequence[Patch]) -> Sequence[Patch]:
         """Patches of a decision group: nothing is stored of what is deleted, and holds are."""
-        if not evictions or (self._tallying is None and not any(each.fate for each in evictions)):
-            return patches
+        if self._tallying is None:
+            for eviction in evictions:
+                if eviction.fate:
+                    break
+            else:
+                return patches
         return tuple(self._patches(evictions, patches))
 
     def _patches(self, evictions: Sequence[Evict], patches: Sequence[Patch]) -> Iterator[Patch]:

@@ -45,10 +45,10 @@ class Solver:
         self._session.chains.on_search_start(search.preemptor, search.tasks)
         search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
         if not budget.is_exhausted:
-            if not any(map(search.has_victims, search.queues)):
-                return NO_SOLUTION  # semantics R5.50
             if self._solve_first(statement, search, budget):
                 return None
+            if not any(map(search.has_victims, search.queues)):
+                return NO_SOLUTION  # semantics R5.50
         rejection = self.look_ahead(search)
         if rejection is not None:
             return rejection

@@ -154,8 +154,11 @@ class VictimEntries:
         held = self._remaining_tasks(group, remaining, core, stays)
         if not held.batch and (stays or core is None):  # by disruption budgets: it is no candidate
             return QueueTreeEntry(key, pod_group, NO_SHARE, held)
-        placements = self._session.ledger.placements
-        counted = [t for tasks in remaining.values() for t in tasks if placements[t].is_allocated]
+        placements, counted = self._session.ledger.placements, list[int]()
+        for tasks in remaining.values():
+            for task in tasks:
+                if placements[task].is_allocated:
+                    counted.append(task)
         held.share = self._share(counted)
         if count > 1:  # else nothing remains when it is taken
             held.counted = frozenset(counted)

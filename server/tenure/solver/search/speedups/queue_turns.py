@@ -53,7 +53,11 @@ class QueueTurns:
     def takes_nothing_of(self, pod_group: int) -> bool:
         """Whether a victim certainly gets a place again."""
         queue = self._groups[pod_group].queue
-        return queue is not None and self._waiting(queue) == 0 and self._takes_its_place(pod_group)
+        return queue is not None and self.has_returning(queue) and self._takes_its_place(pod_group)
+
+    def has_returning(self, queue: int) -> bool:
+        """Whether all victims of a leaf queue that fit wherever the preemptor does have places again."""
+        return self._waiting(queue) == 0
 
     def _waiting(self, queue: int) -> int | None:
         """Upper bound of the GPUs of victims that wait when the preemptor has its turn; None: unknown."""

@@ -33,6 +33,7 @@ class ReclaimBound:
         self.session = session
         self.free = free
         self._turns: QueueTurns | None = None
+        """None: no victim is known to take its place again."""
         self._demands: dict[int, int] = {}
         self.bounds: Bounds = {}
         self.queues = tuple(queues)
@@ -53,8 +54,9 @@ class ReclaimBound:
 
     def follow_turns(self, turns: QueueTurns) -> None:
         """Count nothing for victims that take their places again before the preemptor has its turn."""
-        self._turns = turns
         for queue in self.queues:
+            if turns.has_returning(queue):
+                self._turns = turns
             most = turns.most_taken_from(queue)
             if most is not None and most < self.bounds.get(queue, (queue, NO_BOUND))[1]:
                 self.bounds[queue] = (queue, most)
