@@ -23,6 +23,12 @@ jobs:
   - {queue: a, perHour: 8, runtime: 30m, spread: 2, gpus: {1: 60, 4: 30, 8: 10}}
   - {queue: b, perHour: 6, runtime: 20m, gpus: {2: 1}}
 """
+HEAR_INTERRUPTS = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command as from a terminal. What a shell runs in the background ignores interrupts."""
 STUDY = {
     "trace": "load.yaml",
     "nodes": "1x8",
@@ -269,13 +275,17 @@ def test_processes_end_with_the_sweep_that_was_killed(tmp_path):
 @pytest.mark.long
 def test_control_c_ends_a_sweep_at_once_and_without_a_traceback(tmp_path):
     study = write_long_runs(tmp_path)
-    line = command(study, tmp_path / "runs", "--workers", "2")
+    line = (sys.executable, "-c", HEAR_INTERRUPTS, *command(study, tmp_path / "runs", "--workers", "2"))
     sweep = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: len(children_of(sweep.pid)) == 2)
-    workers = children_of(sweep.pid)
-    time.sleep(5)  # they have started to play
-    os.killpg(sweep.pid, signal.SIGINT)
-    _, errors = sweep.communicate(timeout=MINUTE)
+    try:
+        wait_until(lambda: len(children_of(sweep.pid)) == 2)
+        workers = children_of(sweep.pid)
+        time.sleep(5)  # they have started to play
+        os.killpg(sweep.pid, signal.SIGINT)
+        _, errors = sweep.communicate(timeout=MINUTE)
+    finally:
+        sweep.kill()
+        sweep.wait()
     assert sweep.returncode == 130
     assert errors == f"tenure: interrupted; call it again to go on from {tmp_path / 'runs'}\n"
     assert are_gone(workers)

@@ -44,11 +44,11 @@ def test_kubectl_waits_for_a_pod_group_and_describes_why_it_is_pending(
 ) -> None:
     story.node("n1")
     story.gang("fits", pods=2, gpus=2)
-    story.gang("large", pods=2, gpus=6)
     within = ("-n", story.namespace)
     waits = (*within, "wait", "--timeout=60s")
     kubectl.output(*waits, f"{GROUPS}/fits", "--for=condition=Scheduled")
     assert story.bound("fits") == 2
+    story.gang("large", pods=2, gpus=6)
     kubectl.output(*waits, f"{GROUPS}/large", "--for=condition=Scheduled=False")
     wait_until(lambda: story.group("large")["status"]["conditions"][0]["reason"] != "NotReady")
     (condition,) = story.group("large")["status"]["conditions"]
