@@ -139,6 +139,13 @@ def test_notice_of_the_queue_counts_without_one_of_the_job():
     assert notices(play(run)) == [("long", AT, AT + 30, AT + 30, EVICTED)]
 
 
+def test_notice_of_the_profile_counts_without_one_of_the_queue():
+    policy = replace(NOTICES, options=replace(NOTICES.options, default_notice=45 * SECOND))
+    run = play(contested(notice=None, policy=policy))
+    assert notices(run) == [("long", AT, AT + 45, AT + 45, EVICTED)]
+    assert run.violations == []
+
+
 def test_the_stories_of_both_jobs_tell_the_notice():
     told = {
         story.title.split(":")[0]: [text for _, text in story.events]
@@ -163,22 +170,16 @@ SPARED = NOTICE._replace(end=990 * SECOND, result=WITHDRAWN)
     ("of_job", "of_queue", "saves", "given", "rule"),
     [
         (120, None, False, [NOTICE], None),
-        (121, None, False, [NOTICE], "it was told 2m before, and its notice is 2m1s"),
+        (121, None, False, [NOTICE], "it had notice for 2m, and its notice is 2m1s"),
         (120, None, False, [], "it was not given its notice of 2m"),
-        (
-            120,
-            None,
-            False,
-            [NOTICE._replace(end=990 * SECOND, result=WITHDRAWN)],
-            "it was not given its notice of 2m",
-        ),
+        (120, None, False, [SPARED], "it was not given its notice of 2m"),
         (120, None, False, [NOTICE._replace(victim="same")], "it was not given its notice of 2m"),
         (150, None, True, [NOTICE], None),
         (150, None, True, [], "it was not given its notice of 2m30s"),
         (0, 120, False, [], None),
         (None, 120, False, [], "it was not given its notice of 2m"),
         (None, None, False, [], None),
-        (3 * HOUR, None, False, [NOTICE], "it was told 2m before, and its notice is 1h"),
+        (3 * HOUR, None, False, [NOTICE], "it had notice for 2m, and its notice is 1h"),
     ],
 )
 def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, of_queue, saves, given, rule):
@@ -189,8 +190,18 @@ def test_an_eviction_before_its_notice_is_over_is_found_from_the_inputs(of_job, 
         job("same", 0, 1, pods=1),
     ]
     queues = [Queue(name="a", notice=None if of_queue is None else Duration(seconds=of_queue))]
-    found = find_violations(jobs, queues, [EVICTION], None, NoticesOfRun(given, 0, LONGEST, saves))
+    found = find_violations(
+        jobs, queues, [EVICTION], None, NoticesOfRun(given, longest=LONGEST, are_saving=saves)
+    )
     assert [each.rule for each in found] == ([] if rule is None else [rule])
+
+
+@pytest.mark.parametrize(("of_queue", "rules"), [(None, ["it was not given its notice of 45s"]), (0, [])])
+def test_an_eviction_without_the_notice_of_the_profile_is_found_from_the_inputs(of_queue, rules):
+    jobs = [job("victim", 0, 10**5, pods=1), job("other", 0, 1, pods=1)]
+    queues = [Queue(name="a", notice=None if of_queue is None else Duration(seconds=of_queue))]
+    of_run = NoticesOfRun((), fallback=45 * SECOND, longest=LONGEST)
+    assert [each.rule for each in find_violations(jobs, queues, [EVICTION], None, of_run)] == rules
 
 
 @pytest.mark.parametrize(

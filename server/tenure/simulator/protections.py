@@ -56,6 +56,8 @@ class NoticesOfRun:
     given: Sequence[Notice]
     default: int = 0
     """Of jobs that set none; 0: as their queues say."""
+    fallback: int = 0
+    """The option defaultNotice: of jobs for which no queue sets one either."""
     longest: int = 0
     """The option maxNotice."""
     are_saving: bool = False
@@ -96,10 +98,11 @@ def find_violations(
 
 
 def _notice(tree: Mapping[str, Queue], job: Job, notices: NoticesOfRun) -> int:
-    """How long before its eviction a job is to be told."""
+    """The notice of a job, in nanoseconds; 0: none."""
     of_job = notices.default if job.notice is None else job.notice
     is_set = job.notice is not None or of_job > 0
-    return min(of_job if is_set else _first(_path(tree, job.queue), "notice", 0), notices.longest)
+    period = of_job if is_set else _first(_path(tree, job.queue), "notice", notices.fallback)
+    return min(period, notices.longest)
 
 
 def _late(
@@ -112,7 +115,7 @@ def _late(
     since = eviction.time - min(open_since)
     if since >= least or victim.saves_on_notice(notices.are_saving):
         return None
-    return f"it was told {format_duration(since)} before, and its notice is {format_duration(least)}"
+    return f"it had notice for {format_duration(since)}, and its notice is {format_duration(least)}"
 
 
 def _is_guarded(minimums: MinRuntimes, action: str) -> bool:

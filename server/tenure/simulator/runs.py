@@ -142,7 +142,13 @@ def _violations(run: RunInput, jobs: Sequence[Job], results: Results) -> list[Vi
     if not isinstance(run.policy, Profile):
         return []
     plugins = [(plugin.name, plugin.arguments) for plugin in run.policy.plugins]
-    settings, longest = run.settings, run.policy.options.max_notice
-    notices = NoticesOfRun(results.notices, settings.notice, longest, settings.checkpoint_on_notice)
+    settings, options = run.settings, run.policy.options
+    notices = NoticesOfRun(
+        given=results.notices,
+        default=settings.notice,
+        fallback=options.default_notice,
+        longest=options.max_notice,
+        are_saving=settings.checkpoint_on_notice,
+    )
     minimums = MinRuntimes.of(plugins)
     return list(find_violations(jobs, run.cluster.queues, results.evictions, minimums, notices))
