@@ -73,7 +73,7 @@ def sweep(
     folder = ResultFolder(path)
     folder.write_configurations(points, base)
     open_runs = list({run.digest: run for run in runs if not folder.has(run)}.values())
-    with counted(len(runs), len(open_runs), output) as note:
+    with counted(len(runs), len(open_runs)) as note:
 
         def keep(run: "SingleRun", content: bytes) -> None:
             folder.keep(run, content)
@@ -182,12 +182,16 @@ def _runs(
             sort_keys=True,
         )
         runs += [SingleRun(point.number, seed, description, known) for seed in study.seeds]
-    checked: set[tuple[str, ...]] = set()
     trace = build_input(runs[0], files).trace
+    checked = {_varied(runs[0])}
     for run in runs:
-        described = json.loads(run.description)
-        key = (json.dumps(described["config"], sort_keys=True), json.dumps(sorted(described["quotas"])))
-        if key not in checked:
-            checked.add(key)
+        if (varied := _varied(run)) not in checked:
+            checked.add(varied)
             build_input(run, files)
     return runs, trace
+
+
+def _varied(run: "SingleRun") -> str:
+    """What may be wrong with the input of one point and not with that of another."""
+    described = json.loads(run.description)
+    return json.dumps([described["config"], sorted(described["quotas"])], sort_keys=True)

@@ -33,7 +33,7 @@ WIDE: Final = 10
 
 
 @contextmanager
-def counted(runs: int, left: int, output: Output) -> Iterator[Callable[[SingleRun], None]]:
+def counted(runs: int, left: int) -> Iterator[Callable[[SingleRun], None]]:
     """The runs that are done and the time left, on standard error: a bar, or without a terminal a line per
     minute.
     """
