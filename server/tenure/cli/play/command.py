@@ -83,8 +83,7 @@ def play(
         str,
         typer.Option(
             metavar="DURATION",
-            help="How long before its eviction a job is told, at most options.maxNotice. Default: as its "
-            "queue says.",
+            help="Notice of jobs without one of their own, at most options.maxNotice. 0s: that of the queue.",
         ),
     ] = "0s",
     checkpoint_on_notice: Annotated[
@@ -129,14 +128,15 @@ def play(
 
     TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace or of
     Alibaba's trace of spot GPUs, a CSV with the columns job, queue, submit, runtime, gpus, pods, priority,
-    preemptibility, min_member, expected_runtime and checkpoint_interval, perhaps also notice and
+    preemptibility, min_member, expected_runtime and checkpoint_interval, optionally notice and
     checkpoint_on_notice, or a YAML description of arrivals. Lines that cannot be read are left out, counted
     and named. The records of `tenure serve` are a trace too: the first run is then what really happened, and
     the others what would have happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
-    evictions and queues over time as tables. The page of --report defines every metric.
+    evictions and notices, and cluster and queues over time, as tables. The page of --report defines every
+    metric.
 
     Exit status: 0 played; 1 a protection was not kept; 2 invalid command line or file; 130 interrupted.
     """

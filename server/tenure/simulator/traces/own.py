@@ -1,7 +1,7 @@
 """Tenure's own CSV of jobs, which has every property that the simulation knows.
 
 `job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`,
-and perhaps `notice` and `checkpoint_on_notice` (yes or no): times in seconds, GPUs of each pod, an empty
+and optionally `notice` and `checkpoint_on_notice` (yes or no): times in seconds, GPUs of each pod, an empty
 value is the default.
 """
 
