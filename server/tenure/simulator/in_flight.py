@@ -23,33 +23,36 @@ class InFlightGroups:
         """Rows of the notices that stand, by in-flight group and victim."""
 
     def accept(self, group: DecisionGroup, evicted: Iterable[str], now: int) -> None:
-        """Keep what is left of a group whose decisions were carried out, and the notices that it gives; end
-        those that it ends. `evicted` are the pod groups of its evictions.
+        """Put the reservations and notices of a group in flight, and end the notices that it carries out or
+        withdraws. Its other decisions were applied before; `evicted` are the pod groups of its evictions.
         """
         flight = InFlightGroup(
             id=group.id, action=group.action, beneficiary=group.beneficiary, expire_time=group.expire_time
         )
-        told: Counter[str] = Counter()
+        announced_pods: Counter[str] = Counter()
         for decision in group.decisions:
             match decision.WhichOneof("kind"):
                 case "reserve":
-                    hold = decision.reserve
+                    reserve = decision.reserve
                     flight.reservations.add(
-                        pod=hold.pod, node=hold.node, gpu_groups=hold.gpu_groups, pod_group=hold.pod_group
+                        pod=reserve.pod,
+                        node=reserve.node,
+                        gpu_groups=reserve.gpu_groups,
+                        pod_group=reserve.pod_group,
                     )
                 case "notify":
-                    step = decision.notify
-                    flight.notices.add(pod=step.pod, node=step.node, pod_group=step.pod_group)
-                    told[step.pod_group] += 1
+                    notify = decision.notify
+                    flight.notices.add(pod=notify.pod, node=notify.node, pod_group=notify.pod_group)
+                    announced_pods[notify.pod_group] += 1
                 case "withdraw_notice":
                     self._end(group.fulfills_group_id, decision.withdraw_notice.pod_group, WITHDRAWN, now)
         for victim in evicted:
             self._end(group.fulfills_group_id, victim, EVICTED, now)
-        if told:
+        if announced_pods:
             flight.evict_time.CopyFrom(group.evict_time)
-        if flight.reservations or told:
+        if flight.reservations or announced_pods:
             self._rows.put("in_flight_groups", flight)
-        for victim, pods in told.items():
+        for victim, pods in announced_pods.items():
             self._open.setdefault(group.id, {})[victim] = len(self._notices)
             names = group.beneficiary, group.action, group.id
             self._notices.append(Notice(now, victim, pods, *names, group.evict_time.ToNanoseconds()))

@@ -56,7 +56,7 @@ class Job(NamedTuple):
     checkpoint_interval: int | None = None
     """None: that of the run. 0: it keeps all work. FROM_ZERO: it keeps none."""
     notice: int | None = None
-    """How long before its eviction it is to be told. None: as the run says, else its queue."""
+    """How long before an eviction it is given notice. None: that of the run, else of its queue."""
     checkpoint_on_notice: bool | None = None
     """Whether it saves its work when it is given notice. None: as the run says."""
 
@@ -76,7 +76,7 @@ class Job(NamedTuple):
 
 
 class BadLine(NamedTuple):
-    """What is not played of a trace, and why."""
+    """A part of a trace that is not played, and why."""
 
     line: int | None
     """Its number; None: a job that the cluster cannot run."""

@@ -57,10 +57,10 @@ DEFINITIONS: Final = {
     "in_turn": "Evictions of A for B within 1 h after B was evicted for A.",
     "in_vain": "Evictions whose beneficiary did not start within 5 min.",
     "repeats": "Evictions within 10 min after the victim started.",
-    "notices_given": "Times that a decision told a job that pods of it would be evicted.",
+    "notices_given": "Notices of an eviction, one for each decision and victim.",
     "notices_withdrawn": "Notices that were withdrawn: the eviction was not needed, or no longer allowed.",
-    "notices_carried_out": "Notices that the eviction followed. Other jobs ended before, or had not been "
-    "evicted when the run ended.",
+    "notices_carried_out": "Notices after which the pods were evicted. The others were withdrawn, or the job "
+    "or the run ended before.",
     "violations": "Evictions of protected work, found outside of the solver. Must be 0.",
     "shortfall": "Part of a queue's entitlement (the smaller one of fair share and demand) that it lacked.",
     "excess": "GPU time beyond the entitlement, as a part of the entitlement.",

@@ -26,8 +26,8 @@ class RunSettings:
     work. FROM_ZERO: none.
     """
     notice: int = 0
-    """Of jobs without one of their own: how long before its eviction a job is to be told, if the profile
-    gives notices. 0: as their queues say.
+    """Of jobs without one of their own: how long before an eviction a job is given notice, if the profile
+    permits notices. 0: that of their queues.
     """
     checkpoint_on_notice: bool = False
     """Whether jobs that do not say save their work when they are given notice."""

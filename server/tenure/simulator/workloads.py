@@ -156,7 +156,7 @@ class Workloads:
                 self._changed[name] = NODE_FAILED
 
     def give_notice(self, name: str, now: int) -> None:
-        """Tell a job that pods of it will be evicted. It runs on, and saves its work if it does so."""
+        """Give a job notice of an eviction. It keeps running, and saves its work if it does so on notice."""
         run, row = self._runs[name], self._rows.get("pod_groups")[name]
         if row.checkpoint_on_notice:
             run.settle(now)

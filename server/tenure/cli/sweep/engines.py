@@ -61,7 +61,7 @@ def _run_in_pool(runs: Sequence[SingleRun], files: Files, workers: int, done: Do
 
 
 def _end_with_parent() -> None:
-    """In a process of the pool: end when the sweep ends, also when it is killed. Ctrl-C is for the sweep."""
+    """Let a process of the pool end when the sweep ends or is killed. Ctrl-C is left to the sweep."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_wait_for_parent, daemon=True).start()
 
@@ -83,7 +83,7 @@ def _result(run: SingleRun, future: "Future[bytes]") -> bytes:
 
 
 def execute_on_dask(run: SingleRun, files: Files) -> bytes:
-    """Play a run on a worker, until it is done or the sweep that wants it is gone."""
+    """Play a run on a worker, until it is done or its sweep is gone."""
     import distributed
 
     dask: Any = distributed  # it has no types

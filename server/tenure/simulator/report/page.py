@@ -28,7 +28,7 @@ _PARTS: Final = (
     *("notes", "violations", "left_out", "bad_lines", "points", "sections", "names"),
     *("pictures", "tables", "stories", "inputs"),
 )
-P95: Final = "p95: 95 % of the jobs have at most so much."
+P95: Final = "p95: 95 % of the jobs wait at most this long."
 _WAITS: Final = (
     ("Jobs", "count", ("jobs",)),
     ("Mean wait", "duration", ("wait", "mean")),
