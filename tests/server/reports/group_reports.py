@@ -32,6 +32,18 @@ decisions {{ id: "p1" patch {{ pod_group: "b" last_start_time {{ seconds: {DECID
 
 ELASTIC = BINDING.replace("ATOMICITY_ALL", "ATOMICITY_BEST_EFFORT")
 
+TELLING = f"""
+id: "g" action: "preempt" beneficiary: "b" atomicity: ATOMICITY_ALL expire_time {{ seconds: {END} }}
+decisions {{ id: "n1" notify {{ pod: "v1-0" node: "n1" preemptor: "b" pod_group: "v1" }} }}
+decisions {{ id: "n2" notify {{ pod: "v2-0" node: "n2" preemptor: "b" pod_group: "v2" }} }}
+decisions {{ id: "h1" reserve {{ pod: "b-0" node: "n1" pod_group: "b" }} }}
+decisions {{ id: "b1" bind {{ pod: "b-1" node: "n3" }} }}
+decisions {{ id: "p1" patch {{ pod_group: "v1" last_notice_time {{ seconds: {DECIDED_AT} }} }} }}
+decisions {{ id: "p2" patch {{ pod_group: "v2" last_notice_time {{ seconds: {DECIDED_AT} }} }} }}
+decisions {{ id: "p3" patch {{ pod_group: "b" last_start_time {{ seconds: {DECIDED_AT} }} }} }}
+"""
+"""Pods are given notice, and one pod is bound beside the capacity that is reserved."""
+
 PATCHING = """
 id: "g" action: "stalegangeviction" beneficiary: "b" atomicity: ATOMICITY_BEST_EFFORT
 decisions { id: "p1" patch { pod_group: "b" clear_stale_since: true } }

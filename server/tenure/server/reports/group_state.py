@@ -5,9 +5,10 @@
     a decision failed and can be retried               RETRY
     else                                               IN_FLIGHT
 
-A patch of the group is due when its event has happened: a pod was evicted or bound. In a cancelled group,
-evictions that the cluster accepted or rejected were ineffective; this is stored instead of the eviction
-records of the group. Tokens of eviction rates are due for evictions that are not made.
+A patch of the group is due when its event has happened: a pod was evicted or bound. The time of a notice is
+due at once, and in a cancelled group if a pod was told. In a cancelled group, evictions that the cluster
+accepted or rejected were ineffective; this is stored instead of the eviction records of the group. Tokens of
+eviction rates are due for evictions that are not made.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,6 +73,9 @@ class _GroupEvaluation:
             elif each.HasField("evict"):
                 results = self._evictions.setdefault(each.evict.pod_group, _Results())
                 results.add(self._steps.get(each.id))
+        applied = {id for id, step in self._steps.items() if step.status == pb.APPLY_STATUS_APPLIED}
+        self._told = {each.notify.pod_group for each in self._group.decisions if each.id in applied}
+        """Pod groups with pods that were given notice."""
         self._history: Mapping[_Pair, snapshot_pb2.EvictionRecord] = {
             (row.victim, row.preemptor): row for row in report.eviction_history
         }
@@ -193,6 +197,8 @@ class _GroupEvaluation:
     def _is_due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> bool:
         """Whether the event of a patch has happened."""
         evictions = self._evictions.get(patch.pod_group)
+        if patch.HasField("last_notice_time"):
+            return not is_cancelled or patch.pod_group in self._told
         is_start = patch.WhichOneof("change") in _STARTS
         causes = self._bindings if is_start or evictions is None else evictions
         return causes.has_applied if causes.decisions else not is_cancelled
