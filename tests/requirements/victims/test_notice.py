@@ -137,6 +137,10 @@ UNREADY: Final = {
     "before the notice": lambda group, start: setattr(group.last_checkpoint_time, "seconds", start - 1),
     "in the future": lambda group, start: setattr(group.last_checkpoint_time, "seconds", start + 10_000),
     "no checkpoint": lambda group, start: group.ClearField("last_checkpoint_time"),
+    "an earlier notice is stored": lambda group, start: (
+        setattr(group.last_notice_time, "seconds", start - 300),
+        setattr(group.last_checkpoint_time, "seconds", start - 100),
+    ),
     "protected until its notice is over": lambda group, start: setattr(
         group.last_start_time, "seconds", start + 120 - 3600
     ),

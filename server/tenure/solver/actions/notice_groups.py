@@ -135,7 +135,19 @@ class _Noticed:
         session = self._session
         groups = {session.cluster.tasks[victim].pod_group for victim in self._victims}
         facts = [session.cluster.pod_groups[group].facts.victim for group in groups]
-        return all(_saved_work(each, session.cluster.now) for each in facts)
+        told_since = self._told_since()
+        return all(_saved_work(each, told_since, session.cluster.now) for each in facts)
+
+    def _told_since(self) -> int:
+        """A time after all earlier notices of the victims, and not after this one.
+
+        What a caller stored of the last notice may be out of date: an earlier one, that was withdrawn. A
+        cooldown is between the two. This one is the longest notice of the victims before the eviction.
+        """
+        session, told = self._session, self._group.notices
+        leads = session.guards.leads
+        longest = max([leads[step.pod_group].notice for step in told if step.pod_group in leads], default=0)
+        return self._group.evict_time - longest - max(session.options.notice_cooldown - 1, 0)
 
     def _starts_on_free_capacity(self, tasks: list[int]) -> bool:
         """Bind the beneficiary where no victim is, if all of its next tasks fit (semantics R16.5)."""
@@ -247,7 +259,9 @@ class _Noticed:
         return InFlightGroupStatus(self._index, state, reason)
 
 
-def _saved_work(facts: VictimFacts, now: int) -> bool:
+def _saved_work(facts: VictimFacts, told_since: int, now: int) -> bool:
     """Whether a pod group that saves its work on notice has done so since its last one (semantics R16.6)."""
     told, saved = facts.last_notice, facts.last_checkpoint
-    return facts.checkpoint_on_notice and told is not None and saved is not None and told <= saved <= now
+    if not facts.checkpoint_on_notice or told is None or saved is None:
+        return False
+    return told_since <= told <= saved <= now
