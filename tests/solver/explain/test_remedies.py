@@ -1,6 +1,7 @@
 """Remedies: a reported remedy lets the pod group start, and a slightly smaller change does not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tenure.solver.cycle import decide
@@ -12,8 +13,9 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.model.workload_parts import Preemptibility
-from tenure.solver.registry import default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.durations import SECOND
 
 PROFILE = default_profile()
 
@@ -163,3 +165,16 @@ def test_stop_signal_ends_the_trials_with_partial_results() -> None:
     inquiry = CycleReplay.of(cluster, PROFILE)
     found = find_remedies(inquiry, index(cluster), lambda: True)
     assert (found.remedies, found.is_complete) == ([], False)
+
+
+def test_longer_notices_for_others_do_not_let_its_own_expire() -> None:
+    builder = ClusterBuilder().node("n1", gpus=2)
+    for name, queue, notice in (("job", "q1", "2m"), ("other", "q2", "1h")):
+        builder.queue(queue, quota=1)
+        builder.running(f"victim of {name}", queue=queue, gpus=1, node="n1", priority=50, notice=notice)
+        builder.pending(name, queue=queue, gpus=1, priority=75)
+    cluster = builder.build()
+    options = replace(PROFILE.options, max_notice=3600 * SECOND, notice_cooldown=7200 * SECOND)
+    profile = replace(PROFILE, options=options)
+    trials = what_if.WhatIfTrials(profile, BUILT_IN, index(cluster))
+    assert trials.verify(cluster) == what_if.TrialResult(OutcomeKind.WAITING_FOR_VICTIMS, 1)

@@ -72,14 +72,15 @@ class WhatIfTrials:
         """Result for the pod group if it runs within a few cycles on this cluster; else None.
 
         Capacity that is reserved for it may go to others before its victims have terminated. The cycle after
-        a notice is that in which it is due.
+        notices for it is that in which they are due: until a later one, they may expire.
         """
         decision = self.decide(cluster)
         result = self.has_helped(decision)
         if result is None or result.kind is OutcomeKind.BOUND:
             return result
         for _ in range(MAX_CYCLES_TO_START):
-            due = max((group.notices.evict_time for group in decision.groups), default=0)
+            own = [group for group in decision.groups if group.beneficiary == self._pod_group]
+            due = max([group.notices.evict_time for group in own], default=0)
             cluster = apply_decisions(cluster, decision, max(INTERVAL, due - cluster.now))
             decision = self.decide(cluster)
             later = self.has_helped(decision)
