@@ -1,13 +1,18 @@
 """A cycle replay restores any moment of the cycle and evaluates eligibility as the actions do."""
 
+from dataclasses import replace
+
 import pytest
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.cycle import decide
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import EligibilityStage, VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, find_position
+from tenure.solver.model.disruption_limits import TOKEN, EvictionRate
 from tenure.solver.registry import BUILT_IN, default_profile
-from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing import ClusterBuilder, apply_decisions
+from tenure.terms.durations import SECOND
 from tenure.terms.reasons import ReasonCode
 
 from tests.properties.generators.contested_clusters import contested_cluster
@@ -112,3 +117,16 @@ def test_victim_query_leaves_the_state_unchanged() -> None:
     asking.ineligibility(names["low"])
     list(asking.order())
     assert state(context) == before
+
+
+def test_replay_has_the_tokens_of_withdrawn_notices() -> None:
+    builder = ClusterBuilder().node("n1", gpus=1).queue("q", quota=1)
+    builder.running("victim", queue="q", gpus=1, node="n1", priority=50, notice="2m")
+    cluster = builder.pending("job", queue="q", gpus=1, priority=75).build()
+    rate, hour = EvictionRate("pods", 1, 24 * 3600 * SECOND, 2), 3600 * SECOND
+    options = replace(PROFILE.options, max_notice=hour, eviction_rates=(rate,))
+    profile = replace(PROFILE, options=options)
+    expired = apply_decisions(cluster, decide(cluster, profile), hour)
+    replay = CycleReplay.of(expired, profile)
+    assert [status.before for status in replay.result.eviction_rates] == [2 * TOKEN]
+    assert replay.before(0).session.disruptions.pacing.status(())[0].before == 2 * TOKEN

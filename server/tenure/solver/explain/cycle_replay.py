@@ -56,6 +56,9 @@ class CycleReplay(NamedTuple):
         session = Session.open(self.cluster, with_required_plugins(self.profile), self.registry)
         session.reserved_tasks = self.end.session.reserved_tasks
         session.guards.leads = self.end.session.guards.leads
+        for index, victims in self.end.session.notices.withdrawn:
+            group = self.cluster.in_flight[index]
+            session.disruptions.pacing.give_back(group.action, group.beneficiary, victims)
         for number, earlier in enumerate(self.end.session.commits[:commit]):
             for move in earlier.moves:
                 session.ledger.apply(move.task, move.before, move.after)
