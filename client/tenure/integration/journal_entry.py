@@ -164,6 +164,18 @@ class JournalEntry:
             if self.needs_all and _is_final_failure(report):
                 self._handle(EntryEvent.BLOCKED)
 
+    def give_up_late_notices(self, now: Timestamp) -> None:
+        """Fail the notices that were not given before the time of the eviction: no pod is evicted without."""
+        if self.is_stopped:
+            return
+        for decision in self.unfinished_decisions():
+            evict_time = decision.notify.evict_time
+            if decision.HasField("notify") and evict_time.ToNanoseconds() <= now.ToNanoseconds():
+                detail = "the notice could not be given before the time of the eviction"
+                self.add_result(
+                    DecisionResult(decision_id=decision.id, status=APPLY_STATUS_FAILED, detail=detail)
+                )
+
     def is_applied(self, decision: Decision) -> bool:
         """Whether the decision is applied."""
         step = self.results.get(decision.id)

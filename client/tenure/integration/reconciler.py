@@ -142,6 +142,8 @@ class Reconciler:
                 self._shard = rows.cluster_id, rows.node_pool
             self._journal.discard_obsolete(source, self._cluster.patches, now.ToNanoseconds() / 1e9)
             self._applier.detect_applied(self._journal.entries.values())
+            for entry in self._journal.entries.values():
+                entry.give_up_late_notices(now)
             self._report_if_it_fits()
             has_changed = self._send(rows)
             self._is_synced = True

@@ -1,4 +1,4 @@
-"""Notices among the decisions of a cycle: victims that are to be told first (semantics R16.2, R16.7)."""
+"""Notices among the decisions of a cycle: victims that get notice first (semantics R16.2, R16.7)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

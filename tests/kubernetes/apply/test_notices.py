@@ -66,6 +66,24 @@ def test_withdrawal_for_a_pod_that_is_gone_is_done(rig: ApplierRig) -> None:
     assert results(entry) == {"withdraw-old": "APPLIED"}
 
 
+def test_notice_that_cannot_be_given_before_the_eviction_ends_its_group(rig: ApplierRig) -> None:
+    """Reservations are given up, so the server withdraws the notices that were given (semantics R16.5)."""
+    for pod in ("old", "other"):
+        rig.running(pod)
+    rig.server.on("PATCH", STATUS, ScriptedResponse(200))
+    rig.server.on("PATCH", STATUS.replace("old", "other"), *[ScriptedResponse(503)] * 9)
+    entry = JournalEntry(group(notify(), notify("other"), reserve("new")))
+    rig.apply(entry)
+    before, due = Timestamp(seconds=EVICT_TIME.seconds - 1), EVICT_TIME
+    entry.give_up_late_notices(before)
+    assert (row := entry.row()) is not None
+    assert (len(row.notices), len(row.reservations)) == (2, 1)
+    entry.give_up_late_notices(due)
+    assert (row := entry.row()) is not None
+    assert ([told.pod for told in row.notices], len(row.reservations)) == (["uid-old"], 0)
+    assert not list(entry.remaining_decisions(due))
+
+
 def test_failed_notice_is_sent_again(rig: ApplierRig) -> None:
     rig.running("old")
     rig.server.on("PATCH", STATUS, ScriptedResponse(503), ScriptedResponse(200))

@@ -19,7 +19,8 @@ def find_exceeded_limits(cluster: Cluster, decision: CycleResult, options: Cycle
     new = [(group, _announced_or_evicted(group)) for group in decision.groups]
     total = sum(len(tasks) for _, tasks in new)
     if 0 <= options.max_disrupted_per_cycle < total:
-        yield f"{total} pods are told or evicted in a cycle, at most {options.max_disrupted_per_cycle} may be"
+        most = options.max_disrupted_per_cycle
+        yield f"{total} pods get notice or are evicted in a cycle, at most {most} may be"
     states = {state.name: state for state in cluster.eviction_rates}
     stated = {status.name: status for status in decision.eviction_rates}
     for rate in options.eviction_rates:

@@ -251,7 +251,7 @@ def test_longer_notice_than_the_limit_is_a_warning_and_explained(
     asked = ExplainRequest(snapshot=cluster.snapshot, protected_until={"pod_group": "v"})
     said = client.explain(asked).explanation.tenant
     source = "queue q" if of_queue else "its own notice"
-    assert (f"Its pods are told 1h before they are evicted ({source})." in said) is (notice_of_v != "0s")
+    assert (f"Its pods have a notice of 1h before an eviction ({source})." in said) is (notice_of_v != "0s")
     assert ("the longest notice permitted, in place of 1h1m." in said) is is_cut
 
 

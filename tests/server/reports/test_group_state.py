@@ -69,6 +69,7 @@ def stored_record(failures: int, eviction: int, failure: int | None = None, unse
         (ELASTIC, {"b1": STALE, "b2": FAILED}, "COMPLETED", []),
         (ELASTIC, {"b1": LATER, "b2": APPLIED}, "RETRY", ["p1"]),
         (TELLING, {"n1": APPLIED, "n2": APPLIED, "b1": LATER}, "RETRY", ["p1", "p2"]),
+        (TELLING, {"n1": APPLIED, "n2": LATER, "b1": APPLIED}, "IN_FLIGHT", ["p1", "p3"]),
         (TELLING, {"n1": APPLIED, "b1": STALE}, "CANCELLED", ["p1"]),
         (TELLING, {"n1": LATER, "b1": STALE}, "CANCELLED", []),
         (PATCHING, {}, "COMPLETED", ["p1"]),

@@ -62,8 +62,8 @@ const (
 	// Pods name disruption budgets that are not in the snapshot. They are not evicted or
 	// moved while they run.
 	WarningCode_WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET WarningCode = 14
-	// A pod group or a queue asks for a longer notice than options.maxNotice. It counts as
-	// that. Not told with options.maxNotice 0: then there are no notices.
+	// A pod group or a queue asks for a longer notice than options.maxNotice. It gets
+	// options.maxNotice. There is no such warning if that is 0: then nobody gets notice.
 	WarningCode_WARNING_CODE_NOTICE_ABOVE_MAXIMUM WarningCode = 15
 )
 

@@ -2011,8 +2011,8 @@ type Queue struct {
 	// What becomes of pod groups of this queue and its descendants that are evicted and
 	// have no value of their own. Unset: inherit from the parent; at the root, REQUEUE.
 	OnEvict Fate `protobuf:"varint,13,opt,name=on_evict,json=onEvict,proto3,enum=tenure.v1.Fate" json:"on_evict,omitempty"`
-	// How long before their eviction pods of its pod groups and of those of its
-	// descendants are to be told. Unset: inherit from the parent; at the root, not at all.
+	// Notice before an eviction, for pods of its pod groups and of those of its
+	// descendants. Unset: inherit from the parent; at the root, no notice.
 	// An explicit zero stops inheritance.
 	Notice *durationpb.Duration `protobuf:"bytes,14,opt,name=notice,proto3" json:"notice,omitempty"`
 	// What happens to its pod groups and to those of its descendants that reach the limit
@@ -2332,7 +2332,7 @@ type PodGroup struct {
 	// Its evictions by cause. Set by patches, if the profile lists the guard
 	// evictionlimit.
 	Evictions *EvictionCounts `protobuf:"bytes,36,opt,name=evictions,proto3" json:"evictions,omitempty"`
-	// How long before their eviction its pods are to be told. No preemptor shortens it.
+	// Notice of its pods before an eviction. No preemptor shortens it.
 	// Unset: the value of the nearest queue. At most options.maxNotice, which is 0 by
 	// default: no notice.
 	Notice *durationpb.Duration `protobuf:"bytes,37,opt,name=notice,proto3" json:"notice,omitempty"`

@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, InFlightGroupState
-from tenure.solver.model.placement import NOWHERE
 
 
 class GroupSummary(NamedTuple):
@@ -90,10 +89,7 @@ def pods_with_notice(cluster: Cluster, result: CycleResult) -> Counter[int | Non
     told = [step.task for group in result.groups for step in group.notices.evictions]
     for status in result.in_flight:
         if status.state is InFlightGroupState.IN_FLIGHT:
-            for step in cluster.in_flight[status.group].notices:
-                task = step.task
-                if task != NOWHERE and cluster.tasks[task].placement.node == step.node:
-                    told.append(task)
+            told += cluster.in_flight[status.group].tasks_with_notice(cluster.tasks)
     for task in told:
         found[cluster.pod_groups[cluster.tasks[task].pod_group].queue] += 1
     return found

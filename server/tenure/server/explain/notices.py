@@ -34,10 +34,9 @@ def standing_notices(replay: CycleReplay) -> Counter[StandingNotice]:
         group = replay.cluster.in_flight[status.group]
         if status.state is not InFlightGroupState.IN_FLIGHT or group.beneficiary == NOWHERE:
             continue
-        for step in group.notices:
-            if step.task != NOWHERE and tasks[step.task].placement.node == step.node:
-                victim = tasks[step.task].pod_group
-                found[StandingNotice(victim, group.beneficiary, group.evict_time, group.action)] += 1
+        for task in group.tasks_with_notice(tasks):
+            victim = tasks[task].pod_group
+            found[StandingNotice(victim, group.beneficiary, group.evict_time, group.action)] += 1
     return found
 
 

@@ -65,7 +65,7 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
 
 
 def _notice(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
-    """How long before an eviction its pods are told, and what cuts that (semantics R16.1)."""
+    """The notice of its pods before an eviction, and what cuts it (semantics R16.1)."""
     cluster, options = replay.cluster, replay.profile.options
     wanted, source = notice_period(cluster.pod_groups[names.own], cluster.queues, options.default_notice)
     most = options.max_notice
@@ -73,7 +73,7 @@ def _notice(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]
         return
     by = names.source("", source) if source.startswith("queue ") else for_all(source)
     span = format_duration(min(wanted, most))
-    yield format_text("Its pods are told {span} before they are evicted ({source}).", span=span, source=by)
+    yield format_text("Its pods have a notice of {span} before an eviction ({source}).", span=span, source=by)
     if wanted > most:
         yield for_all(f"That is the longest notice permitted, in place of {format_duration(wanted)}.")
 

@@ -5,8 +5,8 @@
     a decision failed and can be retried               RETRY
     else                                               IN_FLIGHT
 
-A patch of the group is due when its event has happened: a pod was evicted or bound. The time of a notice is
-due at once, and in a cancelled group if a pod was told. In a cancelled group, evictions that the cluster
+A patch of the group is due when its event has happened: a pod was evicted or bound, or the first pod of the
+pod group was given notice. In a cancelled group, evictions that the cluster
 accepted or rejected were ineffective; this is stored instead of the eviction records of the group. Tokens of
 eviction rates are due for evictions that are not made.
 """
@@ -198,7 +198,7 @@ class _GroupEvaluation:
         """Whether the event of a patch has happened."""
         evictions = self._evictions.get(patch.pod_group)
         if patch.HasField("last_notice_time"):
-            return not is_cancelled or patch.pod_group in self._told
+            return patch.pod_group in self._told
         is_start = patch.WhichOneof("change") in _STARTS
         causes = self._bindings if is_start or evictions is None else evictions
         return causes.has_applied if causes.decisions else not is_cancelled

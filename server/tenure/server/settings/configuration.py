@@ -110,7 +110,7 @@ class OptionsSection(ConfigSection):
     default_notice: Duration = _DEFAULTS.default_notice
     """Notice of pod groups for which neither they nor a queue set one; not longer than `maxNotice`."""
     notice_cooldown: Duration = _DEFAULTS.notice_cooldown
-    """How long a pod group is given no notice after one that was withdrawn."""
+    """Time from a notice that was withdrawn until the pod group may get another one."""
     fill_back: Literal["never", "inPlace", "full"] = "full"
     """Whether victims that turn out to be needless are given back: `never`, only where they were (`inPlace`),
     or also by simulations without each of them (`full`).

@@ -90,15 +90,7 @@ class _Noticed:
     def __init__(self, context: CycleContext, index: int) -> None:
         self._context, self._session, self._index = context, context.session, index
         self._group: InFlightGroup = context.session.cluster.in_flight[index]
-        tasks = context.session.cluster.tasks
-        self._victims = [
-            step.task
-            for step in self._group.notices
-            if step.task != NOWHERE
-            and tasks[step.task].placement.is_allocated
-            and tasks[step.task].placement.node == step.node
-        ]
-        """Pods with a notice that still run where they were."""
+        self._victims = self._group.tasks_with_notice(context.session.cluster.tasks)
 
     def settle(self) -> InFlightGroupStatus:
         """The state of the group, after its moves are on the ledger."""

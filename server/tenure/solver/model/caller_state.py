@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import NOWHERE, Zones
+from tenure.solver.model.workload import Task
 
 
 class EvictionRecord(NamedTuple):
@@ -45,6 +47,16 @@ class InFlightGroup(NamedTuple):
     notices: tuple[InFlightDecision, ...] = ()
     evict_time: int = 0
     """When pods with notices are to be evicted, in nanoseconds."""
+
+    def tasks_with_notice(self, tasks: PersistentVector[Task]) -> list[int]:
+        """Tasks with a notice that still run where they were."""
+        return [
+            step.task
+            for step in self.notices
+            if step.task != NOWHERE
+            and tasks[step.task].placement.is_allocated
+            and tasks[step.task].placement.node == step.node
+        ]
 
     @property
     def reservations_by_pod_group(self) -> list[tuple[int, list[InFlightDecision]]]:

@@ -1,1 +1,1 @@
-"""Victims on a real API server: what they are told, and what they lose."""
+"""Victims on a real API server: their notices, and the work that they lose."""

@@ -98,7 +98,7 @@ class NoticeCleaner:
     def write_due(self, attempt: Callable[[Callable[[], None]], bool]) -> None:
         """Take back what is stale. `attempt` returns whether a write need not be repeated."""
         for uid, pod in self._stale.items():
-            if uid in self._done:
+            if uid in self._done or uid not in self._stale:  # it may have been given notice again meanwhile
                 continue
             where = f"{_name(pod).path}/status"
             target = pod_reference(pod.metadata)

@@ -189,9 +189,9 @@ def read_fate(annotations: Mapping[str, str], warnings: list[str]) -> pb.Fate:
 
 
 def read_notice(annotations: Mapping[str, str], warnings: list[str]) -> Duration | None:
-    """How long before an eviction pods are told, of a pod group or a queue; None: there is no annotation.
+    """Notice of a pod group or a queue; None: there is no annotation.
 
-    Of an unreadable value: as long as the profile permits.
+    An unreadable value counts as the longest notice that the profile permits.
     """
     text = annotations.get(names.NOTICE)
     if text is None:
