@@ -39,6 +39,12 @@ def full_node(**queue: object) -> ClusterBuilder:
     return single_queue(1, **queue).running("old", queue="q", gpus=1, node="n1", started_ago="5m")
 
 
+def evicted_for_job(**options: object) -> Cluster:
+    """`job` preempts `old`, which uses the GPU in the same queue."""
+    builder = single_queue(1).running("old", queue="q", gpus=1, node="n1", **{"started_ago": "5m", **options})
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
+
 def preempting(**options: object) -> ClusterBuilder:
     return full_node().pending("job", queue="q", gpus=1, priority=60, **options)
 
