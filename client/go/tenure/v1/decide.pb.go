@@ -63,7 +63,7 @@ const (
 	// moved while they run.
 	WarningCode_WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET WarningCode = 14
 	// A pod group or a queue asks for a longer notice than options.maxNotice. It gets
-	// options.maxNotice. There is no such warning if that is 0: then nobody gets notice.
+	// options.maxNotice. There is no such warning if that is 0: then there are no notices.
 	WarningCode_WARNING_CODE_NOTICE_ABOVE_MAXIMUM WarningCode = 15
 )
 
