@@ -131,6 +131,15 @@ def test_a_point_that_keeps_no_constraint_is_not_on_the_frontier(tenure, tmp_pat
     assert "none: no point keeps the constraints" in result.out
 
 
+def test_a_study_sets_durations_and_switches(tenure, tmp_path):
+    study = {**STUDY, "seeds": [1], "vary": {"quota.a": [2]}}
+    study["settings"] = {"notice": "5m", "checkpointOnNotice": True}
+    assert tenure("sweep", str(write_study(tmp_path, study)), "--workers", "1").code == 0
+    (run,) = [json.loads(path.read_text()) for path in (tmp_path / "study-runs").glob("*.json")]
+    assert run["inputs"]["settings"] == {"notice": "5m", "checkpointOnNotice": True}
+    assert run["settings"]["checkpoint on notice"] == "yes"
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -141,6 +150,8 @@ def test_a_point_that_keeps_no_constraint_is_not_on_the_frontier(tenure, tmp_pat
         ({"vary": {"quota.a": {"from": 1, "to": 2}}}, "vary.quota.a: a range needs"),
         ({"goals": [{"figure": "all.speed"}], "seeds": [1]}, "no run has the figure all.speed"),
         ({"settings": {"restart": "1m"}}, "settings.restart: unknown; use cyclePeriod"),
+        ({"settings": {"checkpointOnNotice": "1m"}}, "settings.checkpointOnNotice: must be true or false"),
+        ({"settings": {"notice": True}}, "settings.notice: must be a duration"),
         ({"trace": "missing.csv"}, "No such file"),
         ({"nodes": "eight"}, "is not COUNTxGPUS"),
         ({"resample": "1d"}, "less than two blocks of 1d"),

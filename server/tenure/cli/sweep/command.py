@@ -161,11 +161,12 @@ def _runs(
 
     The inputs of each point are built once, so that errors come first.
     """
-    from tenure.cli.sweep.single_run import OPTIONS, SingleRun, build_input, digest_of
+    from tenure.cli.sweep.single_run import OPTIONS, SWITCHES, SingleRun, build_input, digest_of
     from tenure.simulator.jobs import TraceError
 
-    if unknown := sorted(set(study.settings) - set(OPTIONS)):
-        raise TraceError(f"settings.{unknown[0]}: unknown; use {', '.join(OPTIONS)}")
+    names = (*OPTIONS, *SWITCHES)
+    if unknown := sorted(set(study.settings) - set(names)):
+        raise TraceError(f"settings.{unknown[0]}: unknown; use {', '.join(names)}")
     known = digest_of(files)
     runs = []
     for point in points:

@@ -25,7 +25,9 @@ OPTIONS: Final = {
     "nodeFailures": ("node_failure_interval", "--node-failures"),
     "nodeRepair": ("node_repair_time", "--node-repair"),
 }
-"""Settings of a study: the field of RunSettings, and the option of `tenure play`."""
+"""Durations that a study sets: the field of RunSettings, and the option of `tenure play`."""
+SWITCHES: Final = {"checkpointOnNotice": "checkpoint_on_notice"}
+"""What a study switches on or off: the field of RunSettings."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,7 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
     from tenure.simulator.traces.resample import resample
 
     described = json.loads(run.description)
-    durations: dict[str, Any] = {
-        OPTIONS[key][0]: read_duration(text, OPTIONS[key][1]) for key, text in described["settings"].items()
-    }
-    settings = RunSettings(seed=run.seed, **durations)
+    settings = RunSettings(seed=run.seed, **_read_settings(described["settings"]))
     until, block = (
         None if described[key] is None else read_duration(described[key], key)
         for key in ("until", "resample")
@@ -105,3 +104,21 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
             raise TraceError(f"vary.quota.{name}: the cluster has no such queue")
         queues[name].gpu_milli.quota = round(gpus * 1000)
     return replace(built, name=f"seed {run.seed}")
+
+
+def _read_settings(described: Mapping[str, str | bool]) -> dict[str, Any]:
+    """Fields of RunSettings by the settings of a study, whose names are known."""
+    from tenure.cli.play.inputs import read_duration
+    from tenure.simulator.jobs import TraceError
+
+    fields: dict[str, Any] = {}
+    for key, value in described.items():
+        if key in SWITCHES and isinstance(value, bool):
+            fields[SWITCHES[key]] = value
+        elif key in OPTIONS and isinstance(value, str):
+            name, option = OPTIONS[key]
+            fields[name] = read_duration(value, option)
+        else:
+            kind = "true or false" if key in SWITCHES else "a duration"
+            raise TraceError(f"settings.{key}: must be {kind}")
+    return fields

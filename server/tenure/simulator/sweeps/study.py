@@ -21,7 +21,7 @@ from itertools import product
 from random import Random
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 from tenure.simulator.jobs import MAX_GPUS, TraceError
 from tenure.terms.durations import SECOND, parse_duration
@@ -104,7 +104,7 @@ class Study(_Section):
     until: str | None = None
     resample: str | None = None
     """Length of the blocks of the trace that each seed draws again; None: the trace as it is."""
-    settings: dict[str, str] = {}
+    settings: dict[str, StrictBool | str] = {}
     seeds: Annotated[list[int], Field(min_length=1, max_length=1_000)] = [0]
     vary: Annotated[dict[str, list[Value] | ValueRange], Field(min_length=1)]
     random: RandomPoints | None = None
