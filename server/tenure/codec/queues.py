@@ -157,6 +157,7 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         on_evict=read_fate(message.on_evict, findings, i),
         notice=_inherited(i, message, "notice", findings),
         at_eviction_limit=_at_eviction_limit(message.at_eviction_limit, findings, i),
+        time_limit=_inherited(i, message, "time_limit", findings),
     )
 
 

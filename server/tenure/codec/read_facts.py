@@ -70,6 +70,7 @@ def read_victim_facts(
         last_notice=time(message.last_notice_time, findings, i, "last_notice_time")
         if is_set("last_notice_time")
         else None,
+        time_limit=duration(message.time_limit, findings, i, "time_limit") if is_set("time_limit") else 0,
         on_evict=on_evict,
         held_by=held_by,
         evictions=evictions,

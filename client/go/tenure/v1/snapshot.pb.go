@@ -2019,8 +2019,12 @@ type Queue struct {
 	// of the guard evictionlimit. Unset: inherit from the parent; at the root, the
 	// argument `then` of the guard.
 	AtEvictionLimit AtEvictionLimit `protobuf:"varint,15,opt,name=at_eviction_limit,json=atEvictionLimit,proto3,enum=tenure.v1.AtEvictionLimit" json:"at_eviction_limit,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Longest time that its pod groups and those of its descendants run, counted from
+	// their last start. It caps PodGroup.time_limit. Unset: inherit from the parent; at the
+	// root, no limit. An explicit zero stops inheritance: no limit.
+	TimeLimit     *durationpb.Duration `protobuf:"bytes,16,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
@@ -2156,6 +2160,13 @@ func (x *Queue) GetAtEvictionLimit() AtEvictionLimit {
 		return x.AtEvictionLimit
 	}
 	return AtEvictionLimit_AT_EVICTION_LIMIT_UNSPECIFIED
+}
+
+func (x *Queue) GetTimeLimit() *durationpb.Duration {
+	if x != nil {
+		return x.TimeLimit
+	}
+	return nil
 }
 
 // Share of one resource. A resource that a queue does not mention is not restricted:
@@ -2346,8 +2357,12 @@ type PodGroup struct {
 	// Time of its last notice. Set by patches. After a notice that was withdrawn, it is
 	// not given notice again for options.noticeCooldown.
 	LastNoticeTime *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=last_notice_time,json=lastNoticeTime,proto3" json:"last_notice_time,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Longest time it runs, counted from its last start: it has ended by then, or is
+	// ended. At most Queue.time_limit of the nearest queue that sets one. Unset or zero:
+	// that of the queue; without one, no limit.
+	TimeLimit     *durationpb.Duration `protobuf:"bytes,41,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
@@ -2656,6 +2671,13 @@ func (x *PodGroup) GetCheckpointOnNotice() bool {
 func (x *PodGroup) GetLastNoticeTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastNoticeTime
+	}
+	return nil
+}
+
+func (x *PodGroup) GetTimeLimit() *durationpb.Duration {
+	if x != nil {
+		return x.TimeLimit
 	}
 	return nil
 }
@@ -4130,7 +4152,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xd3\x06\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\x8d\a\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -4147,14 +4169,16 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x0fmax_min_runtime\x18\f \x01(\v2\x19.google.protobuf.DurationR\rmaxMinRuntime\x12*\n" +
 	"\bon_evict\x18\r \x01(\x0e2\x0f.tenure.v1.FateR\aonEvict\x121\n" +
 	"\x06notice\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
-	"\x11at_eviction_limit\x18\x0f \x01(\x0e2\x1a.tenure.v1.AtEvictionLimitR\x0fatEvictionLimitB\v\n" +
+	"\x11at_eviction_limit\x18\x0f \x01(\x0e2\x1a.tenure.v1.AtEvictionLimitR\x0fatEvictionLimit\x128\n" +
+	"\n" +
+	"time_limit\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\ttimeLimitB\v\n" +
 	"\t_priority\"\x91\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xf9\x11\n" +
+	"\x12_over_quota_weight\"\xb3\x12\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4200,7 +4224,9 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x06notice\x18% \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
 	"\x11termination_grace\x18& \x01(\v2\x19.google.protobuf.DurationR\x10terminationGrace\x120\n" +
 	"\x14checkpoint_on_notice\x18' \x01(\bR\x12checkpointOnNotice\x12D\n" +
-	"\x10last_notice_time\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0elastNoticeTime\x1a>\n" +
+	"\x10last_notice_time\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0elastNoticeTime\x128\n" +
+	"\n" +
+	"time_limit\x18) \x01(\v2\x19.google.protobuf.DurationR\ttimeLimit\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -4525,65 +4551,67 @@ var file_tenure_v1_snapshot_proto_depIdxs = []int32{
 	4,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
 	54,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
 	3,   // 58: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
-	6,   // 59: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	27,  // 60: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	28,  // 61: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	51,  // 62: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	51,  // 63: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	51,  // 64: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	51,  // 65: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	54,  // 66: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	54,  // 67: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	54,  // 68: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	54,  // 69: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	51,  // 70: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	45,  // 71: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	54,  // 72: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	54,  // 73: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	4,   // 74: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	5,   // 75: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	51,  // 76: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	51,  // 77: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	54,  // 78: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	54,  // 79: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	26,  // 80: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	54,  // 81: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	54,  // 82: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	51,  // 83: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	46,  // 84: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	28,  // 85: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	7,   // 86: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	51,  // 87: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	47,  // 88: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	52,  // 89: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	53,  // 90: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	55,  // 91: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	48,  // 92: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	39,  // 93: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	41,  // 94: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	34,  // 95: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 96: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 97: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	36,  // 98: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	32,  // 99: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	33,  // 100: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	33,  // 101: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	36,  // 102: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	39,  // 103: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	34,  // 104: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	49,  // 105: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	40,  // 106: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	50,  // 107: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	40,  // 108: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	38,  // 109: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	40,  // 110: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	8,   // 111: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 112: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	54,  // 59: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
+	6,   // 60: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	27,  // 61: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	28,  // 62: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	51,  // 63: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	51,  // 64: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	51,  // 65: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	51,  // 66: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	54,  // 67: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	54,  // 68: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	54,  // 69: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	54,  // 70: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	51,  // 71: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	45,  // 72: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	54,  // 73: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	54,  // 74: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	4,   // 75: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	5,   // 76: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	51,  // 77: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	51,  // 78: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	54,  // 79: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	54,  // 80: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	26,  // 81: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	54,  // 82: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	54,  // 83: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	51,  // 84: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	54,  // 85: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	46,  // 86: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	28,  // 87: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	7,   // 88: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	51,  // 89: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	47,  // 90: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	52,  // 91: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	53,  // 92: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	55,  // 93: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	48,  // 94: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	39,  // 95: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	41,  // 96: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	34,  // 97: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 98: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 99: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	36,  // 100: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	32,  // 101: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	33,  // 102: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	33,  // 103: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	36,  // 104: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	39,  // 105: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	34,  // 106: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	49,  // 107: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	40,  // 108: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	50,  // 109: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	40,  // 110: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	38,  // 111: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	40,  // 112: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	8,   // 113: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 114: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }

@@ -51,6 +51,7 @@ class VictimFacts:
     termination_grace: Final[int]
     checkpoint_on_notice: Final[bool]
     last_notice: Final[int | None]
+    time_limit: Final[int]
     on_evict: Final[Fate]
     """Its own fate, without that of its queue."""
     held_by: Final[HoldReason]
@@ -70,6 +71,7 @@ class VictimFacts:
         termination_grace: int = 0,
         checkpoint_on_notice: bool = False,
         last_notice: int | None = None,
+        time_limit: int = 0,
         on_evict: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
         evictions: Mapping[str, int] = NO_EVICTIONS,
@@ -84,6 +86,7 @@ class VictimFacts:
         self.termination_grace = termination_grace
         self.checkpoint_on_notice = checkpoint_on_notice
         self.last_notice = last_notice
+        self.time_limit = time_limit
         self.on_evict = on_evict
         self.held_by = held_by
         self.evictions = evictions

@@ -1,11 +1,15 @@
 """Resolve settings: the pod group's value, else that of the nearest queue with one (R12.72, R14.34)."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from tenure.solver.model.fate import AtEvictionLimit, Fate
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup
+
+OWN_EXPECTED_RUNTIME: Final = "its own expected runtime"
+"""Source of an expected runtime that no queue sets."""
 
 
 def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
@@ -15,7 +19,7 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
     """
     own = group.facts.requeue.expected_runtime
     if own.is_set:
-        return own, "its own expected runtime"
+        return own, OWN_EXPECTED_RUNTIME
     value, source = _inherited(group, queues, lambda queue: queue.expected_runtime)
     return ParsedValue(value or None), source if value else ""
 
@@ -50,6 +54,13 @@ def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tup
         return max(0, own), "its own notice"
     value, source = _inherited(group, queues, lambda queue: queue.notice)
     return (default, "option defaultNotice") if value is None else (max(0, value), source)
+
+
+def time_limit(group: PodGroup, queues: Sequence[Queue]) -> int | None:
+    """Nanoseconds that the pod group runs at most: its own limit, capped by the queue (semantics R17.1)."""
+    value, _ = _inherited(group, queues, lambda queue: queue.time_limit)
+    own = group.facts.victim.time_limit
+    return min(own, value) if own and value else own or value or None
 
 
 def _inherited(

@@ -45,6 +45,8 @@ class Queue:
     """Nanoseconds of notice of its pod groups without their own; None inherits."""
     at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
     """What happens to its pod groups at the limit of evictions; UNSPECIFIED inherits."""
+    time_limit: int | None = None
+    """Nanoseconds that its pod groups run at most; None inherits, 0 is an explicit "no limit"."""
 
     @property
     def is_leaf(self) -> bool:
@@ -71,6 +73,7 @@ class QueueFacts:
     on_evict: Fate = Fate.UNSPECIFIED
     notice: int | None = None
     at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
+    time_limit: int | None = None
 
 
 class QueueStatus(NamedTuple):

@@ -72,6 +72,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             on_evict=spec.on_evict,
             notice=spec.notice,
             at_eviction_limit=spec.at_eviction_limit,
+            time_limit=spec.time_limit,
         )
         for i, spec in enumerate(ordered)
     )

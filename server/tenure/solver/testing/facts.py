@@ -135,6 +135,7 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
         expected_runtime=_nanoseconds(options.get("expected_runtime")),
         max_min_runtime=_nanoseconds(options.get("max_min_runtime")),
         requeue_delay=_nanoseconds(options.get("requeue_delay")),
+        time_limit=_nanoseconds(options.get("time_limit")),
     )
 
 
@@ -177,6 +178,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
             notice=_nanoseconds(options.get("notice")),
             checkpoint_on_notice=options.get("checkpoint_on_notice", False),
             last_notice=_ago(options.get("last_notice_ago")),
+            time_limit=_nanoseconds(options.get("time_limit")) or 0,
         ),
     )
 

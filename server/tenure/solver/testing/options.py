@@ -112,6 +112,7 @@ class QueueOptions(TypedDict, total=False):
     max_min_runtime: str
     expected_runtime: str
     requeue_delay: str
+    time_limit: str
 
 
 class GroupOptions(TypedDict, total=False):
@@ -158,6 +159,7 @@ class GroupOptions(TypedDict, total=False):
     eviction_cost: int
     """GPU-seconds."""
     shrink_loses_work: bool
+    time_limit: str
     notice: str
     """Time between its notice and its eviction."""
     checkpoint_on_notice: bool

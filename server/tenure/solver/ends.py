@@ -1,0 +1,64 @@
+"""When running pod groups end: what plans of later starts rest on (semantics R17.1, R17.2)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from tenure.solver.model.inherited_settings import OWN_EXPECTED_RUNTIME, expected_runtime, time_limit
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.workload import PodGroup
+
+
+class Certainty(IntEnum):
+    """How far a time can be relied on, the best first; numbers as on the wire."""
+
+    BOUNDED = 1
+    """It rests on time limits only."""
+    EXPECTED = 2
+    """It rests on an expected runtime."""
+    ASSUMED = 3
+    """It rests on the expected runtime of a queue, or on one that was exceeded and corrected."""
+    UNKNOWN = 4
+    """There is no time."""
+
+
+class End(NamedTuple):
+    """When a pod group ends, in nanoseconds since the Unix epoch; None: not known."""
+
+    hard: int | None = None
+    """Its last start plus its time limit."""
+    likely: int | None = None
+    """Its last start plus its expected runtime, at most `hard`."""
+    certainty: Certainty = Certainty.UNKNOWN
+    """Of `likely`."""
+
+
+UNKNOWN_END: Final = End()
+
+
+def end_of(group: PodGroup, queues: Sequence[Queue], now: int) -> End:
+    """When a running pod group ends; both times are after `now`."""
+    start = group.facts.last_start
+    return UNKNOWN_END if start is None else end_after(group, queues, start, now)
+
+
+def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) -> End:
+    """The same for a start at this time.
+
+    A time that has passed is replaced by the time limit if that has not passed, else by the first later
+    one of twice, four times, ... the runtime (semantics R17.1).
+    """
+    limit, (expected, source) = time_limit(group, queues), expected_runtime(group, queues)
+    runtime = expected.value
+    hard = start + limit if limit is not None and start + limit > now else None
+    if hard is not None and (runtime is None or not now < start + runtime < hard):
+        return End(hard, hard, Certainty.BOUNDED)
+    if runtime is None or (limit is not None and limit < runtime):
+        runtime = limit
+    if runtime is None:
+        return UNKNOWN_END
+    is_own = source == OWN_EXPECTED_RUNTIME
+    if start + runtime > now:
+        return End(hard, start + runtime, Certainty.EXPECTED if is_own else Certainty.ASSUMED)
+    doublings = ((now - start) // runtime).bit_length()
+    return End(None, start + (runtime << doublings), Certainty.ASSUMED)
