@@ -242,9 +242,19 @@ def _change_usage(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
             rows.add(queue=name, time=snapshot.now, used=mean, normalized={"gpu": draw.integer(0, 10**6)})
 
 
+def _change_holds(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    for i in _some(draw, len(snapshot.pod_groups)):
+        group = snapshot.pod_groups[i]
+        group.held_by = draw.choice((0, 0, pb.HOLD_REASON_USER))
+        group.not_before_time.seconds = snapshot.now.seconds + draw.integer(-300, 900)
+
+
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
-    *(_change_budgets, _change_usage),
+    *(_change_budgets, _change_usage, _change_holds),
 )
-_CHANGES_OF_WORKLOADS: Final = (_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight)
+_CHANGES_OF_WORKLOADS: Final = (
+    *(_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight),
+    _change_holds,
+)

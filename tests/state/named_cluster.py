@@ -32,6 +32,7 @@ def name_cluster(cluster: Cluster) -> dict[str, object]:
             )
             for group in cluster.in_flight
         ],
+        "delayed": [_uid(cluster, group) for group in cluster.delayed],
         "doubts": [
             (doubt.code, [_uid(cluster, group) for group in doubt.pod_groups], doubt.message)
             for doubt in cluster.warnings

@@ -22,7 +22,7 @@ from tests.state.small_changes import STEPS, first_snapshot, next_snapshot
 
 PROFILE: Final = default_profile()
 ATTRIBUTES: Final = {
-    "PodGroupPhases": ("pending", "running", "stale", "blocked"),
+    "PodGroupPhases": ("pending", "held", "running", "stale", "blocked"),
     "InitialUsage": ("allocated", "firm", "request", "paths", "kinds", "firm_cores"),
     "_Index": ("queues", "pending", "victims", "evictable_victims", "is_pending", "is_victim"),
     "_WarningCandidates": ("legacy", "odd", "bad"),

@@ -89,8 +89,12 @@ MAX_SPREADS: Final = 64
 MAX_PREFERENCES: Final = 64
 """Maximum number of preferred terms of one kind of a shape. Each is evaluated for many nodes."""
 
+MAX_DEPENDENCIES: Final = 64
+"""Maximum number of pod groups that a pod group names as those it waits for."""
+
 MAX_LENGTHS: Final[Mapping[str, int]] = {
     "nodes.numa_zones": MAX_ZONES,
+    "pod_groups.depends_on": MAX_DEPENDENCIES,
     "pod_groups.sub_groups": MAX_SUB_GROUPS,
     "shapes.pod_affinity.match_expressions": MAX_EXPRESSIONS,
     "shapes.pod_anti_affinity.match_expressions": MAX_EXPRESSIONS,

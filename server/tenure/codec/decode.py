@@ -241,6 +241,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         disruption_budgets=budgets,
         queue_usage=usage,
         eviction_rates=rates,
+        delayed=workloads.delayed,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)

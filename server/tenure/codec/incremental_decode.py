@@ -158,6 +158,7 @@ def _cluster(
         disruption_budgets=cluster.disruption_budgets,
         queue_usage=cluster.queue_usage,
         eviction_rates=cluster.eviction_rates,
+        delayed=tuple(sorted(slots.delayed)),
     )
 
 

@@ -11,7 +11,7 @@ from tenure.solver.model.facts import NO_VICTIM_FACTS, PodGroupFacts, VictimFact
 from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, NO_EVICTIONS, OTHER_CAUSES, Fate, HoldReason
 from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_COUNT, MAX_SUB_GROUPS
+from tenure.wire.limits import MAX_COUNT, MAX_DEPENDENCIES, MAX_SUB_GROUPS
 from tenure.wire.rows import PodGroupRow
 from tenure.wire.timestamps import nanoseconds
 from tenure.wire.violations import ViolationCollector, quote_name
@@ -82,7 +82,7 @@ def _decode_sub_group(
 _MODES: Final = dict(enumerate(Preemptibility))
 """Modes by number on the wire; faster than calling the enum."""
 _KNOWN: Final = frozenset(_MODES)
-_HOLDS: Final = frozenset(HoldReason)
+_HOLDS: Final = frozenset(HoldReason) - {HoldReason.NOT_BEFORE}
 _NO_ACTIONS: Final[frozenset[str]] = frozenset()
 
 
@@ -207,6 +207,7 @@ def _victim_facts(
         findings,
         on_evict=read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED,
         held_by=_held_by(i, message, findings),
+        depends_on=_depends_on(i, message.depends_on, findings) if message.depends_on else (),
         evictions=evictions,
     )
     return NO_VICTIM_FACTS if found == NO_VICTIM_FACTS else found
@@ -226,18 +227,26 @@ def _evictions(
     return dict(counts)
 
 
+def _depends_on(i: int, uids: Sequence[str], findings: ViolationCollector) -> tuple[str, ...]:
+    if len(uids) > MAX_DEPENDENCIES:
+        findings.add(i, "depends_on", f"are {len(uids)}, more than {MAX_DEPENDENCIES}: name fewer")
+        return ()
+    return tuple(uids)
+
+
 def _held_by(i: int, message: pb.PodGroup, findings: ViolationCollector) -> HoldReason:
     """What holds a pod group. A release ends a hold by an eviction that is not later (semantics R19.26)."""
     released: int | None = None
     if message.HasField("release_time"):
         released = time(message.release_time, findings, i, "release_time")
+    otherwise = HoldReason.NOT_BEFORE if message.HasField("not_before_time") else HoldReason.UNSPECIFIED
     if not message.held_by or not check_enum(message.held_by, _HOLDS, findings, i, "held_by"):
-        return HoldReason.UNSPECIFIED
+        return otherwise
     reason, evicted = HoldReason(message.held_by), message.last_eviction_time
     if released is None or reason not in HOLDS_OF_EVICTIONS:
         return reason
     is_earlier = released < nanoseconds(evicted.seconds) + evicted.nanos
-    return reason if is_earlier and message.HasField("last_eviction_time") else HoldReason.UNSPECIFIED
+    return reason if is_earlier and message.HasField("last_eviction_time") else otherwise
 
 
 _UNDIVIDED: Final = _Parts(0, pb.PodGroup(), None, {}, ViolationCollector("pod_groups"))

@@ -45,6 +45,7 @@ def read_victim_facts(
     *,
     on_evict: Fate,
     held_by: HoldReason,
+    depends_on: tuple[str, ...],
     evictions: Mapping[str, int],
 ) -> VictimFacts:
     """Message `i` of its list as facts. Facts by hand are passed as keywords."""
@@ -71,8 +72,15 @@ def read_victim_facts(
         if is_set("last_notice_time")
         else None,
         time_limit=duration(message.time_limit, findings, i, "time_limit") if is_set("time_limit") else 0,
+        not_before=time(message.not_before_time, findings, i, "not_before_time")
+        if is_set("not_before_time")
+        else None,
+        eligible=time(message.eligible_time, findings, i, "eligible_time")
+        if is_set("eligible_time")
+        else None,
         on_evict=on_evict,
         held_by=held_by,
+        depends_on=depends_on,
         evictions=evictions,
     )
 

@@ -5,6 +5,7 @@ while a group must be cancelled on whose evictions others may depend: again, wit
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_start
@@ -21,7 +22,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, InFlightGroupStatus, Reserve
-from tenure.solver.model.placement import NOWHERE, TaskStatus
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.derived import WarmStart
@@ -71,13 +72,33 @@ def open_with_in_flight(
     session.
 
     The state of every group is in the session. If the cycle is stopped before it is known, the groups are
-    kept as they are.
+    kept as they are. Pod groups that waited for a time compete from then on.
     """
+    if cluster.delayed:
+        cluster, change = _with_due(cluster)
+        warm_start = None if warm_start is None else warm_start.branch(change)
     return (
         _InFlightOpener(cluster, warm_start, open_context).run()
         if cluster.in_flight
         else open_context(cluster, warm_start)
     )
+
+
+def _with_due(cluster: Cluster) -> tuple[Cluster, SlotChange]:
+    """The cluster in which the tasks of pod groups whose time has come are pending, and what differs.
+
+    Resolution depends on no time: it gates the tasks of all pod groups with a time (semantics R19.25).
+    """
+    tasks, changed = cluster.tasks.next_version(), set[int]()
+    groups = [cluster.pod_groups[index] for index in cluster.delayed]
+    due = [group for group in groups if (group.facts.victim.not_before or 0) <= cluster.now]
+    for index in [index for group in due for index in group.tasks]:
+        task = tasks[index]
+        if task.placement.status is TaskStatus.GATED and task.facts.placement.status is TaskStatus.PENDING:
+            tasks.put(index, replace(task, placement=Placement(TaskStatus.PENDING)))
+            changed.add(index)
+    change = SlotChange(frozenset([group.index for group in due]), frozenset(changed))
+    return replace(cluster, tasks=tasks) if changed else cluster, change
 
 
 class _InFlightOpener:

@@ -1,11 +1,12 @@
 """The outcome of every pod group with tasks to schedule, and protections of running ones."""
 
-from collections.abc import Iterable, Sequence, Set
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
+from tenure.solver.model.facts import VictimFacts
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
@@ -15,6 +16,7 @@ from tenure.solver.notices import find_evict_times
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.oracle import OUT_OF_TIME
+from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -29,7 +31,7 @@ _KINDS: Final = {
 }
 """Outcome kinds of rejected pod groups by the class of the reason. The others depend on the end."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
-HOLDS: Final = {
+_HOLDS: Final = {
     HoldReason.UNSPECIFIED: "",
     HoldReason.USER: "its owner holds it",
     HoldReason.ADMIN: "an operator holds it",
@@ -37,6 +39,7 @@ HOLDS: Final = {
     HoldReason.EVICTION_LIMIT: "it was evicted as often as it may be",
     HoldReason.EVICTED: "it was evicted, and is to be held then",
     HoldReason.TIME_LIMIT: "it reached its time limit",
+    HoldReason.NOT_BEFORE: "it may not start yet",
 }
 """Clauses by what holds a pod group."""
 INSUFFICIENT_RESOURCES: Final = Rejection(
@@ -61,13 +64,16 @@ def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOu
     victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
-    told = find_evict_times(session)
-    return tuple(_outcome(session, group, group.index in victims, told.get(group.index)) for group in groups)
+    told, holds = find_evict_times(session), _HeldOutcomes(session)
+    return tuple(
+        holds.outcome(group)
+        if group.index in held
+        else _outcome(session, group, group.index in victims, told.get(group.index))
+        for group in groups
+    )
 
 
 def _outcome(session: Session, group: PodGroup, has_victims: bool, evict_time: int | None) -> PodGroupOutcome:
-    if group.index in session.phases.held:
-        return held_outcome(session, group)
     bound, held, pending = _count(session, group)
     if bound and not held:
         return PodGroupOutcome(group.index, OutcomeKind.BOUND, START_REASONS, bound, held, pending)
@@ -82,12 +88,35 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool, evict_time: i
     return PodGroupOutcome(group.index, outcome_kind(reason), reason, bound, held, pending)
 
 
-def held_outcome(session: Session, group: PodGroup) -> PodGroupOutcome:
-    """Outcome of a pod group that is held (semantics R19.25)."""
-    tasks = session.cluster.tasks
-    waiting = sum(tasks[task].placement.status is TaskStatus.GATED for task in group.tasks)
-    reason = Rejection(ReasonCode.HELD, HOLDS[group.facts.victim.held_by])
-    return PodGroupOutcome(group.index, OutcomeKind.HELD, reason, 0, 0, waiting)
+@final
+class _HeldOutcomes:
+    """Outcomes of pod groups that are held, or wait for a time (semantics R19.25, R19.26)."""
+
+    def __init__(self, session: Session) -> None:
+        self._cluster = session.cluster
+        self._names: Mapping[str, str] | None = None
+        """Names of all pod groups by UID, once they are needed."""
+
+    def outcome(self, group: PodGroup) -> PodGroupOutcome:
+        """HELD; or DELAYED until the time of a pod group that nothing else holds."""
+        tasks, facts = self._cluster.tasks, group.facts.victim
+        waiting = sum(tasks[task].placement.status is TaskStatus.GATED for task in group.tasks)
+        if facts.held_by is HoldReason.NOT_BEFORE:
+            reason = Rejection(ReasonCode.NOT_BEFORE, _HOLDS[facts.held_by], facts.not_before)
+            return PodGroupOutcome(group.index, OutcomeKind.DELAYED, reason, 0, 0, waiting)
+        reason = Rejection(ReasonCode.HELD, self._clause(facts))
+        return PodGroupOutcome(group.index, OutcomeKind.HELD, reason, 0, 0, waiting)
+
+    def _clause(self, facts: VictimFacts) -> str:
+        """What holds it. Of the pod groups that it waits for, those of the snapshot are named."""
+        if facts.held_by is not HoldReason.DEPENDENCY or not facts.depends_on:
+            return _HOLDS[facts.held_by]
+        if self._names is None:
+            self._names = {group.facts.uid: group.facts.name for group in self._cluster.pod_groups}
+        known = [self._names[uid] for uid in facts.depends_on if uid in self._names]
+        rest = len(facts.depends_on) - len(known)
+        others = [format_count(rest, "pod group") + " not in the snapshot"] if rest else []
+        return f"it waits for {join_words([*known, *others])}"
 
 
 def outcome_kind(rejection: Rejection) -> OutcomeKind:

@@ -45,6 +45,8 @@ _ANNOTATIONS: Final = (
     names.ON_EVICT,
     names.HOLD,
     names.RELEASED,
+    names.NOT_BEFORE,
+    names.DEPENDS_ON,
     names.EVICTIONS,
     names.GPU_FRACTION,
     names.GPU_MEMORY,

@@ -77,6 +77,13 @@ def _opt_outs(snapshot: pb.ClusterSnapshot, count: int) -> None:
     snapshot.pod_groups[0].opt_out_actions.extend(["reclaim"] * count)
 
 
+def _dependencies(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        group = add_group(snapshot, f"g{i}", held_by=pb.HOLD_REASON_DEPENDENCY)
+        group.depends_on.extend([f"g{i + 1}", "gone"])
+    snapshot.pod_groups[0].depends_on.extend(["gone"] * count)  # more than are allowed
+
+
 def _causes(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         snapshot.pod_groups[0].evictions.by_cause[f"c{i}"] = 1
@@ -235,6 +242,7 @@ FIELDS: Final[dict[str, tuple[Fill, ...]]] = {
     "PodGroup.sub_groups": (_sub_groups, _sub_groups_in_a_cycle, _many_sub_groups),
     "PodGroup.annotations": (_annotations,),
     "PodGroup.opt_out_actions": (_opt_outs,),
+    "PodGroup.depends_on": (_dependencies,),
     "EvictionCounts.by_cause": (_causes,),
     "Topology.levels": (_levels,),
     "Pod.gpu_groups": (_gpu_groups, _gpu_groups_of_pods),

@@ -43,6 +43,8 @@ ANNOTATION_KEYS = (
     names.HELD_BY,
     names.ON_EVICT,
     names.RELEASED,
+    names.NOT_BEFORE,
+    names.DEPENDS_ON,
     names.EVICTIONS,
     names.PREEMPTION_DELAY,
     names.VOLCANO_PREEMPTABLE,

@@ -327,6 +327,8 @@ def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> 
         ({"hold": "true"}, {"held_by": pb.HOLD_REASON_USER}, ""),
         ({"hold": "until monday"}, {"held_by": pb.HOLD_REASON_USER}, ""),
         ({"hold": "false"}, {"held_by": pb.HOLD_REASON_UNSPECIFIED}, ""),
+        ({"hold": "Dependency"}, {"held_by": pb.HOLD_REASON_DEPENDENCY}, ""),
+        ({"not-before": "monday"}, {"held_by": pb.HOLD_REASON_USER}, "'monday' is not a time: it is held"),
         ({"released": "soon"}, {}, "'soon' is not a time: it is ignored"),
         ({"released": "2200-01-01T00:00:00Z"}, {}, "is in the future: it is ignored"),
     ],
@@ -359,3 +361,21 @@ def test_queue_says_what_happens_at_the_limit_of_evictions(text: str | None, exp
         assert pb.AtEvictionLimit.Name(row.at_eviction_limit) == f"AT_EVICTION_LIMIT_{expected}"
     told = [each.text for each in builder.warnings.active]
     assert any("'park' is none of immune, hold" in each for each in told) is (text == "park")
+
+
+def test_time_before_which_a_pod_group_may_not_start_and_what_it_waits_for() -> None:
+    """A time that is over is sent as the time since which it may start."""
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("first"))
+    texts = {"not-before": "2200-01-01T00:00:00Z", "depends-on": "first, gone,first,"}
+    notes = {f"tenure.scheduler/{key}": text for key, text in texts.items()}
+    world.put("kai_pod_groups", pod_group("second", annotations=notes))
+    notes = {"tenure.scheduler/not-before": "2020-01-01T00:00:00Z"}
+    world.put("kai_pod_groups", pod_group("third", annotations=notes))
+    for name in ("first", "second", "third"):
+        world.put("pods", pod(name, meta={"annotations": {"pod-group-name": name}}))
+    rows = {row.name: row for row in world.builder().snapshot(NOW).pod_groups}
+    assert list(rows["second"].depends_on) == [rows["first"].uid, "gone"]
+    assert rows["second"].not_before_time.ToJsonString() == "2200-01-01T00:00:00Z"
+    assert not rows["third"].HasField("not_before_time")
+    assert rows["third"].eligible_time.ToJsonString() == "2020-01-01T00:00:00Z"

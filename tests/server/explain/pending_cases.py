@@ -225,6 +225,11 @@ CASES: Mapping[str, PendingCase] = {
         lambda: single_queue().pending("job", queue="q", gpus=1, blocked_reason="a volume").build(),
         "a resource required by one of its pods is missing",
     ),
+    "NOT_BEFORE": PendingCase(
+        lambda: single_queue().pending("job", queue="q", gpus=1, start_in="10m").build(),
+        "it may not start yet",
+        ("WAIT",),
+    ),
     "HELD": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, held_by=HoldReason.EVICTED).build(),
         "it is held",

@@ -53,9 +53,8 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         why = explain_pending(replay.cluster, names, pod_group, reason)
         text = format_text("{who} is pending because {why}.", who=_capital(names), why=why)
         return ExplainResult(join([text, usual_remedy(replay.cluster, names, reason.code)]), [fact])
-    candidates = (
-        [] if outcome.kind is OutcomeKind.INVALID_POD_GROUP else list(_describe_candidates(replay, pod_group))
-    )
+    is_out = outcome.kind is OutcomeKind.INVALID_POD_GROUP or reason.code is ReasonCode.NOT_BEFORE
+    candidates = [] if is_out else list(_describe_candidates(replay, pod_group))
     why = explain_pending(replay.cluster, names, pod_group, reason)
     found = find_remedies(replay, pod_group, stop)
     messages = [remedy_message(replay.cluster, names, each) for each in found.remedies]

@@ -88,6 +88,8 @@ class _Search:
     def all(self) -> Iterator[Remedy]:
         """All remedies, in the order of the kinds."""
         yield from self._wait()
+        if self._group.index in self._context.session.phases.held:
+            return  # until then, nothing else helps
         yield from self._reduce_minimum()
         yield from self._raise_priority()
         yield from self._make_preemptible()

@@ -47,6 +47,8 @@ class Cluster:
     """By name."""
     eviction_rates: tuple[EvictionRateState, ...] = ()
     """By name."""
+    delayed: tuple[int, ...] = ()
+    """Pod groups that wait for a time, by index (`in_flight_session`)."""
 
     @property
     def min_gpu_memory_mib(self) -> int:

@@ -39,7 +39,7 @@ class NodeFacts:
 
 @fast_dataclass(slots=True, init=False)
 class VictimFacts:
-    """What few pod groups say about their evictions. Times and durations are in nanoseconds."""
+    """What few pod groups say about holds and evictions. Times and durations are in nanoseconds."""
 
     suspendable: Final[bool]
     last_checkpoint: Final[int | None]
@@ -52,9 +52,13 @@ class VictimFacts:
     checkpoint_on_notice: Final[bool]
     last_notice: Final[int | None]
     time_limit: Final[int]
+    not_before: Final[int | None]
+    eligible: Final[int | None]
     on_evict: Final[Fate]
     """Its own fate, without that of its queue."""
     held_by: Final[HoldReason]
+    depends_on: Final[tuple[str, ...]]
+    """UIDs of pod groups that it waits for."""
     evictions: Final[Mapping[str, int]]
     """Numbers of evictions by cause."""
 
@@ -72,8 +76,11 @@ class VictimFacts:
         checkpoint_on_notice: bool = False,
         last_notice: int | None = None,
         time_limit: int = 0,
+        not_before: int | None = None,
+        eligible: int | None = None,
         on_evict: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
+        depends_on: tuple[str, ...] = (),
         evictions: Mapping[str, int] = NO_EVICTIONS,
     ) -> None:
         self.suspendable = suspendable
@@ -87,8 +94,11 @@ class VictimFacts:
         self.checkpoint_on_notice = checkpoint_on_notice
         self.last_notice = last_notice
         self.time_limit = time_limit
+        self.not_before = not_before
+        self.eligible = eligible
         self.on_evict = on_evict
         self.held_by = held_by
+        self.depends_on = depends_on
         self.evictions = evictions
 
 

@@ -36,6 +36,8 @@ class HoldReason(IntEnum):
     EVICTION_LIMIT = 4
     EVICTED = 5
     TIME_LIMIT = 6
+    NOT_BEFORE = 7
+    """Nothing but the time before which it may not start."""
 
 
 class EvictionTally(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.resolution.persistent_map import PersistentMap
@@ -78,8 +79,15 @@ class IncrementalResolver:
             self._pod_sets,
             self._free,
             self._strays,
+            self._delayed(pod_groups),
         )
         return slots, SlotChange(frozenset(self._groups), frozenset(self._tasks))
+
+    def _delayed(self, pod_groups: PersistentVector[PodGroup]) -> frozenset[int]:
+        changed = [pod_groups[slot] for slot in self._groups]
+        late = [group.index for group in changed if group.facts.victim.held_by is HoldReason.NOT_BEFORE]
+        before = self._before.delayed
+        return before.difference(self._groups).union(late) if before or late else before
 
     def _place_group(self, uid: str) -> bool:
         known, spec = self._before.group(uid), self._specs.get(uid)

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.queue import Queue, QueueFacts
@@ -30,6 +31,8 @@ class ResolvedWorkloads(NamedTuple):
     pod_groups: PersistentVector[PodGroup]
     tasks: PersistentVector[Task]
     warnings: tuple[SnapshotWarning, ...]
+    delayed: tuple[int, ...]
+    """Pod groups that wait for a time, by index."""
 
 
 def ranks(keys: Sequence[int]) -> list[int]:
@@ -96,7 +99,8 @@ def resolve_workloads(
         pod_groups.append(
             resolve_pod_group(i, spec, leaves.get(spec.queue_name), rank[i], numbers[i], members)
         )
-    return ResolvedWorkloads(PersistentVector(pod_groups), linked, doubts)
+    late = tuple([i for i, spec in enumerate(ordered) if spec.victim.held_by is HoldReason.NOT_BEFORE])
+    return ResolvedWorkloads(PersistentVector(pod_groups), linked, doubts, late)
 
 
 def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:

@@ -58,6 +58,8 @@ class SlotMap(NamedTuple):
     """Unused pod set indices."""
     unknown_sub_group_pods: dict[str, dict[str, int]]
     """Pods of unknown subgroups: their number by uid of the pod group and name of the subgroup."""
+    delayed: frozenset[int]
+    """Pod groups that wait for a time."""
 
     def group(self, uid: str) -> PodGroup | None:
         """Pod group by uid."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
+from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.resolution.age_order import AgeOrder
@@ -51,7 +52,7 @@ def resolve_with_free_slots(
     ranks = ages.ranks()
     strays: dict[str, dict[str, int]] = {}
     linked_groups: list[PodGroup] = []
-    pod_sets = 0
+    pod_sets, late = 0, set[int]()
     for slot, uid in enumerate(group_labels):
         group = pod_groups.get(uid)
         if group is None:
@@ -66,6 +67,8 @@ def resolve_with_free_slots(
         )
         if astray:
             strays[uid] = astray
+        if group.victim.held_by is HoldReason.NOT_BEFORE:
+            late.add(slot)
         linked_groups.append(
             resolve_pod_group(slot, group, leaves.get(group.queue_name), ranks[uid], numbers, by_set)
         )
@@ -79,6 +82,7 @@ def resolve_with_free_slots(
         pod_sets,
         [],
         strays,
+        frozenset(late),
     )
 
 

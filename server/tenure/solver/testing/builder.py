@@ -171,7 +171,7 @@ class ClusterBuilder:
         groups = [group_spec(i, name, plan) for i, (name, plan) in enumerate(self._groups.items())]
         specs = [task_spec(pod, shapes.of(pod.options), by_name, claim_index, shapes) for pod in self._pods]
         tasks, all_shapes = resolve_claims(specs, shapes.all, claims)
-        pod_groups, linked, doubts = resolve_workloads(groups, tasks, queues)
+        pod_groups, linked, doubts, delayed = resolve_workloads(groups, tasks, queues)
         return Cluster(
             now=NOW,
             nodes=nodes,
@@ -186,6 +186,7 @@ class ClusterBuilder:
             in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
             eviction_rates=tuple([self._rates[rate] for rate in sorted(self._rates)]),
             disruption_budgets=tuple([self._budgets[budget] for budget in sorted(self._budgets)]),
+            delayed=delayed,
         )
 
     def _resources(self) -> list[str]:

@@ -168,7 +168,10 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         victim=VictimFacts(
             on_evict=options.get("on_evict", Fate.UNSPECIFIED),
             suspendable=options.get("suspendable", False),
-            held_by=options.get("held_by", HoldReason.UNSPECIFIED),
+            held_by=options.get("held_by", _delay(options)),
+            not_before=NOW + parse_signed_duration(options["start_in"]) if "start_in" in options else None,
+            eligible=_ago(options.get("eligible_ago")),
+            depends_on=tuple(options.get("depends_on", ())),
             evictions=options.get("evictions", NO_EVICTIONS),
             last_checkpoint=_ago(options.get("checkpoint_ago")),
             checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
@@ -181,6 +184,10 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
             time_limit=_nanoseconds(options.get("time_limit")) or 0,
         ),
     )
+
+
+def _delay(options: GroupOptions) -> HoldReason:
+    return HoldReason.NOT_BEFORE if "start_in" in options else HoldReason.UNSPECIFIED
 
 
 def _requeue_terms(options: GroupOptions) -> RequeueSettings:

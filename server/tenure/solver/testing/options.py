@@ -151,6 +151,11 @@ class GroupOptions(TypedDict, total=False):
     on_evict: Fate
     suspendable: bool
     held_by: HoldReason
+    start_in: str
+    """Time until it may start; negative: since when."""
+    eligible_ago: str
+    depends_on: Sequence[str]
+    """Names of pod groups."""
     evictions: Mapping[str, int]
     """By cause."""
     checkpoint_ago: str

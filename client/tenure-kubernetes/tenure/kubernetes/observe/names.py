@@ -51,6 +51,8 @@ AT_EVICTION_LIMIT: Final = "tenure.scheduler/at-eviction-limit"
 """Annotation of queues: what happens to pod groups that were evicted as often as they may be."""
 SUSPENDABLE: Final = "tenure.scheduler/suspendable"
 HOLD: Final = "tenure.scheduler/hold"
+DEPENDS_ON: Final = "tenure.scheduler/depends-on"
+NOT_BEFORE: Final = "tenure.scheduler/not-before"
 RELEASED: Final = "tenure.scheduler/released"
 """Annotations by users: what becomes of a victim, and holds."""
 NOTICE: Final = "tenure.scheduler/notice"
@@ -83,6 +85,8 @@ WISHES: Final = (
     ON_EVICT,
     SUSPENDABLE,
     HOLD,
+    DEPENDS_ON,
+    NOT_BEFORE,
     RELEASED,
     NOTICE,
     CHECKPOINT_ON_NOTICE,

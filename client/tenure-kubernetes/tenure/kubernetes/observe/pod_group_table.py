@@ -1,6 +1,6 @@
 """All pod groups and their rows, of all kinds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -27,6 +27,7 @@ from tenure.kubernetes.observe.wishes import (
     Place,
     annotations_of,
     place_of,
+    read_dependencies,
     read_holds,
     read_own_notice,
     read_stored_hold,
@@ -157,11 +158,18 @@ class PodGroupTable:
         read_annotations(row, stored.values, warnings)
         written = self._users_annotations(uid, origin, pods)
         read_holds(row, written, now, warnings)
+        row.depends_on.extend(self._dependencies(row.namespace, written))
         read_own_notice(row, written, warnings)
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)
         return self._with_permitted_queue(row, pods, around)
+
+    def _dependencies(self, namespace: str, annotations: Mapping[str, str]) -> Iterator[str]:
+        """Uids of the pod groups that an annotation names; the names of those that do not exist."""
+        for name in read_dependencies(annotations):
+            found = (self._uids.get(Reference(api, namespace, name)) for api in (KAI, VOLCANO, NATIVE))
+            yield next(filter(None, found), name)
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a pod group that is gone."""

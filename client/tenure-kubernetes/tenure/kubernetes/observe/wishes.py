@@ -19,7 +19,7 @@ from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.times import FOREVER, read_duration, read_time
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
+from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT, MAX_DEPENDENCIES
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
@@ -234,8 +234,10 @@ def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp,
     """
     row.on_evict = read_fate(annotations, warnings)
     row.suspendable = annotations.get(names.SUSPENDABLE, "").strip().lower() in _TRUE
-    if annotations.get(names.HOLD, "").strip().lower() not in ("", *_FALSE):
-        row.held_by = pb.HOLD_REASON_USER
+    hold = annotations.get(names.HOLD, "").strip().lower()
+    if hold not in ("", *_FALSE):
+        row.held_by = pb.HOLD_REASON_DEPENDENCY if hold == "dependency" else pb.HOLD_REASON_USER
+    _read_not_before(row, annotations.get(names.NOT_BEFORE, ""), now, warnings)
     text = annotations.get(names.RELEASED)
     released = read_time(text) if text else None
     if text and (released is None or released.ToNanoseconds() > now.ToNanoseconds()):
@@ -243,6 +245,27 @@ def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp,
         warnings.append(f"annotation {names.RELEASED}: {text[:64]!r} {problem}: it is ignored")
     elif released is not None:
         row.release_time.CopyFrom(released)
+        row.eligible_time.CopyFrom(released)
+
+
+def read_dependencies(annotations: Mapping[str, str]) -> list[str]:
+    """Names of the pod groups that one that is held waits for, in its namespace."""
+    parts = annotations.get(names.DEPENDS_ON, "")[:MAX_ANNOTATION].split(",")
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))[:MAX_DEPENDENCIES]
+
+
+def _read_not_before(row: pb.PodGroup, text: str, now: Timestamp, warnings: list[str]) -> None:
+    """Set the time before which it may not start, unless that is over; unreadable holds it."""
+    if not text:
+        return
+    if (moment := read_time(text.strip())) is None:
+        problem = "a time: it is held until the annotation is corrected or removed"
+        warnings.append(_unreadable(names.NOT_BEFORE, text, problem))
+        row.held_by = row.held_by or pb.HOLD_REASON_USER
+    elif moment.ToNanoseconds() > now.ToNanoseconds():
+        row.not_before_time.CopyFrom(moment)
+    else:
+        row.eligible_time.CopyFrom(moment)
 
 
 def read_stored_hold(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
