@@ -13,6 +13,8 @@ from tenure.solver.plugin_api.action import action_names
 from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.plugins.aging import NAME as AGING
+from tenure.solver.plugins.aging import Aging
 from tenure.solver.plugins.eviction_cost import EvictionCostPlugin
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
@@ -38,6 +40,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
     "predicates": make_predicates,
     "proportion": Proportion,
+    AGING: Aging,
     "priority": Priority,
     "elastic": Elastic,
     "evictioncost": EvictionCostPlugin,
@@ -151,10 +154,19 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
             continue
         wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))
+    problems.extend(_check_aging(profile))
     problems.extend(_check_speedups(profile))
     problems.extend(_check_rates(profile, registry))
     problems.extend(_check_notice(profile))
     return problems
+
+
+def _check_aging(profile: Profile) -> list[tuple[str, str]]:
+    """Behind priority, the order by priority and wait would only decide between equal priorities."""
+    names = [setting.name for setting in profile.plugins]
+    if AGING not in names or "priority" not in names[: names.index(AGING)]:
+        return []
+    return [(f"plugins[{names.index(AGING)}].name", "must precede the plugin priority: list it before")]
 
 
 def _check_rates(profile: Profile, registry: Registry) -> list[tuple[str, str]]:
