@@ -287,6 +287,12 @@ CHECKS: Final = (
         "tests.contract.pages.reference_pages:main",
     ),
     Check(
+        "architecture-pictures",
+        "the pictures of the architecture are what the code gives; --update draws them",
+        "1 s",
+        "tests.contract.pages.architecture_pictures:main",
+    ),
+    Check(
         "manifests",
         "docker/manifests is what the chart renders; --update writes it",
         "1 s",
