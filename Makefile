@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto clean
+.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -19,8 +19,9 @@ help: ## show this list
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[console]'
 	@touch $@
 
-.venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml # and what developers need
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable client/tenure-kubernetes
+.venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml docker/locks/development.txt # and what developers need
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable client/tenure-kubernetes
 	@touch $@
 
 demo: .venv/installed ## decide on a small cluster; on a terminal also one that moves, in the browser, until Ctrl-C
@@ -36,9 +37,10 @@ test: .venv/ready ## run the tests (long ones, and those on a real API server: m
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
 	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py tests/solver/budgets
 
-.venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
+.venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py docker/locks/development.txt $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads
-	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]' ./client/tenure-kubernetes
+	.venv-compiled/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
+	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation . ./client/tenure-kubernetes
 	@touch $@
 
 lint: .venv/ready ## style, types, architecture
@@ -71,5 +73,13 @@ proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and
 	.venv-proto/bin/pip install --quiet --disable-pip-version-check 'grpcio-tools==1.76.0' 'protobuf==6.33.6' 'setuptools<80'
 	@touch $@
 
+lock: .venv-release/ready ## pin dependencies with hashes in docker/locks: make lock [LOCK=--upgrade]
+	.venv-release/bin/python docker/release/lock.py $(LOCK)
+
+.venv-release/ready: docker/locks/release.txt # the tools of locks, builds and releases
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/release.txt
+	@touch $@
+
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-proto .venv-release .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

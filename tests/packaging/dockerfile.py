@@ -75,7 +75,11 @@ def install(user: int, is_root: bool) -> Iterator[ImageContent]:
     base = Path(mkdtemp(prefix="tenure-image-"))
     try:
         base.chmod(0o755)
-        places = {BUILT: str(base / "built"), "/wheels": str(base / "wheels")}
+        places = {
+            BUILT: str(base / "built"),
+            "/wheels": str(base / "wheels"),
+            "/builder": str(base / "builder"),
+        }
         _copy(base / "source")
         _build(base, places)
         subprocess.run(["chmod", "-R", "a-w", base / "built"], check=True)

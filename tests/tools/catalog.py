@@ -238,6 +238,14 @@ TOOLS: Final = (
         after=("buf",),
     ),
     Tool(
+        "release",
+        "the tools of locks, builds and releases, in an environment of its own",
+        "30 s",
+        ("make",),
+        lambda: is_made(".venv-release/ready"),
+        lambda: make(".venv-release/ready"),
+    ),
+    Tool(
         "protoc",
         "the compiler of message classes",
         "30 s",

@@ -1,0 +1,87 @@
+"""Builds what a release consists of: wheels, source distributions, bills of materials and checksums.
+
+    .venv-release/bin/python docker/release/build.py dist
+
+The backends are those of docker/locks/release.txt, without isolation. Two builds of the same commit give the
+same bytes: times of files come from SOURCE_DATE_EPOCH (default: that of hatchling).
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+PROJECTS: Final = (".", "client/tenure-kubernetes")
+_BIN: Final = Path(sys.executable).parent
+_EPOCH: Final = "1580601600"
+
+
+def build(folder: Path, compiled: bool) -> None:
+    """Build both distributions into a folder."""
+    environment = {
+        "SOURCE_DATE_EPOCH": _EPOCH,
+        **os.environ,
+        "TENURE_COMPILED": "1" if compiled else "0",
+        "PYTHONHASHSEED": "0",
+    }
+    for project in PROJECTS:
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / project]
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+
+
+def write_bills(folder: Path) -> None:
+    """Write the CycloneDX bill of each wheel: itself, and what the image installs with it."""
+    for wheel in sorted(folder.glob("*.whl")):
+        with tempfile.TemporaryDirectory() as scratch:
+            python = _install(Path(scratch), folder, wheel)
+            project = ROOT / PROJECTS[wheel.name.startswith("tenure_kubernetes")] / "pyproject.toml"
+            bill = wheel.with_name(f"{'-'.join(wheel.name.split('-')[:2])}.cdx.json")
+            command = [_BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", "1.6"]
+            command += ["--pyproject", project, "--mc-type", "application", "--output-file", bill, python]
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
+
+
+def _install(scratch: Path, folder: Path, wheel: Path) -> Path:
+    """An environment with the wheel, what it needs, and nothing else."""
+    python = scratch / "bin/python"
+    uv = [_BIN / "uv", "--quiet"]
+    subprocess.run([*uv, "venv", "--python", sys.executable, scratch], check=True)  # noqa: S603
+    install = [*uv, "pip", "install", "--python", python]
+    lock = ROOT / "docker/locks/image.txt"
+    needed = ["--find-links", folder, f"{wheel}"]
+    subprocess.run([*install, "--constraints", lock, *needed], check=True)  # noqa: S603
+    return python
+
+
+def checksums(folder: Path) -> Iterator[str]:
+    """Lines for sha256sum --check."""
+    for file in sorted(folder.iterdir()):
+        if file.name != "SHA256SUMS":
+            yield f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+
+
+def main() -> None:
+    """Build into a folder, which must be empty or missing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--compiled", action="store_true", help="compile the solver (a C compiler; minutes)")
+    parser.add_argument("--no-bills", action="store_true", help="distributions only")
+    options = parser.parse_args()
+    folder: Path = options.folder.resolve()
+    if folder.exists() and any(folder.iterdir()):
+        parser.error(f"{folder} is not empty")
+    folder.mkdir(parents=True, exist_ok=True)
+    build(folder, options.compiled)
+    if not options.no_bills:
+        write_bills(folder)
+    (folder / "SHA256SUMS").write_text("".join(checksums(folder)))
+
+
+if __name__ == "__main__":
+    main()
