@@ -312,6 +312,14 @@ CHECKS: Final = (
         in_ci=True,
     ),
     Check(
+        "workflows",
+        "workflows, issue forms and the configuration of updates, by their linters",
+        "5 s",
+        "tests.supply_chain.command:workflows",
+        needs=("release", "actionlint"),
+        in_ci=True,
+    ),
+    Check(
         "reference-pages",
         "the generated parts of docs/reference are what their sources give; --update writes them",
         "1 s",

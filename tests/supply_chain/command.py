@@ -1,4 +1,4 @@
-"""The checks `locks` and `audit`, by the tools of `.venv-release`."""
+"""The checks `locks`, `audit` and `workflows`, by the tools of `.venv-release`."""
 
 import json
 import subprocess
@@ -6,9 +6,11 @@ from typing import Final
 
 from tests.checks import CannotRun, Counts
 from tests.supply_chain.locks import FOLDER, lock_names
+from tests.tools.catalog import ACTIONLINT
 from tests.tools.tool import ROOT
 
 BIN: Final = ROOT / ".venv-release/bin"
+FORGE: Final = ROOT / ".github"
 
 
 def locks() -> Counts:
@@ -45,3 +47,18 @@ def _audit(name: str) -> tuple[int, int, int]:
             print(f"{name}: {package['name']} {package['version']}: {vulnerability['id']}, fixed in: {fixed}")
     vulnerable = sum(bool(package.get("vulns")) for package in packages)
     return len(packages), vulnerable, sum("skip_reason" in package for package in packages)
+
+
+def workflows() -> Counts:
+    """Check workflows, forms and the configuration of updates with their linters."""
+    schema = (BIN / "check-jsonschema", "--builtin-schema")
+    forms = sorted(path for path in (FORGE / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+    commands = (
+        (ACTIONLINT, *sorted((FORGE / "workflows").glob("*.yml"))),
+        (BIN / "zizmor", "--offline", "--quiet", "--persona", "pedantic", FORGE),
+        (*schema, "vendor.github-issue-forms", *forms),
+        (*schema, "vendor.github-issue-config", FORGE / "ISSUE_TEMPLATE/config.yml"),
+        (*schema, "vendor.dependabot", FORGE / "dependabot.yml"),
+    )
+    passed = [subprocess.run(command, cwd=ROOT, check=False).returncode == 0 for command in commands]
+    return Counts(passed.count(True), passed.count(False))

@@ -22,10 +22,11 @@ AXE_VERSION: Final = "4.14.1"
 AXE: Final = CACHE / f"axe-{AXE_VERSION}/node_modules/axe-core/axe.min.js"
 """Finds faults of accessibility. Not part of the repository: its license, MPL 2.0, is another one."""
 GO_CLIENT: Final = CACHE / "go-client/client"
+ACTIONLINT: Final = CACHE / "actionlint/actionlint"
 KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM = (
-    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm")
+_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM, _ACTIONLINT = (
+    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm", "actionlint")
 )
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
@@ -72,6 +73,11 @@ def _build_kwok() -> None:
 def _build_helm() -> None:
     _go_build(_HELM, "-trimpath", "-ldflags", "-s -w", "-o", f"{CACHE}/helm/bin/", "tool")
     (CACHE / "helm/ready").touch()
+
+
+def _build_actionlint() -> None:
+    _go_build(_ACTIONLINT, "-trimpath", "-ldflags", "-s -w", "-o", f"{CACHE}/actionlint/", "tool")
+    ACTIONLINT.touch()
 
 
 def _go_build(folder: Path, *arguments: str) -> None:
@@ -187,6 +193,14 @@ TOOLS: Final = (
         ("go",),
         lambda: is_newer(CACHE / "helm/ready", "tests/tools/helm/go.sum"),
         _build_helm,
+    ),
+    Tool(
+        "actionlint",
+        "actionlint, which finds faults of workflows",
+        "20 s",
+        ("go",),
+        lambda: is_newer(ACTIONLINT, "tests/tools/actionlint/go.sum"),
+        _build_actionlint,
     ),
     Tool(
         "collector",

@@ -1,0 +1,97 @@
+"""The version has one source, and workflows name actions by commits."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.repository.pages import ROOT, make_targets
+
+FILES = (
+    "pyproject.toml",
+    "client/tenure-kubernetes/pyproject.toml",
+    "docker/helm/tenure/Chart.yaml",
+    "docker/manifests/kustomization.yaml",
+    "docker/manifests/tenure.yaml",
+    "docs/operate/install.md",
+    "docker/release/version.py",
+    "CHANGELOG.md",
+)
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, str(folder / "docker/release/version.py"), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_all_places_have_the_version_of_pyproject() -> None:
+    assert run(ROOT) == (0, "")
+
+
+def test_a_new_version_reaches_all_places_and_the_changelog(copy: Path) -> None:
+    assert run(copy, "--set", "1.22.333") == (0, "")
+    assert tomllib.loads((copy / "pyproject.toml").read_text())["project"]["version"] == "1.22.333"
+    assert yaml.safe_load((copy / "docker/helm/tenure/Chart.yaml").read_text())["appVersion"] == "1.22.333"
+    assert run(copy, "--tag", "v1.22.333") == (0, "")
+    assert re.search(
+        r"## Unreleased\n\n## 1\.22\.333 - \d{4}-\d\d-\d\d\n", (copy / "CHANGELOG.md").read_text()
+    )
+
+
+@pytest.mark.parametrize("name", ["client/tenure-kubernetes/pyproject.toml", "docker/helm/tenure/Chart.yaml"])
+def test_place_with_another_version_is_named(copy: Path, name: str) -> None:
+    version = tomllib.loads((copy / "pyproject.toml").read_text())["project"]["version"]
+    (copy / name).write_text((copy / name).read_text().replace(version, "9.9.9"))
+    code, output = run(copy)
+    assert (code, f"{name}: 9.9.9 instead of {version}" in output) == (1, True)
+
+
+def test_tag_of_another_version_and_without_notes_is_rejected(copy: Path) -> None:
+    code, output = run(copy, "--tag", "v9.9.9")
+    assert (code, "the tag is v9.9.9" in output, "CHANGELOG.md has no notes" in output) == (1, True, True)
+
+
+def test_what_is_no_version_is_rejected(copy: Path) -> None:
+    code, output = run(copy, "--set", "next")
+    assert (code, "'next' is not a version such as 0.2.0" in output) == (2, True)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_commit_with_their_version(workflow: Path) -> None:
+    uses = re.findall(r"uses: (.*)", workflow.read_text())
+    assert uses
+    assert [one for one in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", one)] == []
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_run_what_exists(workflow: Path) -> None:
+    text = workflow.read_text()
+    assert set(re.findall(r"\bmake ([\w./-]+)", text)) <= make_targets()
+    assert [
+        name for name in re.findall(r"(docker/[\w/]+\.py|\.ci/\w+)", text) if not (ROOT / name).exists()
+    ] == []
+
+
+def test_only_steps_that_publish_have_rights() -> None:
+    for workflow in WORKFLOWS:
+        content = yaml.safe_load(workflow.read_text())
+        assert content["permissions"] == {}
+        writing = {
+            name for name, job in content["jobs"].items() if "write" in set(job["permissions"].values())
+        }
+        assert writing == ({"attest", "publish", "page"} if workflow.stem == "release" else set())
