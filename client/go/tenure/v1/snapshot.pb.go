@@ -328,6 +328,8 @@ const (
 	HoldReason_HOLD_REASON_EVICTED HoldReason = 5
 	// It reached its time limit.
 	HoldReason_HOLD_REASON_TIME_LIMIT HoldReason = 6
+	// Its `not_before_time`. Set only `not_before_time`: this value is not accepted.
+	HoldReason_HOLD_REASON_NOT_BEFORE HoldReason = 7
 )
 
 // Enum value maps for HoldReason.
@@ -340,6 +342,7 @@ var (
 		4: "HOLD_REASON_EVICTION_LIMIT",
 		5: "HOLD_REASON_EVICTED",
 		6: "HOLD_REASON_TIME_LIMIT",
+		7: "HOLD_REASON_NOT_BEFORE",
 	}
 	HoldReason_value = map[string]int32{
 		"HOLD_REASON_UNSPECIFIED":    0,
@@ -349,6 +352,7 @@ var (
 		"HOLD_REASON_EVICTION_LIMIT": 4,
 		"HOLD_REASON_EVICTED":        5,
 		"HOLD_REASON_TIME_LIMIT":     6,
+		"HOLD_REASON_NOT_BEFORE":     7,
 	}
 )
 
@@ -2360,7 +2364,16 @@ type PodGroup struct {
 	// Longest time it runs, counted from its last start: it has ended by then, or is
 	// ended. At most Queue.time_limit of the nearest queue that sets one. Unset or zero:
 	// that of the queue; without one, no limit.
-	TimeLimit     *durationpb.Duration `protobuf:"bytes,41,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	TimeLimit *durationpb.Duration `protobuf:"bytes,41,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	// Before this time its pending pods are not scheduled, count for no queue and cause no
+	// evictions, like those of a held pod group. Unset: it may start at any time.
+	NotBeforeTime *timestamppb.Timestamp `protobuf:"bytes,45,opt,name=not_before_time,json=notBeforeTime,proto3" json:"not_before_time,omitempty"`
+	// Since when nothing held it: the end of its last hold. The plugin aging counts its
+	// wait from then. Unset: its creation, or `not_before_time`.
+	EligibleTime *timestamppb.Timestamp `protobuf:"bytes,46,opt,name=eligible_time,json=eligibleTime,proto3" json:"eligible_time,omitempty"`
+	// Uids of the pod groups that it waits for while `held_by` is DEPENDENCY, for the
+	// sentence of its outcome. At most 64. The caller clears `held_by` once they are done.
+	DependsOn     []string `protobuf:"bytes,47,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2678,6 +2691,27 @@ func (x *PodGroup) GetLastNoticeTime() *timestamppb.Timestamp {
 func (x *PodGroup) GetTimeLimit() *durationpb.Duration {
 	if x != nil {
 		return x.TimeLimit
+	}
+	return nil
+}
+
+func (x *PodGroup) GetNotBeforeTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBeforeTime
+	}
+	return nil
+}
+
+func (x *PodGroup) GetEligibleTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EligibleTime
+	}
+	return nil
+}
+
+func (x *PodGroup) GetDependsOn() []string {
+	if x != nil {
+		return x.DependsOn
 	}
 	return nil
 }
@@ -4178,7 +4212,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
 	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xb3\x12\n" +
+	"\x12_over_quota_weight\"\xd7\x13\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4226,7 +4260,11 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x14checkpoint_on_notice\x18' \x01(\bR\x12checkpointOnNotice\x12D\n" +
 	"\x10last_notice_time\x18( \x01(\v2\x1a.google.protobuf.TimestampR\x0elastNoticeTime\x128\n" +
 	"\n" +
-	"time_limit\x18) \x01(\v2\x19.google.protobuf.DurationR\ttimeLimit\x1a>\n" +
+	"time_limit\x18) \x01(\v2\x19.google.protobuf.DurationR\ttimeLimit\x12B\n" +
+	"\x0fnot_before_time\x18- \x01(\v2\x1a.google.protobuf.TimestampR\rnotBeforeTime\x12?\n" +
+	"\religible_time\x18. \x01(\v2\x1a.google.protobuf.TimestampR\feligibleTime\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18/ \x03(\tR\tdependsOn\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -4381,7 +4419,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\fFATE_REQUEUE\x10\x01\x12\r\n" +
 	"\tFATE_HOLD\x10\x02\x12\x0f\n" +
 	"\vFATE_DELETE\x10\x03\x12\x10\n" +
-	"\fFATE_SUSPEND\x10\x04*\xc7\x01\n" +
+	"\fFATE_SUSPEND\x10\x04*\xe3\x01\n" +
 	"\n" +
 	"HoldReason\x12\x1b\n" +
 	"\x17HOLD_REASON_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -4390,7 +4428,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x16HOLD_REASON_DEPENDENCY\x10\x03\x12\x1e\n" +
 	"\x1aHOLD_REASON_EVICTION_LIMIT\x10\x04\x12\x17\n" +
 	"\x13HOLD_REASON_EVICTED\x10\x05\x12\x1a\n" +
-	"\x16HOLD_REASON_TIME_LIMIT\x10\x06*\x99\x01\n" +
+	"\x16HOLD_REASON_TIME_LIMIT\x10\x06\x12\x1a\n" +
+	"\x16HOLD_REASON_NOT_BEFORE\x10\a*\x99\x01\n" +
 	"\x0ePreemptibility\x12\x1e\n" +
 	"\x1aPREEMPTIBILITY_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aPREEMPTIBILITY_PREEMPTIBLE\x10\x01\x12\"\n" +
@@ -4578,40 +4617,42 @@ var file_tenure_v1_snapshot_proto_depIdxs = []int32{
 	54,  // 83: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
 	51,  // 84: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
 	54,  // 85: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	46,  // 86: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	28,  // 87: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	7,   // 88: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	51,  // 89: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	47,  // 90: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	52,  // 91: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	53,  // 92: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	55,  // 93: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	48,  // 94: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	39,  // 95: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	41,  // 96: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	34,  // 97: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 98: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 99: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	36,  // 100: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	32,  // 101: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	33,  // 102: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	33,  // 103: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	36,  // 104: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	39,  // 105: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	34,  // 106: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	49,  // 107: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	40,  // 108: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	50,  // 109: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	40,  // 110: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	38,  // 111: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	40,  // 112: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	8,   // 113: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 114: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	51,  // 86: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	51,  // 87: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	46,  // 88: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	28,  // 89: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	7,   // 90: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	51,  // 91: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	47,  // 92: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	52,  // 93: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	53,  // 94: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	55,  // 95: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	48,  // 96: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	39,  // 97: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	41,  // 98: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	34,  // 99: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	34,  // 100: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 101: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	36,  // 102: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	32,  // 103: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	33,  // 104: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	33,  // 105: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	36,  // 106: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	39,  // 107: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	34,  // 108: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	49,  // 109: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	40,  // 110: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	50,  // 111: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	40,  // 112: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	38,  // 113: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	40,  // 114: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	8,   // 115: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 116: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	117, // [117:117] is the sub-list for method output_type
+	117, // [117:117] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
