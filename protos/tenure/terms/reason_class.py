@@ -57,6 +57,7 @@ class ReasonCode(IntEnum):
     NOTICE_GIVEN = 58
     NOT_NEEDED = 59
     NOT_BEFORE = 65
+    KEPT_FOR_LENDER = 66
 
 
 class ReasonClass(StrEnum):

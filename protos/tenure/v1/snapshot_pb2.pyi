@@ -310,7 +310,7 @@ class EvictionRecord(_message.Message):
     def __init__(self, victim: _Optional[str] = ..., preemptor: _Optional[str] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., consecutive_failures: _Optional[int] = ..., last_failure_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., result_pending: bool = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones", "other_pods")
+    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones", "other_pods", "node_class")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -337,6 +337,7 @@ class Node(_message.Message):
     NUMA_POLICY_FIELD_NUMBER: _ClassVar[int]
     NUMA_ZONES_FIELD_NUMBER: _ClassVar[int]
     OTHER_PODS_FIELD_NUMBER: _ClassVar[int]
+    NODE_CLASS_FIELD_NUMBER: _ClassVar[int]
     name: str
     labels: _containers.ScalarMap[str, str]
     allocatable: _resources_pb2.Resources
@@ -349,7 +350,8 @@ class Node(_message.Message):
     numa_policy: NumaPolicy
     numa_zones: _containers.RepeatedCompositeFieldContainer[NumaZone]
     other_pods: _containers.RepeatedCompositeFieldContainer[OtherPods]
-    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ..., devices: _Optional[_Mapping[str, int]] = ..., numa_policy: _Optional[_Union[NumaPolicy, str]] = ..., numa_zones: _Optional[_Iterable[_Union[NumaZone, _Mapping]]] = ..., other_pods: _Optional[_Iterable[_Union[OtherPods, _Mapping]]] = ...) -> None: ...
+    node_class: str
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ..., devices: _Optional[_Mapping[str, int]] = ..., numa_policy: _Optional[_Union[NumaPolicy, str]] = ..., numa_zones: _Optional[_Iterable[_Union[NumaZone, _Mapping]]] = ..., other_pods: _Optional[_Iterable[_Union[OtherPods, _Mapping]]] = ..., node_class: _Optional[str] = ...) -> None: ...
 
 class OtherPods(_message.Message):
     __slots__ = ("namespace", "labels", "count", "terminating", "pod_anti_affinity", "host_ports")
@@ -395,7 +397,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice", "at_eviction_limit", "time_limit")
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice", "at_eviction_limit", "time_limit", "class_limits", "max_running")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -412,6 +414,8 @@ class Queue(_message.Message):
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     AT_EVICTION_LIMIT_FIELD_NUMBER: _ClassVar[int]
     TIME_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CLASS_LIMITS_FIELD_NUMBER: _ClassVar[int]
+    MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     priority: int
@@ -428,17 +432,31 @@ class Queue(_message.Message):
     notice: _duration_pb2.Duration
     at_eviction_limit: AtEvictionLimit
     time_limit: _duration_pb2.Duration
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., at_eviction_limit: _Optional[_Union[AtEvictionLimit, str]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    class_limits: _containers.RepeatedCompositeFieldContainer[ClassLimit]
+    max_running: int
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., at_eviction_limit: _Optional[_Union[AtEvictionLimit, str]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., class_limits: _Optional[_Iterable[_Union[ClassLimit, _Mapping]]] = ..., max_running: _Optional[int] = ...) -> None: ...
+
+class ClassLimit(_message.Message):
+    __slots__ = ("node_class", "quota_gpu_milli", "limit_gpu_milli")
+    NODE_CLASS_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    node_class: str
+    quota_gpu_milli: int
+    limit_gpu_milli: int
+    def __init__(self, node_class: _Optional[str] = ..., quota_gpu_milli: _Optional[int] = ..., limit_gpu_milli: _Optional[int] = ...) -> None: ...
 
 class QueueResource(_message.Message):
-    __slots__ = ("quota", "limit", "over_quota_weight")
+    __slots__ = ("quota", "limit", "over_quota_weight", "lending_limit")
     QUOTA_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     OVER_QUOTA_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    LENDING_LIMIT_FIELD_NUMBER: _ClassVar[int]
     quota: int
     limit: int
     over_quota_weight: float
-    def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
+    lending_limit: int
+    def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ..., lending_limit: _Optional[int] = ...) -> None: ...
 
 class PodGroup(_message.Message):
     __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time", "last_checkpoint_time", "checkpoint_interval", "restart_cost", "eviction_cost", "shrink_loses_work", "evictions", "notice", "termination_grace", "checkpoint_on_notice", "last_notice_time", "time_limit", "not_before_time", "eligible_time", "depends_on")

@@ -32,6 +32,7 @@ class NameKind(Enum):
     LABEL = auto()
     NAMESPACE = auto()
     NODE = auto()
+    NODE_CLASS = auto()
     POD = auto()
     POD_GROUP = auto()
     POD_GROUP_NAME = auto()
@@ -204,6 +205,7 @@ ROWS: Final = (
             *values("gpu_memory_mib", "unschedulable", "mig_strategy", "numa_policy"),
             name("unready_conditions", _K.CONDITION, is_long=True),
             mapping("devices", _K.DEVICE_CLASS),
+            name("node_class", _K.NODE_CLASS).as_fact(FactKind.TEXT),
         ),
         key=("name",),
     ),
@@ -236,12 +238,13 @@ ROWS: Final = (
             name("parent", _K.QUEUE),
             *values("priority", "creation_time", "preempt_min_runtime", "reclaim_min_runtime"),
             *values("expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice"),
-            *values("at_eviction_limit", "time_limit"),
-            *messages("cpu_milli", "memory_bytes", "gpu_milli"),
+            *values("at_eviction_limit", "time_limit", "max_running"),
+            *messages("cpu_milli", "memory_bytes", "gpu_milli", "class_limits"),
         ),
         key=("name",),
     ),
-    Row(pb.QueueResource, values("quota", "limit", "over_quota_weight")),
+    Row(pb.QueueResource, values("quota", "limit", "over_quota_weight", "lending_limit")),
+    Row(pb.ClassLimit, (name("node_class", _K.NODE_CLASS), *values("quota_gpu_milli", "limit_gpu_milli"))),
     Row(
         pb.PodGroup,
         (

@@ -6,12 +6,20 @@ from typing import Final
 from tenure.codec.checks import MISSING, amount, check_enum, duration, quota, time, weight
 from tenure.solver.model.cluster import Cluster, Topology
 from tenure.solver.model.fate import AtEvictionLimit, Fate
-from tenure.solver.model.queue import WHOLE_CLUSTER, QueueFacts, QueueUsage, UsageMean
+from tenure.solver.model.queue import (
+    NO_RULES,
+    WHOLE_CLUSTER,
+    ClassLimit,
+    QueueFacts,
+    QueueRules,
+    QueueUsage,
+    UsageMean,
+)
 from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.terms.durations import SECOND
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_DEPTH, MAX_LEVELS
+from tenure.wire.limits import MAX_COUNT, MAX_DEPTH, MAX_LEVELS
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import ViolationCollector, quote_name
 
@@ -158,7 +166,50 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
         notice=_inherited(i, message, "notice", findings),
         at_eviction_limit=_at_eviction_limit(message.at_eviction_limit, findings, i),
         time_limit=_inherited(i, message, "time_limit", findings),
+        rules=_rules(i, message, findings),
     )
+
+
+def _rules(i: int, message: pb.Queue, findings: ViolationCollector) -> QueueRules:
+    """Bounds that few queues have; one object for all queues without any."""
+    cpu, memory, gpu = (_lending_limit(i, message, name, findings) for name in _RESOURCES)
+    most = amount(message.max_running, findings, i, "max_running", MAX_COUNT)
+    found = QueueRules(
+        _class_limits(i, message.class_limits, findings) if message.class_limits else (),
+        (cpu, memory, gpu),
+        most if message.HasField("max_running") else None,
+    )
+    return NO_RULES if found == NO_RULES else found
+
+
+def _lending_limit(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> int:
+    if not queue.HasField(name):
+        return UNLIMITED
+    message: pb.QueueResource = getattr(queue, name)
+    if not message.HasField("lending_limit"):
+        return UNLIMITED
+    return quota(message.lending_limit, findings, i, f"{name}.lending_limit")
+
+
+def _class_limits(
+    i: int, messages: Sequence[pb.ClassLimit], findings: ViolationCollector
+) -> tuple[ClassLimit, ...]:
+    found: dict[str, ClassLimit] = {}
+    for at, message in enumerate(messages):
+        findings.step()
+        field, name = f"class_limits[{at}]", message.node_class
+        if not name:
+            findings.add(i, f"{field}.node_class", MISSING)
+        elif name in found:
+            findings.add(i, f"{field}.node_class", f"{quote_name(name)} has a limit already: use one")
+        bounds = [
+            quota(getattr(message, each), findings, i, f"{field}.{each}")
+            if message.HasField(each)
+            else UNLIMITED
+            for each in ("quota_gpu_milli", "limit_gpu_milli")
+        ]
+        found[name] = ClassLimit(name, bounds[0], bounds[1])
+    return tuple([found[name] for name in sorted(found)])
 
 
 def read_fate(number: int, findings: ViolationCollector, index: int) -> Fate:

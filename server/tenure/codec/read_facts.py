@@ -34,6 +34,7 @@ def read_node_facts(
     """Message `i` of its list as facts. Facts by hand are passed as keywords."""
     return NodeFacts(
         name=message.name,
+        node_class=message.node_class,
         labels=labels,
     )
 

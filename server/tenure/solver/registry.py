@@ -29,7 +29,7 @@ from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predic
 from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
-from tenure.solver.plugins.proportion.plugin import Proportion
+from tenure.solver.plugins.proportion.ruled import PROPORTION
 from tenure.terms.durations import format_duration
 from tenure.terms.formatting import known_names_hint
 
@@ -39,7 +39,7 @@ _ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GAN
 _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
     "predicates": make_predicates,
-    "proportion": Proportion,
+    "proportion": PROPORTION,
     AGING: Aging,
     "priority": Priority,
     "elastic": Elastic,

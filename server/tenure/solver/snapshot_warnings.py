@@ -11,6 +11,7 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.fate import Fate
+from tenure.solver.model.queue import NO_RULES
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup
@@ -19,6 +20,7 @@ from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
 from tenure.solver.plugins.guards.min_runtime import Resolver
+from tenure.solver.plugins.proportion.queue_rules import cut_bounds
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.durations import format_duration
 from tenure.terms.formatting import format_count
@@ -98,7 +100,26 @@ def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarnin
     most = profile.options.max_notice
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index], most))
     shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *_long(cluster, most))
-    return (*cluster.warnings, *shared, *_unknown_budgets(session), *own)
+    return (*cluster.warnings, *shared, *_unknown_budgets(session), *_cut_limits(session), *own)
+
+
+def _cut_limits(session: Session) -> tuple[SnapshotWarning, ...]:
+    """One warning per bound of a queue that contradicts its quota (semantics R19)."""
+    return session.derived_data.get(_CUT_LIMITS, session.cluster)
+
+
+def _find_cut_limits(cluster: Cluster) -> tuple[SnapshotWarning, ...]:
+    return tuple(
+        [
+            SnapshotWarning(WarningCode.QUEUE_LIMIT_CUT, (), f"queue {queue.name}: {text}")
+            for queue in cluster.queues
+            if queue.rules is not NO_RULES
+            for text in cut_bounds(queue)
+        ]
+    )
+
+
+_CUT_LIMITS: Final = Derived(_find_cut_limits)
 
 
 def _warning_candidates(session: Session) -> _WarningCandidates:

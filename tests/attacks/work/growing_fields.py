@@ -84,6 +84,18 @@ def _dependencies(snapshot: pb.ClusterSnapshot, count: int) -> None:
     snapshot.pod_groups[0].depends_on.extend(["gone"] * count)  # more than are allowed
 
 
+def _class_limits(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    snapshot.nodes[0].node_class = "c0"
+    limits = snapshot.queues[0].class_limits
+    limits.extend([pb.ClassLimit(node_class=f"c{i}", limit_gpu_milli=1_000) for i in range(count)])
+
+
+def _classes_of_many_nodes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    _class_limits(snapshot, count)
+    for node in snapshot.nodes:
+        node.node_class = f"c{node.name}"
+
+
 def _causes(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         snapshot.pod_groups[0].evictions.by_cause[f"c{i}"] = 1
@@ -243,6 +255,7 @@ FIELDS: Final[dict[str, tuple[Fill, ...]]] = {
     "PodGroup.annotations": (_annotations,),
     "PodGroup.opt_out_actions": (_opt_outs,),
     "PodGroup.depends_on": (_dependencies,),
+    "Queue.class_limits": (_class_limits, _classes_of_many_nodes),
     "EvictionCounts.by_cause": (_causes,),
     "Topology.levels": (_levels,),
     "Pod.gpu_groups": (_gpu_groups, _gpu_groups_of_pods),

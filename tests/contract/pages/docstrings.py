@@ -16,11 +16,9 @@ _REFERENCES: Final = re.compile(
 
 def plugin_description(factory: Any) -> str:
     """The first sentence about a plugin, without references to rules."""
-    module = _module(factory.__module__)
+    module, name = _module(factory.__module__), getattr(factory, "__name__", type(factory).__name__)
     (found,) = (
-        node
-        for node in module.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == factory.__name__
+        node for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
     )
     return _first_sentence(ast.get_docstring(found) or "")
 

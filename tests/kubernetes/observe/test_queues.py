@@ -141,3 +141,50 @@ def test_kai_queue_precedes_a_volcano_queue_of_the_same_name() -> None:
     picture = world.builder()
     assert [row.priority for row in picture.snapshot(NOW).queues] == [5]
     assert "same name" in picture.warnings.take_new()[0].text
+
+
+def test_bounds_are_read_from_annotations_of_both_kinds_of_queues() -> None:
+    """What is unreadable is left out, with a warning; the rest counts."""
+    notes = {
+        "class-limits": "h100 = 4, a100=0.5, gh200, x=-1",
+        "class-quotas": "h100=2",
+        "lending-limit": "gpu=2, memory=100, disk=1, cpu=many",
+        "max-running": "3",
+    }
+    meta = {"annotations": {f"tenure.scheduler/{key}": text for key, text in notes.items()}}
+    world = CachedCluster()
+    world.put("kai_queues", {"metadata": {"name": "a", **meta}, "spec": {}})
+    world.put("volcano_queues", {"metadata": {"name": "b", **meta}, "spec": {}})
+    builder = world.builder()
+    for row in builder.snapshot(NOW).queues:
+        assert list(row.class_limits) == [
+            pb.ClassLimit(node_class="a100", limit_gpu_milli=500),
+            pb.ClassLimit(node_class="h100", quota_gpu_milli=2_000, limit_gpu_milli=4_000),
+        ]
+        assert (row.gpu_milli.lending_limit, row.memory_bytes.lending_limit) == (2_000, 100_000_000)
+        assert (row.cpu_milli.HasField("lending_limit"), row.max_running) == (False, 3)
+    told = " ".join(each.text for each in builder.warnings.active)
+    for part in ("'gh200' is not NAME=NUMBER", "'x=-1' is not", "'disk' is none of", "'cpu=many' is not"):
+        assert part in told
+
+
+def test_queue_without_such_annotations_has_no_bounds() -> None:
+    row = of_kai()
+    assert list(row.class_limits) == []
+    assert not row.HasField("max_running")
+    assert not row.gpu_milli.HasField("lending_limit")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({}, ""),
+        ({"nvidia.com/gpu.product": "H100"}, "H100"),
+        ({"nvidia.com/gpu.product": "H100", "tenure.scheduler/node-class": "big"}, "big"),
+    ],
+)
+def test_class_of_a_node_is_a_label(labels: dict[str, str], expected: str) -> None:
+    world = CachedCluster()
+    world.put("nodes", {"metadata": {"name": "n", "labels": labels}, "status": {}})
+    [row] = world.snapshot().nodes
+    assert row.node_class == expected

@@ -225,6 +225,15 @@ CASES: Mapping[str, PendingCase] = {
         lambda: single_queue().pending("job", queue="q", gpus=1, blocked_reason="a volume").build(),
         "a resource required by one of its pods is missing",
     ),
+    "KEPT_FOR_LENDER": PendingCase(
+        lambda: (
+            two_queues(0, 0)
+            .queue("lender", quota=2, lending_limit=1)
+            .pending("job", queue="q", gpus=4)
+            .build()
+        ),
+        "other queues keep a part of their quota",
+    ),
     "NOT_BEFORE": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, start_in="10m").build(),
         "it may not start yet",

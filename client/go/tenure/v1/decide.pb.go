@@ -65,6 +65,8 @@ const (
 	// A pod group or a queue asks for a longer notice than options.maxNotice. It gets
 	// options.maxNotice. There is no such warning if that is 0: then there are no notices.
 	WarningCode_WARNING_CODE_NOTICE_ABOVE_MAXIMUM WarningCode = 15
+	// A class limit or a lending limit of a queue contradicts a quota, and is cut.
+	WarningCode_WARNING_CODE_QUEUE_LIMIT_CUT WarningCode = 20
 )
 
 // Enum value maps for WarningCode.
@@ -85,6 +87,7 @@ var (
 		12: "WARNING_CODE_CANNOT_BE_SUSPENDED",
 		14: "WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET",
 		15: "WARNING_CODE_NOTICE_ABOVE_MAXIMUM",
+		20: "WARNING_CODE_QUEUE_LIMIT_CUT",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -102,6 +105,7 @@ var (
 		"WARNING_CODE_CANNOT_BE_SUSPENDED":        12,
 		"WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET":  14,
 		"WARNING_CODE_NOTICE_ABOVE_MAXIMUM":       15,
+		"WARNING_CODE_QUEUE_LIMIT_CUT":            20,
 	}
 )
 
@@ -1147,7 +1151,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
 	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
-	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xcc\x04\n" +
+	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xee\x04\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -1164,7 +1168,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\v\x12$\n" +
 	" WARNING_CODE_CANNOT_BE_SUSPENDED\x10\f\x12*\n" +
 	"&WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET\x10\x0e\x12%\n" +
-	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0fB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0f\x12 \n" +
+	"\x1cWARNING_CODE_QUEUE_LIMIT_CUT\x10\x14B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once

@@ -335,6 +335,8 @@ const (
 	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 59
 	// The time before which it may not start is not reached.
 	ReasonCode_REASON_CODE_NOT_BEFORE ReasonCode = 65
+	// It would take capacity that another queue keeps of its quota and does not lend.
+	ReasonCode_REASON_CODE_KEPT_FOR_LENDER ReasonCode = 66
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -397,6 +399,7 @@ var (
 		58: "REASON_CODE_NOTICE_GIVEN",
 		59: "REASON_CODE_NOT_NEEDED",
 		65: "REASON_CODE_NOT_BEFORE",
+		66: "REASON_CODE_KEPT_FOR_LENDER",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
@@ -448,6 +451,7 @@ var (
 		"REASON_CODE_NOTICE_GIVEN":               58,
 		"REASON_CODE_NOT_NEEDED":                 59,
 		"REASON_CODE_NOT_BEFORE":                 65,
+		"REASON_CODE_KEPT_FOR_LENDER":            66,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
@@ -3015,7 +3019,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xcc\v\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xed\v\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3060,7 +3064,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x10REASON_CODE_HELD\x101\x12\x1c\n" +
 	"\x18REASON_CODE_NOTICE_GIVEN\x10:\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10;\x12\x1a\n" +
-	"\x16REASON_CODE_NOT_BEFORE\x10A\x12\x1b\n" +
+	"\x16REASON_CODE_NOT_BEFORE\x10A\x12\x1f\n" +
+	"\x1bREASON_CODE_KEPT_FOR_LENDER\x10B\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +

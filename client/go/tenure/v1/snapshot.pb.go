@@ -1630,7 +1630,10 @@ type Node struct {
 	// other schedulers. Pod affinity, topology spread and host ports count them. Their
 	// resources are not part of `allocatable`. Pods that no selector, anti-affinity term
 	// or host port concerns may be omitted.
-	OtherPods     []*OtherPods `protobuf:"bytes,12,rep,name=other_pods,json=otherPods,proto3" json:"other_pods,omitempty"`
+	OtherPods []*OtherPods `protobuf:"bytes,12,rep,name=other_pods,json=otherPods,proto3" json:"other_pods,omitempty"`
+	// Class of the node, such as the model of its GPUs, which `Queue.class_limits` refers
+	// to. Empty: none, and no class limit applies.
+	NodeClass     string `protobuf:"bytes,13,opt,name=node_class,json=nodeClass,proto3" json:"node_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1747,6 +1750,13 @@ func (x *Node) GetOtherPods() []*OtherPods {
 		return x.OtherPods
 	}
 	return nil
+}
+
+func (x *Node) GetNodeClass() string {
+	if x != nil {
+		return x.NodeClass
+	}
+	return ""
 }
 
 // Equal pods of one node that are not pods of the snapshot. They are never evicted.
@@ -2026,7 +2036,14 @@ type Queue struct {
 	// Longest time that its pod groups and those of its descendants run, counted from
 	// their last start. It caps PodGroup.time_limit. Unset: inherit from the parent; at the
 	// root, no limit. An explicit zero stops inheritance: no limit.
-	TimeLimit     *durationpb.Duration `protobuf:"bytes,16,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	TimeLimit *durationpb.Duration `protobuf:"bytes,16,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"`
+	// Limits for nodes of one class, for the pods of this queue and its descendants. At
+	// most one per class. They are limits only: fair shares are of all GPUs, and no pod is
+	// evicted because a class is full.
+	ClassLimits []*ClassLimit `protobuf:"bytes,20,rep,name=class_limits,json=classLimits,proto3" json:"class_limits,omitempty"`
+	// Maximum number of pod groups of this queue and its descendants that have running
+	// pods. Unset: unlimited.
+	MaxRunning    *int32 `protobuf:"varint,21,opt,name=max_running,json=maxRunning,proto3,oneof" json:"max_running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2173,6 +2190,86 @@ func (x *Queue) GetTimeLimit() *durationpb.Duration {
 	return nil
 }
 
+func (x *Queue) GetClassLimits() []*ClassLimit {
+	if x != nil {
+		return x.ClassLimits
+	}
+	return nil
+}
+
+func (x *Queue) GetMaxRunning() int32 {
+	if x != nil && x.MaxRunning != nil {
+		return *x.MaxRunning
+	}
+	return 0
+}
+
+// What a queue may use of the GPUs on nodes of one class.
+type ClassLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Node.node_class.
+	NodeClass string `protobuf:"bytes,1,opt,name=node_class,json=nodeClass,proto3" json:"node_class,omitempty"`
+	// Most that its non-preemptible pods use, in thousandths of a device. Unset or -1:
+	// unlimited.
+	QuotaGpuMilli *int64 `protobuf:"varint,2,opt,name=quota_gpu_milli,json=quotaGpuMilli,proto3,oneof" json:"quota_gpu_milli,omitempty"`
+	// Most that its pods use, in thousandths of a device. Unset or -1: unlimited. Below
+	// the quota of the class: the limit counts for both, with a warning.
+	LimitGpuMilli *int64 `protobuf:"varint,3,opt,name=limit_gpu_milli,json=limitGpuMilli,proto3,oneof" json:"limit_gpu_milli,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClassLimit) Reset() {
+	*x = ClassLimit{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClassLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClassLimit) ProtoMessage() {}
+
+func (x *ClassLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClassLimit.ProtoReflect.Descriptor instead.
+func (*ClassLimit) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ClassLimit) GetNodeClass() string {
+	if x != nil {
+		return x.NodeClass
+	}
+	return ""
+}
+
+func (x *ClassLimit) GetQuotaGpuMilli() int64 {
+	if x != nil && x.QuotaGpuMilli != nil {
+		return *x.QuotaGpuMilli
+	}
+	return 0
+}
+
+func (x *ClassLimit) GetLimitGpuMilli() int64 {
+	if x != nil && x.LimitGpuMilli != nil {
+		return *x.LimitGpuMilli
+	}
+	return 0
+}
+
 // Share of one resource. A resource that a queue does not mention is not restricted:
 // quota and limit unlimited, weight 1.
 type QueueResource struct {
@@ -2184,13 +2281,17 @@ type QueueResource struct {
 	// Weight in the distribution of resources beyond all quotas. Default 1. 0: nothing
 	// beyond the quota.
 	OverQuotaWeight *float64 `protobuf:"fixed64,3,opt,name=over_quota_weight,json=overQuotaWeight,proto3,oneof" json:"over_quota_weight,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How much of its quota other queues may use while this queue does not. The rest of
+	// the quota is kept free for it. Unset or -1: all of it. Above the quota: all of it,
+	// with a warning.
+	LendingLimit  *int64 `protobuf:"varint,4,opt,name=lending_limit,json=lendingLimit,proto3,oneof" json:"lending_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2303,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2316,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -2235,6 +2336,13 @@ func (x *QueueResource) GetLimit() int64 {
 func (x *QueueResource) GetOverQuotaWeight() float64 {
 	if x != nil && x.OverQuotaWeight != nil {
 		return *x.OverQuotaWeight
+	}
+	return 0
+}
+
+func (x *QueueResource) GetLendingLimit() int64 {
+	if x != nil && x.LendingLimit != nil {
+		return *x.LendingLimit
 	}
 	return 0
 }
@@ -2380,7 +2488,7 @@ type PodGroup struct {
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2500,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2513,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -2729,7 +2837,7 @@ type EvictionCounts struct {
 
 func (x *EvictionCounts) Reset() {
 	*x = EvictionCounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2849,7 @@ func (x *EvictionCounts) String() string {
 func (*EvictionCounts) ProtoMessage() {}
 
 func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2862,7 @@ func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionCounts.ProtoReflect.Descriptor instead.
 func (*EvictionCounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EvictionCounts) GetByCause() map[string]int32 {
@@ -2783,7 +2891,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2903,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2916,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubGroup) GetName() string {
@@ -2861,7 +2969,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2981,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2994,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -2923,7 +3031,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3043,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3056,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Topology) GetName() string {
@@ -3018,7 +3126,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3138,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,7 +3151,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Pod) GetUid() string {
@@ -3216,7 +3324,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3336,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3349,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PodShape) GetId() string {
@@ -3362,7 +3470,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3374,7 +3482,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3387,7 +3495,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -3417,7 +3525,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3537,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3550,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -3481,7 +3589,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3493,7 +3601,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3506,7 +3614,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -3559,7 +3667,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +3679,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +3692,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -3636,7 +3744,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3756,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3769,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -3741,7 +3849,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3753,7 +3861,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +3874,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -3825,7 +3933,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +3945,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,7 +3958,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -3878,7 +3986,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3890,7 +3998,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3903,7 +4011,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -3928,7 +4036,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +4048,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +4061,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -3994,7 +4102,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4006,7 +4114,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4019,7 +4127,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Toleration) GetKey() string {
@@ -4144,7 +4252,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x12last_eviction_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastEvictionTime\x121\n" +
 	"\x14consecutive_failures\x18\x04 \x01(\x05R\x13consecutiveFailures\x12F\n" +
 	"\x11last_failure_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastFailureTime\x12%\n" +
-	"\x0eresult_pending\x18\x06 \x01(\bR\rresultPending\"\xb7\x05\n" +
+	"\x0eresult_pending\x18\x06 \x01(\bR\rresultPending\"\xd6\x05\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06labels\x18\x02 \x03(\v2\x1b.tenure.v1.Node.LabelsEntryR\x06labels\x126\n" +
@@ -4161,7 +4269,9 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"numa_zones\x18\v \x03(\v2\x13.tenure.v1.NumaZoneR\tnumaZones\x123\n" +
 	"\n" +
-	"other_pods\x18\f \x03(\v2\x14.tenure.v1.OtherPodsR\totherPods\x1a9\n" +
+	"other_pods\x18\f \x03(\v2\x14.tenure.v1.OtherPodsR\totherPods\x12\x1d\n" +
+	"\n" +
+	"node_class\x18\r \x01(\tR\tnodeClass\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -4186,7 +4296,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\x8d\a\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xfd\a\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -4205,14 +4315,28 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x06notice\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06notice\x12F\n" +
 	"\x11at_eviction_limit\x18\x0f \x01(\x0e2\x1a.tenure.v1.AtEvictionLimitR\x0fatEvictionLimit\x128\n" +
 	"\n" +
-	"time_limit\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\ttimeLimitB\v\n" +
-	"\t_priority\"\x91\x01\n" +
+	"time_limit\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\ttimeLimit\x128\n" +
+	"\fclass_limits\x18\x14 \x03(\v2\x15.tenure.v1.ClassLimitR\vclassLimits\x12$\n" +
+	"\vmax_running\x18\x15 \x01(\x05H\x01R\n" +
+	"maxRunning\x88\x01\x01B\v\n" +
+	"\t_priorityB\x0e\n" +
+	"\f_max_running\"\xad\x01\n" +
+	"\n" +
+	"ClassLimit\x12\x1d\n" +
+	"\n" +
+	"node_class\x18\x01 \x01(\tR\tnodeClass\x12+\n" +
+	"\x0fquota_gpu_milli\x18\x02 \x01(\x03H\x00R\rquotaGpuMilli\x88\x01\x01\x12+\n" +
+	"\x0flimit_gpu_milli\x18\x03 \x01(\x03H\x01R\rlimitGpuMilli\x88\x01\x01B\x12\n" +
+	"\x10_quota_gpu_milliB\x12\n" +
+	"\x10_limit_gpu_milli\"\xcd\x01\n" +
 	"\rQueueResource\x12\x14\n" +
 	"\x05quota\x18\x01 \x01(\x03R\x05quota\x12\x19\n" +
 	"\x05limit\x18\x02 \x01(\x03H\x00R\x05limit\x88\x01\x01\x12/\n" +
-	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01B\b\n" +
+	"\x11over_quota_weight\x18\x03 \x01(\x01H\x01R\x0foverQuotaWeight\x88\x01\x01\x12(\n" +
+	"\rlending_limit\x18\x04 \x01(\x03H\x02R\flendingLimit\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
-	"\x12_over_quota_weight\"\xd7\x13\n" +
+	"\x12_over_quota_weightB\x10\n" +
+	"\x0e_lending_limit\"\xd7\x13\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4471,7 +4595,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
 	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
@@ -4497,162 +4621,164 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(*NumaZone)(nil),                // 21: tenure.v1.NumaZone
 	(*Taint)(nil),                   // 22: tenure.v1.Taint
 	(*Queue)(nil),                   // 23: tenure.v1.Queue
-	(*QueueResource)(nil),           // 24: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 25: tenure.v1.PodGroup
-	(*EvictionCounts)(nil),          // 26: tenure.v1.EvictionCounts
-	(*SubGroup)(nil),                // 27: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 28: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 29: tenure.v1.Topology
-	(*Pod)(nil),                     // 30: tenure.v1.Pod
-	(*PodShape)(nil),                // 31: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 32: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 33: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 34: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 35: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 36: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 37: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 38: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 39: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 40: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 41: tenure.v1.Toleration
-	nil,                             // 42: tenure.v1.Node.LabelsEntry
-	nil,                             // 43: tenure.v1.Node.DevicesEntry
-	nil,                             // 44: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 45: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 46: tenure.v1.EvictionCounts.ByCauseEntry
-	nil,                             // 47: tenure.v1.Pod.LabelsEntry
-	nil,                             // 48: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 49: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 50: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 51: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 52: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 53: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 54: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 55: tenure.v1.GpuRequest
+	(*ClassLimit)(nil),              // 24: tenure.v1.ClassLimit
+	(*QueueResource)(nil),           // 25: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 26: tenure.v1.PodGroup
+	(*EvictionCounts)(nil),          // 27: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 28: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 29: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 30: tenure.v1.Topology
+	(*Pod)(nil),                     // 31: tenure.v1.Pod
+	(*PodShape)(nil),                // 32: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 33: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 34: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 35: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 36: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 37: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 38: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 39: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 40: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 41: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 42: tenure.v1.Toleration
+	nil,                             // 43: tenure.v1.Node.LabelsEntry
+	nil,                             // 44: tenure.v1.Node.DevicesEntry
+	nil,                             // 45: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 46: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 47: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 48: tenure.v1.Pod.LabelsEntry
+	nil,                             // 49: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 50: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 51: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 52: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 53: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 54: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 56: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	51,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	52,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
 	19,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
 	23,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	25,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	30,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	31,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	29,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	37,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	26,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	31,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	32,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	30,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	38,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
 	18,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
 	17,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
 	15,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
 	11,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
 	12,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
 	10,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	51,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	51,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	51,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	52,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	52,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	52,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
 	13,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
 	13,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
 	14,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
 	14,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
 	14,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
 	14,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	51,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	52,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
 	16,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	16,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	16,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
 	16,  // 27: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
-	51,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
-	52,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	52,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	53,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
 	7,   // 30: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	51,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	51,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	42,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	53,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	52,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	52,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	43,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	54,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
 	22,  // 35: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	0,   // 36: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	43,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	44,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	1,   // 38: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
 	21,  // 39: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
 	20,  // 40: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	44,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	34,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	53,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	53,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	45,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	35,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	36,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	54,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	54,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
 	2,   // 46: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	51,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	24,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	24,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	24,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	54,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	54,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	54,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	54,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	54,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	52,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	25,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	25,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	25,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	55,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	55,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	55,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	55,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	55,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
 	4,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	54,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	55,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
 	3,   // 58: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
-	54,  // 59: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
-	6,   // 60: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	27,  // 61: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	28,  // 62: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	51,  // 63: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	51,  // 64: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	51,  // 65: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	51,  // 66: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	54,  // 67: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	54,  // 68: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	54,  // 69: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	54,  // 70: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	51,  // 71: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	45,  // 72: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	54,  // 73: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	54,  // 74: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	4,   // 75: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	5,   // 76: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	51,  // 77: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	51,  // 78: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	54,  // 79: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	54,  // 80: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	26,  // 81: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	54,  // 82: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	54,  // 83: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	51,  // 84: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	54,  // 85: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	51,  // 86: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
-	51,  // 87: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
-	46,  // 88: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	28,  // 89: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	7,   // 90: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	51,  // 91: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	47,  // 92: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	52,  // 93: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	53,  // 94: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	55,  // 95: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	48,  // 96: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	39,  // 97: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	41,  // 98: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	34,  // 99: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	34,  // 100: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 101: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	36,  // 102: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	32,  // 103: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	33,  // 104: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	33,  // 105: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	36,  // 106: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	39,  // 107: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	34,  // 108: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	49,  // 109: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	40,  // 110: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	50,  // 111: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	40,  // 112: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	38,  // 113: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	40,  // 114: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	8,   // 115: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 116: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	117, // [117:117] is the sub-list for method output_type
-	117, // [117:117] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	55,  // 59: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
+	24,  // 60: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
+	6,   // 61: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	28,  // 62: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	29,  // 63: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	52,  // 64: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	52,  // 65: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	52,  // 66: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	52,  // 67: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	55,  // 68: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	55,  // 69: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	55,  // 70: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	55,  // 71: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	52,  // 72: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	46,  // 73: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	55,  // 74: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	55,  // 75: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	4,   // 76: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	5,   // 77: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	52,  // 78: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	52,  // 79: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	55,  // 80: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	55,  // 81: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	27,  // 82: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	55,  // 83: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	55,  // 84: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	52,  // 85: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	55,  // 86: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	52,  // 87: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	52,  // 88: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	47,  // 89: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	29,  // 90: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	7,   // 91: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	52,  // 92: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	48,  // 93: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	53,  // 94: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	54,  // 95: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	56,  // 96: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	49,  // 97: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	40,  // 98: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	42,  // 99: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	35,  // 100: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 101: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	36,  // 102: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	37,  // 103: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	33,  // 104: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	34,  // 105: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	34,  // 106: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	37,  // 107: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	40,  // 108: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	35,  // 109: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	50,  // 110: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	41,  // 111: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	51,  // 112: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	41,  // 113: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	39,  // 114: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	41,  // 115: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	8,   // 116: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 117: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -4664,15 +4790,16 @@ func file_tenure_v1_snapshot_proto_init() {
 	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -54,6 +54,7 @@ class NameKind:
 CLUSTER: Final = NameKind("cluster")
 POOL: Final = NameKind("pool")
 NODE: Final = NameKind("node")
+NODE_CLASS: Final = NameKind("node-class")
 QUEUE: Final = NameKind("queue")
 NAMESPACE: Final = NameKind("namespace")
 POD_GROUP: Final = NameKind("pod-group")

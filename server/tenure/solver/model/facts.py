@@ -25,15 +25,18 @@ class NodeFacts:
     """A node, as far as the solver uses the values of the caller as they are."""
 
     name: Final[str]
+    node_class: Final[str]
     labels: Final[Mapping[str, str]]
 
     def __init__(
         self,
         *,
         name: str,
+        node_class: str = "",
         labels: Mapping[str, str],
     ) -> None:
         self.name = name
+        self.node_class = node_class
         self.labels = labels
 
 

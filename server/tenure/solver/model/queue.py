@@ -14,6 +14,28 @@ MILLIONTHS: Final = (1_000, MILLION, 1_000)
 """Millionths of a core, a MiB and a device for each unit of a rate: a milli-core, a MiB, a milli-GPU."""
 
 
+class ClassLimit(NamedTuple):
+    """What a queue may use of GPUs on nodes of one class, in thousandths (semantics R19.1)."""
+
+    node_class: str
+    quota: int = UNLIMITED
+    """For non-preemptible pods."""
+    limit: int = UNLIMITED
+
+
+class QueueRules(NamedTuple):
+    """Bounds that few queues have, beside quota and limit (semantics R19)."""
+
+    class_limits: tuple[ClassLimit, ...] = ()
+    lending_limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    """How much of an unused quota others may use."""
+    max_running: int | None = None
+    """Pod groups with running pods, of the queue and its descendants; None: unlimited."""
+
+
+NO_RULES: Final = QueueRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Queue:
     """A queue. `index` is dense; `rank` orders queues by creation time, then name (semantics R2.6)."""
@@ -47,6 +69,7 @@ class Queue:
     """What happens to its pod groups at the limit of evictions; UNSPECIFIED inherits."""
     time_limit: int | None = None
     """Nanoseconds that its pod groups run at most; None inherits, 0 is an explicit "no limit"."""
+    rules: QueueRules = NO_RULES
 
     @property
     def is_leaf(self) -> bool:
@@ -74,6 +97,7 @@ class QueueFacts:
     notice: int | None = None
     at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
     time_limit: int | None = None
+    rules: QueueRules = NO_RULES
 
 
 class QueueStatus(NamedTuple):

@@ -21,6 +21,7 @@ class WarningCode(IntEnum):
     CANNOT_BE_SUSPENDED = 12
     UNKNOWN_DISRUPTION_BUDGET = 14
     NOTICE_ABOVE_MAXIMUM = 15
+    QUEUE_LIMIT_CUT = 20
 
 
 class SnapshotWarning(NamedTuple):

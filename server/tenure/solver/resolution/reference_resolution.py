@@ -76,6 +76,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             notice=spec.notice,
             at_eviction_limit=spec.at_eviction_limit,
             time_limit=spec.time_limit,
+            rules=spec.rules,
         )
         for i, spec in enumerate(ordered)
     )

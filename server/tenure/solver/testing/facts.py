@@ -9,7 +9,7 @@ from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts, Victi
 from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.queue import ClassLimit, QueueFacts, QueueRules
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
 from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
 from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, Preemptibility, SubGroupFacts, TaskShape
@@ -74,7 +74,11 @@ def node(index: int, name: str, options: NodeOptions, shapes: ShapeFactory) -> N
     memory = options.get("gpu_memory_mib", 0)
     return Node(
         index=index,
-        facts=NodeFacts(name=name, labels=dict(options.get("labels", {}))),
+        facts=NodeFacts(
+            name=name,
+            labels=dict(options.get("labels", {})),
+            node_class=options.get("node_class", ""),
+        ),
         allocatable=tuple(amounts),
         gpu_memory_mib=memory or UNKNOWN_GPU_MEMORY_MIB,
         gpu_memory_known=memory > 0,
@@ -136,7 +140,17 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
         max_min_runtime=_nanoseconds(options.get("max_min_runtime")),
         requeue_delay=_nanoseconds(options.get("requeue_delay")),
         time_limit=_nanoseconds(options.get("time_limit")),
+        rules=_rules(options),
     )
+
+
+def _rules(options: QueueOptions) -> QueueRules:
+    limits = [
+        ClassLimit(name, quota * 1_000 if quota >= 0 else quota, limit * 1_000 if limit >= 0 else limit)
+        for name, (quota, limit) in sorted(options.get("class_limits", {}).items())
+    ]
+    lending = _share(UNLIMITED, UNLIMITED, options.get("lending_limit", UNLIMITED))
+    return QueueRules(tuple(limits), lending, options.get("max_running"))
 
 
 def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:

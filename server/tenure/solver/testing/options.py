@@ -45,6 +45,7 @@ class NodeOptions(TypedDict, total=False):
     """Other resources by name, MIG slices included."""
     gpu_memory_mib: int
     """Memory of each GPU; 0: unknown."""
+    node_class: str
     labels: Mapping[str, str]
     taints: Sequence[Taint]
     unready: str
@@ -113,6 +114,11 @@ class QueueOptions(TypedDict, total=False):
     expected_runtime: str
     requeue_delay: str
     time_limit: str
+    class_limits: Mapping[str, tuple[int, int]]
+    """Quota and limit in GPUs by class of nodes; -1: unlimited."""
+    lending_limit: float
+    """GPUs."""
+    max_running: int
 
 
 class GroupOptions(TypedDict, total=False):

@@ -206,6 +206,7 @@ def node_row(
         unschedulable=node.spec.unschedulable,
         unready_conditions=sorted({_unready(condition) for condition in node.status.conditions} - {""}),
         mig_strategy=_STRATEGIES.get(labels.get(names.MIG_STRATEGY_LABEL, ""), pb.MIG_STRATEGY_UNSPECIFIED),
+        node_class=next(filter(None, map(labels.get, names.NODE_CLASS_LABELS)), None) or "",
     )
 
 

@@ -12,6 +12,7 @@ from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.queue_bounds import set_bounds
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
@@ -146,6 +147,7 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         notice=read_notice(queue.metadata.annotations, warnings),
         at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
     )
+    set_bounds(row, queue.metadata.annotations, warnings)
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
     return row
@@ -180,6 +182,7 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
     for name, field in ((CPU, row.cpu_milli), (MEMORY, row.memory_bytes), (GPU, row.gpu_milli)):
         _fill(field, max(deserved.get(name, 0), guaranteed.get(name, 0)), _limit(capability, spec, name))
         field.over_quota_weight = min(max(float(spec.weight), 0.0), _MOST_WEIGHT)
+    set_bounds(row, queue.metadata.annotations, warnings)
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
     return row

@@ -1,0 +1,73 @@
+"""Bounds of queues beside quota and limit, from annotations: of classes, lending, running pod groups.
+
+    tenure.scheduler/class-limits    GPUs by class of nodes: h100=4, a100=16
+    tenure.scheduler/class-quotas    the same for non-preemptible pods
+    tenure.scheduler/lending-limit   by resource, in the units of the queue: gpu=2, cpu=16000, memory=64000
+    tenure.scheduler/max-running     a number
+
+An unreadable part is left out, with a warning: the other parts count.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Final
+
+from tenure.kubernetes.observe import names
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
+
+_UNITS: Final = {
+    "cpu": ("cpu_milli", 1),
+    "memory": ("memory_bytes", 1_000_000),
+    "gpu": ("gpu_milli", 1_000),
+}
+"""Field and unit of each resource, as in the spec of a queue."""
+_GPU: Final = 1_000
+_MOST: Final = 2**50
+_MAX_NAME: Final = 253
+
+
+def set_bounds(row: pb.Queue, annotations: Mapping[str, str], warnings: list[str]) -> None:
+    """Set what the annotations of a queue say."""
+    limits: dict[str, pb.ClassLimit] = {}
+    for key, field in ((names.CLASS_LIMITS, "limit_gpu_milli"), (names.CLASS_QUOTAS, "quota_gpu_milli")):
+        for name, number in _parts(key, annotations, warnings):
+            limit = limits.setdefault(name, pb.ClassLimit(node_class=name))
+            setattr(limit, field, round(number * _GPU))
+    row.class_limits.extend([limits[name] for name in sorted(limits)])
+    for name, number in _parts(names.LENDING_LIMIT, annotations, warnings):
+        if name not in _UNITS:
+            known = ", ".join(_UNITS)
+            warnings.append(
+                f"annotation {names.LENDING_LIMIT}: {name[:64]!r} is none of {known}: it is ignored"
+            )
+            continue
+        resource, unit = _UNITS[name]
+        getattr(row, resource).lending_limit = round(number * unit)
+    if text := annotations.get(names.MAX_RUNNING, "").strip():
+        if text.isascii() and text.isdecimal():
+            row.max_running = min(int(text[:18]), MAX_COUNT)
+        else:
+            warnings.append(f"annotation {names.MAX_RUNNING}: {text[:64]!r} is not a number: it is ignored")
+
+
+def _parts(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, float]]:
+    """Names and numbers of a list such as `h100=4, a100=16`."""
+    for part in annotations.get(key, "")[:MAX_ANNOTATION].split(","):
+        name, _, text = (each.strip() for each in part.partition("="))
+        if not name and not text:
+            continue
+        number = _number(text)
+        if not name or len(name) > _MAX_NAME or number is None:
+            warnings.append(f"annotation {key}: {part.strip()[:64]!r} is not NAME=NUMBER: it is ignored")
+        else:
+            yield name, number
+
+
+def _number(text: str) -> float | None:
+    """A number from 0 to `_MOST`; None: it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return min(number, float(_MOST)) if isfinite(number) and number >= 0 else None

@@ -1,0 +1,94 @@
+"""Proportion for clusters in which queues have more bounds than quota and limit (semantics R19)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final
+
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import Share
+from tenure.solver.plugin_api import points
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.traits import Traits
+from tenure.solver.plugins.proportion.class_limits import ClassGate
+from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE
+from tenure.solver.plugins.proportion.lending import LendingGate
+from tenure.solver.plugins.proportion.plugin import Proportion
+from tenure.solver.plugins.proportion.queue_rules import has_rules
+from tenure.solver.plugins.proportion.running_limit import RunningGate
+
+
+class RuledProportion(Proportion):
+    """With lending limits and maximum numbers of running pod groups."""
+
+    TRAITS: ClassVar = Traits(queue_keys_grow=True)
+
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        super().__init__(context, arguments)
+        paths = context.derived(INITIAL_USAGE).paths
+        self._rule_paths = paths
+        self._lending = LendingGate(self._queues, self._usage, self._total)
+        self._running = RunningGate(context.cluster, paths)
+        self._classes = ClassGate(context, self._usage, paths)
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """Update everything that is counted."""
+        super().on_move(task, before, after)
+        if not self._lending.is_idle:
+            moved = self._context.cluster.tasks[task]
+            if moved.shape.shared_claims:  # claims are charged to the queues of their labels
+                self._lending.follow_all()
+            else:
+                self._lending.follow(self._rule_paths[moved.pod_group])
+        if not self._running.is_idle:
+            self._running.on_move(task, before, after)
+        if not self._classes.is_idle:
+            self._classes.on_move(task, before, after)
+
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        """Limits and quotas first, then the other bounds."""
+        rejection = super().has_capacity(pod_group, tasks, demand)
+        if rejection is None and not self._running.is_idle:
+            rejection = self._running.find_rejection(pod_group)
+        if rejection is None and not self._classes.is_idle:
+            rejection = self._classes.find_rejection(pod_group, tasks)
+        if rejection is None and not self._lending.is_idle:
+            rejection = self._lending.find_rejection(self._rule_paths[pod_group], demand)
+        return rejection
+
+
+class ClassedProportion(RuledProportion, points.PlacementFilter):
+    """With class limits as well."""
+
+    def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
+        """A check of the class of a node."""
+        return self._classes.allows_placement(task)
+
+
+def _kind(context: PluginContext) -> type[Proportion]:
+    queues = context.cluster.queues
+    if not has_rules(queues):
+        return Proportion
+    has_classes = any(queue.rules.class_limits for queue in queues)
+    return ClassedProportion if has_classes else RuledProportion
+
+
+_KIND: Final = Derived(_kind)
+
+
+class ProportionFactory:
+    """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim.
+
+    Constructs the plugin with what the queues of the cluster need.
+    """
+
+    ARGUMENTS: ClassVar[Parsers] = Proportion.ARGUMENTS
+    DEFAULTS: ClassVar[Mapping[str, str]] = Proportion.DEFAULTS
+
+    def __call__(self, context: PluginContext, arguments: Mapping[str, str]) -> object:
+        """The plugin of one session."""
+        return context.derived(_KIND)(context, arguments)
+
+
+PROPORTION: Final = ProportionFactory()
