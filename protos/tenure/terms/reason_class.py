@@ -58,6 +58,7 @@ class ReasonCode(IntEnum):
     NOT_NEEDED = 59
     NOT_BEFORE = 65
     KEPT_FOR_LENDER = 66
+    TIME_LIMIT = 67
 
 
 class ReasonClass(StrEnum):

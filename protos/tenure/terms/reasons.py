@@ -13,6 +13,8 @@ from tenure.terms.reason_class import ReasonCode as ReasonCode
 NONE: Final = ""
 """A column that does not apply to the reason."""
 LEAST_DOMINANT: Final = 180
+OWN_ENDS: Final = (ReasonCode.STALE_GANG, ReasonCode.TIME_LIMIT)
+"""Reasons of evictions that are for no other pod group."""
 
 
 class Reason(NamedTuple):
@@ -63,6 +65,10 @@ _ROWS: Final = (
            clause=NONE, victim_clause="it ran below its minimum for longer than its grace period",
            eviction="is evicted because its gang ran below its minimum for longer than the grace period",
            remedy=NONE, public="It ran below its minimum for longer than its grace period."),
+    Reason(ReasonCode.TIME_LIMIT, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="it reached its time limit",
+           eviction="is evicted because its pod group reached its time limit", remedy=NONE,
+           public="It ran until its time limit."),
     Reason(ReasonCode.VICTIMS_EVICTED, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForVictims",
            stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
            remedy="wait until the evicted pods have terminated",

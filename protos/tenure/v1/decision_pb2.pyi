@@ -83,6 +83,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_NOT_NEEDED: _ClassVar[ReasonCode]
     REASON_CODE_NOT_BEFORE: _ClassVar[ReasonCode]
     REASON_CODE_KEPT_FOR_LENDER: _ClassVar[ReasonCode]
+    REASON_CODE_TIME_LIMIT: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -192,6 +193,7 @@ REASON_CODE_NOTICE_GIVEN: ReasonCode
 REASON_CODE_NOT_NEEDED: ReasonCode
 REASON_CODE_NOT_BEFORE: ReasonCode
 REASON_CODE_KEPT_FOR_LENDER: ReasonCode
+REASON_CODE_TIME_LIMIT: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode

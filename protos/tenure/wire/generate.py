@@ -69,6 +69,7 @@ CLASSES: Final = (
         "What few pod groups say about holds and evictions. Times and durations are in nanoseconds.",
         (
             Attribute("on_evict", "Fate", "Fate.UNSPECIFIED", "Its own fate, without that of its queue."),
+            Attribute("on_time_limit", "Fate", "Fate.UNSPECIFIED"),
             Attribute("held_by", "HoldReason", "HoldReason.UNSPECIFIED"),
             Attribute("depends_on", "tuple[str, ...]", "()", "UIDs of pod groups that it waits for."),
             Attribute("evictions", "Mapping[str, int]", "NO_EVICTIONS", "Numbers of evictions by cause."),

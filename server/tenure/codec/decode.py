@@ -13,6 +13,7 @@ from tenure.codec.carried_state import (
     decode_eviction_history,
     decode_eviction_rates,
     decode_in_flight,
+    decode_queue_usage,
 )
 from tenure.codec.checks import (
     MISSING,
@@ -32,7 +33,7 @@ from tenure.codec.nodes import decode_nodes
 from tenure.codec.pod_columns import check_uids, decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
-from tenure.codec.queues import Levels, decode_queue_usage, decode_queues, decode_topologies
+from tenure.codec.queues import Levels, decode_queues, decode_topologies
 from tenure.codec.shapes import decode_shapes, resource_names
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster

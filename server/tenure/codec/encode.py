@@ -8,11 +8,11 @@ deterministic protobuf serializer gives.
 from collections.abc import Callable
 from typing import Final
 
+from tenure.codec.carried_state import encode_queue_usage
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
 from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
-from tenure.codec.queues import encode_queue_usage
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, InFlightGroupStatus, PodGroupOutcome
 from tenure.solver.model.disruption_limits import EvictionRateStatus

@@ -16,6 +16,7 @@ from tenure.codec.carried_state import (
     decode_eviction_history,
     decode_eviction_rates,
     decode_in_flight,
+    decode_queue_usage,
 )
 from tenure.codec.checks import excessive_totals, total_requests
 from tenure.codec.decode import DecodeBase, DecodedSnapshot
@@ -23,7 +24,6 @@ from tenure.codec.missing_nodes import collect_missing_node_warnings
 from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
-from tenure.codec.queues import decode_queue_usage
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts

@@ -206,6 +206,9 @@ def _victim_facts(
         message,
         findings,
         on_evict=read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED,
+        on_time_limit=read_fate(message.on_time_limit, findings, i, "on_time_limit")
+        if message.on_time_limit
+        else Fate.UNSPECIFIED,
         held_by=_held_by(i, message, findings),
         depends_on=_depends_on(i, message.depends_on, findings) if message.depends_on else (),
         evictions=evictions,

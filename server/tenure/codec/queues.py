@@ -1,33 +1,24 @@
-"""Decode queues, their past use, topologies and topology constraints; check trees of queues and subgroups."""
+"""Decode queues, topologies and topology constraints; check trees of queues and subgroups."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tenure.codec.checks import MISSING, amount, check_enum, duration, quota, time, weight
-from tenure.solver.model.cluster import Cluster, Topology
+from tenure.solver.model.cluster import Topology
 from tenure.solver.model.fate import AtEvictionLimit, Fate
 from tenure.solver.model.queue import (
     NO_RULES,
-    WHOLE_CLUSTER,
     ClassLimit,
     QueueFacts,
     QueueRules,
-    QueueUsage,
-    UsageMean,
 )
-from tenure.solver.model.resources import UNLIMITED, Share
+from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload_parts import TopologyConstraint
-from tenure.terms.durations import SECOND
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT, MAX_DEPTH, MAX_LEVELS
-from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import ViolationCollector, quote_name
 
 _NAMES_OF_A_CYCLE: Final = 4
-_MAX_AMOUNT: Final = 1 << 62
-"""Largest amount of a history."""
-_MAX_NORMALIZED: Final = 1_000_000_000
-"""Largest past use by the account of the caller: a thousand clusters."""
 _FATES: Final = frozenset(Fate)
 _LIMIT_ACTIONS: Final = frozenset(AtEvictionLimit)
 
@@ -178,6 +169,7 @@ def _rules(i: int, message: pb.Queue, findings: ViolationCollector) -> QueueRule
         _class_limits(i, message.class_limits, findings) if message.class_limits else (),
         (cpu, memory, gpu),
         most if message.HasField("max_running") else None,
+        read_fate(message.on_time_limit, findings, i, "on_time_limit"),
     )
     return NO_RULES if found == NO_RULES else found
 
@@ -212,9 +204,9 @@ def _class_limits(
     return tuple([found[name] for name in sorted(found)])
 
 
-def read_fate(number: int, findings: ViolationCollector, index: int) -> Fate:
-    """The `on_evict` of the queue or pod group at `index`."""
-    known = check_enum(number, _FATES, findings, index, "on_evict")
+def read_fate(number: int, findings: ViolationCollector, index: int, field: str = "on_evict") -> Fate:
+    """A field of the queue or pod group at `index`."""
+    known = check_enum(number, _FATES, findings, index, field)
     return Fate(number) if known else Fate.UNSPECIFIED
 
 
@@ -244,79 +236,3 @@ def _inherited(i: int, queue: pb.Queue, name: str, findings: ViolationCollector)
     if not queue.HasField(name):
         return None
     return duration(getattr(queue, name), findings, i, name)
-
-
-def decode_queue_usage(
-    messages: Sequence[pb.QueueUsage], queues: Mapping[str, int], findings: ViolationCollector
-) -> tuple[QueueUsage, ...]:
-    """Rows by queue, without those of unknown queues. `queues` maps names to indices."""
-    rows: dict[int, QueueUsage] = {}
-    first: dict[str, int] = {}
-    for i, message in enumerate(messages):
-        findings.step()
-        earlier = first.setdefault(message.queue, i)
-        if earlier != i:
-            name = quote_name(message.queue) if message.queue else "the capacity"
-            findings.add(i, "queue", f"{name} is already used by element {earlier}")
-        row = _decode_usage(
-            i, message, queues.get(message.queue) if message.queue else WHOLE_CLUSTER, findings
-        )
-        if row is not None:
-            rows[row.queue] = row
-    return tuple([rows[queue] for queue in sorted(rows)])
-
-
-def _decode_usage(
-    i: int, message: pb.QueueUsage, queue: int | None, findings: ViolationCollector
-) -> QueueUsage | None:
-    has_history = message.HasField("used") or message.HasField("entitled")
-    if has_history and not message.HasField("time"):
-        findings.add(i, "time", MISSING)
-    until = time(message.time, findings, i, "time") // SECOND
-    used = _mean(i, message.used, "used", findings) if message.HasField("used") else None
-    entitled = _mean(i, message.entitled, "entitled", findings) if message.HasField("entitled") else None
-    normalized = None
-    if message.HasField("normalized"):
-        normalized = _amounts(i, message.normalized, "normalized", _MAX_NORMALIZED, findings)
-    return None if queue is None else QueueUsage(queue, until, used, entitled, normalized)
-
-
-def _mean(i: int, message: pb.UsageMean, field: str, findings: ViolationCollector) -> UsageMean:
-    return UsageMean(
-        _amounts(i, message.average, f"{field}.average", _MAX_AMOUNT, findings),
-        _amounts(i, message.held, f"{field}.held", _MAX_AMOUNT, findings),
-        _amounts(i, message.rate, f"{field}.rate", _MAX_AMOUNT, findings),
-    )
-
-
-def _amounts(
-    i: int, message: pb.UsageAmounts, field: str, largest: int, findings: ViolationCollector
-) -> Share:
-    return (
-        amount(message.cpu, findings, i, f"{field}.cpu", largest),
-        amount(message.memory, findings, i, f"{field}.memory", largest),
-        amount(message.gpu, findings, i, f"{field}.gpu", largest),
-    )
-
-
-def encode_queue_usage(cluster: Cluster, rows: Iterable[QueueUsage]) -> list[pb.QueueUsage]:
-    """Rows to store, ordered by the name of their queue; that of the capacity first."""
-    return [
-        pb.QueueUsage(
-            queue="" if row.queue == WHOLE_CLUSTER else cluster.queues[row.queue].name,
-            time=timestamp(row.time * SECOND),
-            used=None if row.used is None else _encode_mean(row.used),
-            entitled=None if row.entitled is None else _encode_mean(row.entitled),
-        )
-        for row in sorted(rows, key=lambda row: row.queue)
-    ]
-
-
-def _encode_mean(mean: UsageMean) -> pb.UsageMean:
-    average, held, rate = map(_encode_amounts, mean)
-    return pb.UsageMean(average=average, held=held, rate=rate)
-
-
-def _encode_amounts(amounts: Share) -> pb.UsageAmounts:
-    cpu, memory, gpu = amounts
-    return pb.UsageAmounts(cpu=cpu, memory=memory, gpu=gpu)

@@ -45,6 +45,7 @@ def read_victim_facts(
     findings: ViolationCollector,
     *,
     on_evict: Fate,
+    on_time_limit: Fate,
     held_by: HoldReason,
     depends_on: tuple[str, ...],
     evictions: Mapping[str, int],
@@ -80,6 +81,7 @@ def read_victim_facts(
         if is_set("eligible_time")
         else None,
         on_evict=on_evict,
+        on_time_limit=on_time_limit,
         held_by=held_by,
         depends_on=depends_on,
         evictions=evictions,

@@ -85,7 +85,7 @@ def gpu_time(seconds: int) -> str:
 
 def action_word(action: str) -> str:
     """An action as a word of a sentence."""
-    return {"stalegangeviction": "stale gang eviction"}.get(action, action)
+    return {"stalegangeviction": "stale gang eviction", "timelimit": "time limit"}.get(action, action)
 
 
 def _iso(nanoseconds: int) -> str:

@@ -32,6 +32,7 @@ _ACTIONS: Final = (
     "requeue",
     "fulfill",
     "stalegangeviction",
+    "timelimit",
 )
 _HOLDS: Final = {
     HoldReason.HOLD_REASON_USER: "its owner",

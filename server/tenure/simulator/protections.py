@@ -12,7 +12,7 @@ from tenure.simulator.results import Eviction, Notice
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.v1.snapshot_pb2 import Queue
 
-UNGUARDED: Final = frozenset(("stalegangeviction",))
+UNGUARDED: Final = frozenset(("stalegangeviction", "timelimit"))
 """Actions that evict what cannot run anyway."""
 
 

@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.protection_turns import Newcomers, name_pod_groups
 from tenure.solver.actions.reason_probes import UNCHECKED, UNCHECKED_SHARE
 from tenure.solver.actions.reclaim import RECLAIM
@@ -32,6 +31,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Member, PodGroup, SubGroupSet
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.odd_gpu import OddGpus
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
 from tenure.solver.search.node_order import bits

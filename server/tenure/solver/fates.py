@@ -55,19 +55,30 @@ class Fates:
         self._tallying: Final = next(iter(session.chains.eviction_tallies), None)
         self._causes: dict[int, list[str]] = {}
         """Causes of evictions in this cycle so far, by pod group."""
+        self._ended: dict[int, HoldReason] = {}
+        """What holds pod groups whose time is over."""
         self._queues_say: Final = any(queue.on_evict for queue in session.cluster.queues)
 
     def fate(self, commit: Commit, task: int, relocating: bool) -> Fate:
         """Fate of a task that a commit evicts. One that is relocated has none: it runs on."""
         group = self._session.cluster.pod_groups[self._session.cluster.tasks[task].pod_group]
         pod_group = group.index
-        if self._tallying is None and not (self._queues_say or group.facts.victim.on_evict):
+        own_end = commit.action.own_end
+        if (
+            own_end is None
+            and self._tallying is None
+            and not (self._queues_say or group.facts.victim.on_evict)
+        ):
             return Fate.UNSPECIFIED
         if self._tallying is not None:
             self._note(pod_group, cause_of(commit.action.name), pod_group == commit.beneficiary)
         if relocating:
             return Fate.UNSPECIFIED
         fate = self._of_core.get(pod_group)
+        if own_end is not None:
+            fate = self._of_core[pod_group] = own_end.fate(group, self._session.cluster.queues)
+            self._ended[pod_group] = own_end.hold
+            return fate
         if fate is None:
             fate = self._of_core[pod_group] = self._find(pod_group)
         return Fate.HOLD if self._is_held(pod_group) else fate
@@ -109,6 +120,7 @@ class Fates:
             if fates[pod_group] is Fate.HOLD:
                 is_limit = self._is_held(pod_group)
                 reason = HoldReason.EVICTION_LIMIT if is_limit else HoldReason.EVICTED
+                reason = self._ended.get(pod_group, reason)
                 yield Patch(pod_group, PatchKind.HELD_BY, reason)
         yield from self._counters(sorted({tasks[eviction.task].pod_group for eviction in evictions}), fates)
 

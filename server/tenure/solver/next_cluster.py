@@ -141,7 +141,8 @@ def _reservations(
                 evict_time=group.notices.evict_time,
             )
         )
-    return tuple(sorted((group for group in groups if group.reservations), key=lambda group: group.id))
+    left = [group for group in groups if group.reservations or group.notices]
+    return tuple(sorted(left, key=lambda group: group.id))
 
 
 def _step(task: Task, reserve: Reserve) -> InFlightDecision:

@@ -79,8 +79,8 @@ def _evict_time(session: Session, commit: Commit, victims: Iterable[int]) -> int
 
     Groups that carry out what was announced need no notice, nor do stale gangs, which have nothing to save.
     """
-    leads = session.guards.leads
-    if not leads or commit.in_flight or not commit.action.is_guarded:
+    leads, action = session.guards.leads, commit.action
+    if not leads or commit.in_flight or not (action.is_guarded or action.own_end is not None):
         return None
     longest = max([leads[victim].notice for victim in victims if victim in leads], default=0)
     return session.cluster.now + longest if longest else None

@@ -9,6 +9,7 @@ from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
+from tenure.solver.actions.time_limit import TIME_LIMIT
 from tenure.solver.plugin_api.action import action_names
 from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
@@ -35,6 +36,8 @@ from tenure.terms.formatting import known_names_hint
 
 _ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GANG_EVICTION)
 """In the order in which the default profile runs them."""
+_OTHER_ACTIONS: Final = (TIME_LIMIT,)
+"""Actions of profiles that list them."""
 
 _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
@@ -69,7 +72,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
 }
-BUILT_IN: Final = Registry({action.name: action for action in _ACTIONS}, _PLUGINS)
+BUILT_IN: Final = Registry({action.name: action for action in (*_ACTIONS, *_OTHER_ACTIONS)}, _PLUGINS)
 """Names that profiles may use without other packages."""
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
@@ -117,7 +120,9 @@ _REQUIRED: Final = {name: PluginConfig(name) for name in ALWAYS_ON}
 
 def default_profile() -> Profile:
     """The actions and plugins that reproduce the field's reference scheduler (semantics R2.1, R2.2)."""
-    return Profile(tuple(BUILT_IN.actions), tuple(PluginConfig(name) for name in DEFAULT_PLUGINS))
+    return Profile(
+        tuple([action.name for action in _ACTIONS]), tuple(PluginConfig(name) for name in DEFAULT_PLUGINS)
+    )
 
 
 def with_required_plugins(profile: Profile) -> Profile:

@@ -46,6 +46,8 @@ _ANNOTATIONS: Final = (
     names.HOLD,
     names.RELEASED,
     names.NOT_BEFORE,
+    names.TIME_LIMIT,
+    names.ON_TIME_LIMIT,
     names.DEPENDS_ON,
     names.EVICTIONS,
     names.GPU_FRACTION,

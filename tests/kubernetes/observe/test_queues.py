@@ -150,6 +150,8 @@ def test_bounds_are_read_from_annotations_of_both_kinds_of_queues() -> None:
         "class-quotas": "h100=2",
         "lending-limit": "gpu=2, memory=100, disk=1, cpu=many",
         "max-running": "3",
+        "time-limit": "3d",
+        "on-time-limit": "delete",
     }
     meta = {"annotations": {f"tenure.scheduler/{key}": text for key, text in notes.items()}}
     world = CachedCluster()
@@ -163,6 +165,7 @@ def test_bounds_are_read_from_annotations_of_both_kinds_of_queues() -> None:
         ]
         assert (row.gpu_milli.lending_limit, row.memory_bytes.lending_limit) == (2_000, 100_000_000)
         assert (row.cpu_milli.HasField("lending_limit"), row.max_running) == (False, 3)
+        assert (row.time_limit.seconds, row.on_time_limit) == (3 * 86_400, pb.FATE_DELETE)
     told = " ".join(each.text for each in builder.warnings.active)
     for part in ("'gh200' is not NAME=NUMBER", "'x=-1' is not", "'disk' is none of", "'cpu=many' is not"):
         assert part in told

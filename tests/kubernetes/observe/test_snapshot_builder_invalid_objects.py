@@ -44,6 +44,8 @@ ANNOTATION_KEYS = (
     names.ON_EVICT,
     names.RELEASED,
     names.NOT_BEFORE,
+    names.TIME_LIMIT,
+    names.ON_TIME_LIMIT,
     names.DEPENDS_ON,
     names.EVICTIONS,
     names.PREEMPTION_DELAY,

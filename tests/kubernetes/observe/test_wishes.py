@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.objects.meta import OwnerReference
 from tenure.kubernetes.observe.times import FOREVER
@@ -324,6 +325,10 @@ def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> 
     [
         ({"on-evict": "hold"}, {"on_evict": pb.FATE_HOLD}, ""),
         ({"on-evict": "destroy"}, {"on_evict": pb.FATE_REQUEUE}, "'destroy' is none of requeue, hold"),
+        ({"on-time-limit": "requeue"}, {"on_time_limit": pb.FATE_REQUEUE}, ""),
+        ({"on-time-limit": "kill"}, {"on_time_limit": pb.FATE_HOLD}, "'kill' is none of requeue, hold"),
+        ({"time-limit": "2h"}, {"time_limit": Duration(seconds=7_200)}, ""),
+        ({"time-limit": "-2h"}, {"time_limit": Duration()}, "'-2h' is not a duration: it is ignored"),
         ({"hold": "true"}, {"held_by": pb.HOLD_REASON_USER}, ""),
         ({"hold": "until monday"}, {"held_by": pb.HOLD_REASON_USER}, ""),
         ({"hold": "false"}, {"held_by": pb.HOLD_REASON_UNSPECIFIED}, ""),
@@ -335,7 +340,7 @@ def test_invalid_limit_of_a_queue_permits_no_more_than_its_parent(text: str) -> 
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
 )
 def test_fate_and_hold_of_a_pod_without_a_pod_group(
-    annotations: dict[str, str], row: dict[str, int], warning: str
+    annotations: dict[str, str], row: dict[str, Any], warning: str
 ) -> None:
     world = CachedCluster()
     notes = {f"tenure.scheduler/{key}": text for key, text in annotations.items()}

@@ -1,4 +1,7 @@
-"""Limits per class of nodes, lending limits and maximum numbers of running pod groups (R19.1 to R19.10)."""
+"""Limits per class of nodes, lending limits, and maximum numbers of running pod groups.
+
+Rules R19.1, R19.2, R19.5 and R19.10.
+"""
 
 from typing import Final
 
@@ -201,7 +204,7 @@ def test_bounds_that_contradict_a_quota_are_cut_and_told(decide: Decide) -> None
 
 
 def test_no_field_costs_nothing(decide: Decide) -> None:
-    """P18.2 and R13.10: an empty list of limits and unlimited values change no byte."""
+    """Unlimited values decide as none."""
     plain = ClusterText().node(gpus=4).queue("a", quota=2).queue("b", quota=2)
     for number in range(3):
         plain.waits(f"a{number}", "a").waits(f"b{number}", "b")

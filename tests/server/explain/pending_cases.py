@@ -227,12 +227,13 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "KEPT_FOR_LENDER": PendingCase(
         lambda: (
-            two_queues(0, 0)
+            single_queue(4, quota=0)
             .queue("lender", quota=2, lending_limit=1)
             .pending("job", queue="q", gpus=4)
             .build()
         ),
         "other queues keep a part of their quota",
+        ("ADD_NODES",),
     ),
     "NOT_BEFORE": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, start_in="10m").build(),

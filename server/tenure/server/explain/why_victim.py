@@ -107,6 +107,15 @@ def _describe_evictions(
             who=who,
             n=number,
         )
+    if group.reason is ReasonCode.TIME_LIMIT:
+        told = group.notices.evict_time
+        return format_text(
+            "{n} of {who}{told} evicted{end}: it reached its time limit.",
+            told=" given notice, and" if told else "",
+            end=f" at {moment(told)}" if told else "",
+            who=who,
+            n=number,
+        )
     moving = sum(evict.relocating for evict in evictions)
     moves = f" ({moving} restart on another node)" if moving else ""
     told = group.notices.evict_time

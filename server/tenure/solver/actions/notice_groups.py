@@ -31,7 +31,7 @@ from tenure.solver.model.facts import VictimFacts
 from tenure.solver.model.inherited_settings import notice_period, requeue_delay
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.action import Action, OwnEnd
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.terms.reasons import ReasonCode
@@ -42,6 +42,7 @@ _GONE: Final = Rejection(ReasonCode.GONE, "the pod group that it is for is gone"
 _NOT_WANTED: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods no longer need the capacity")
 _NO_HOLDS: Final = Rejection(ReasonCode.NOT_NEEDED, "no capacity is reserved for it")
 _FITS: Final = Rejection(ReasonCode.NOT_NEEDED, "its pods fit on free capacity")
+_NO_END: Final = Rejection(ReasonCode.NOT_NEEDED, "its time is not over then")
 _EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "it expired")
 _DUE: Final = Rejection(ReasonCode.VICTIMS_EVICTED, "its notices are over, and the pods are evicted now")
 _READY: Final = Rejection(
@@ -103,6 +104,8 @@ class _Noticed:
             return self._withdraw(_NO_ACTION)
         if group.beneficiary == NOWHERE:
             return self._withdraw(_GONE)
+        if action.own_end is not None:
+            return self._settle_end(action, action.own_end)
         tasks = self._context.gangs.tasks_to_allocate(group.beneficiary)
         if not tasks or not self._context.gangs.is_ready(group.beneficiary):
             return self._withdraw(_NOT_WANTED)
@@ -121,6 +124,21 @@ class _Noticed:
             if self._are_ready() and self._check(action, tasks, now, is_due=True) is None:
                 return self._carry_out(statement, action, _READY)
             return self._keep(statement, action)
+
+    def _settle_end(self, action: Action, own_end: OwnEnd) -> InFlightGroupStatus:
+        """The state of a group that ends a pod group for itself: no guard and no validator is asked."""
+        session, group = self._session, self._group
+        end = own_end.end(session.cluster.pod_groups[group.beneficiary], session.cluster.queues)
+        if end is None or end > group.evict_time or not self._victims:
+            return self._withdraw(_NO_END)
+        with session.statement() as statement:
+            for victim in self._victims:
+                statement.evict(victim)
+            if session.cluster.now < group.evict_time and not self._are_ready():
+                return self._keep(statement, action)
+            found = self._carry_out(statement, action, _DUE)
+            session.add_patch(Patch(group.beneficiary, PatchKind.LAST_EVICTION_TIME, session.cluster.now))
+            return found
 
     def _are_ready(self) -> bool:
         """Whether all victims saved their work after their notice, as they do by their own words."""

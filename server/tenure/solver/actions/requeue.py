@@ -17,7 +17,6 @@ from functools import cache
 from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.reason_probes import ReasonProbes
 from tenure.solver.actions.requeue_candidate import Candidate
 from tenure.solver.actions.requeue_search import FITS_ANYWAY, ProtectedContenders, RequeueSearch
@@ -26,6 +25,7 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult
+from tenure.solver.odd_gpu import OddGpus
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
 from tenure.terms.reasons import ReasonCode

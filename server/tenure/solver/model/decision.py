@@ -15,7 +15,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, Protection, VictimSet
-from tenure.terms.reasons import ReasonCode
+from tenure.terms.reasons import OWN_ENDS, ReasonCode
 
 
 @fast_dataclass(slots=True, init=False)
@@ -202,8 +202,8 @@ class DecisionGroup:
 
     def known_victims(self) -> VictimSet | None:
         """What is known about victims that a search chose; None: there are none."""
-        has_any = bool(self.evictions or self.notices.evictions) and self.reason is not ReasonCode.STALE_GANG
-        return (self.victim_set or UNTRIED_SET) if has_any else None
+        victims, is_own = self.evictions or self.notices.evictions, self.reason in OWN_ENDS
+        return (self.victim_set or UNTRIED_SET) if victims and not is_own else None
 
 
 class InFlightGroupState(IntEnum):

@@ -59,6 +59,7 @@ class VictimFacts:
     eligible: Final[int | None]
     on_evict: Final[Fate]
     """Its own fate, without that of its queue."""
+    on_time_limit: Final[Fate]
     held_by: Final[HoldReason]
     depends_on: Final[tuple[str, ...]]
     """UIDs of pod groups that it waits for."""
@@ -82,6 +83,7 @@ class VictimFacts:
         not_before: int | None = None,
         eligible: int | None = None,
         on_evict: Fate = Fate.UNSPECIFIED,
+        on_time_limit: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
         depends_on: tuple[str, ...] = (),
         evictions: Mapping[str, int] = NO_EVICTIONS,
@@ -100,6 +102,7 @@ class VictimFacts:
         self.not_before = not_before
         self.eligible = eligible
         self.on_evict = on_evict
+        self.on_time_limit = on_time_limit
         self.held_by = held_by
         self.depends_on = depends_on
         self.evictions = evictions

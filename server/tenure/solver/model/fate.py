@@ -58,7 +58,10 @@ OTHER_CAUSES: Final = ("stale_gang", "reservation", "time_limit", "external")
 
 def cause_of(action: str) -> str:
     """Cause of the evictions of an action."""
-    return "stale_gang" if action == "stalegangeviction" else action
+    return _CAUSES.get(action, action)
+
+
+_CAUSES: Final = {"stalegangeviction": "stale_gang", "timelimit": "time_limit"}
 
 
 HOLDS_OF_EVICTIONS: Final = (HoldReason.EVICTION_LIMIT, HoldReason.EVICTED, HoldReason.TIME_LIMIT)

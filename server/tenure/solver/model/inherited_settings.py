@@ -41,6 +41,15 @@ def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     return Fate(value or 0)
 
 
+def fate_at_time_limit(group: PodGroup, queues: Sequence[Queue]) -> Fate:
+    """What becomes of the pod group at its time limit: HOLD, unless it or a queue sets something else."""
+    value: int | None = group.facts.victim.on_time_limit
+    if not value:
+        value, _ = _inherited(group, queues, lambda queue: queue.rules.on_time_limit or None)
+    fate = Fate(value or Fate.HOLD)
+    return Fate.HOLD if fate is Fate.SUSPEND and not group.facts.victim.suspendable else fate
+
+
 def at_eviction_limit(group: PodGroup, queues: Sequence[Queue]) -> AtEvictionLimit:
     """What happens to the pod group at the limit of evictions; UNSPECIFIED: no queue sets it."""
     value, _ = _inherited(group, queues, lambda queue: queue.at_eviction_limit or None)

@@ -31,6 +31,8 @@ class QueueRules(NamedTuple):
     """How much of an unused quota others may use."""
     max_running: int | None = None
     """Pod groups with running pods, of the queue and its descendants; None: unlimited."""
+    on_time_limit: Fate = Fate.UNSPECIFIED
+    """Fate of its pod groups at their time limit; UNSPECIFIED inherits."""
 
 
 NO_RULES: Final = QueueRules()

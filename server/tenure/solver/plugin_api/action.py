@@ -6,9 +6,11 @@ names, so an action of another package gets the same quotas, guards and reports 
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from tenure.solver.model.decision import Atomicity
+from tenure.solver.model.fate import Fate, HoldReason
+from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload import PodGroup
@@ -61,6 +63,17 @@ class ActionRule(Protocol):
         """Whether a simulated scenario is acceptable. Called while its moves are in place."""
 
 
+class OwnEnd(NamedTuple):
+    """How an action ends pod groups that run, for no other pod group."""
+
+    end: Callable[[PodGroup, Sequence[Queue]], int | None]
+    """When the time of a running pod group is over, in nanoseconds; None: never."""
+    fate: Callable[[PodGroup, Sequence[Queue]], Fate]
+    """What becomes of it then."""
+    hold: HoldReason
+    """What holds it after the fate HOLD."""
+
+
 def _unlimited(options: CycleOptions) -> int:
     return UNLIMITED
 
@@ -86,12 +99,14 @@ class Action:
         max_victims: Callable[[CycleOptions], int] = _unlimited,
         starts_by_request: bool = False,
         relocates_all: bool = False,
+        own_end: OwnEnd | None = None,
     ) -> None:
         """`run` and `rule` are called with the `CycleContext`; `max_victims` returns the most pod groups that
         one search may evict, -1 for no limit, 0 to switch the action off. `starts_by_request`: of pod groups
         that do not run, `may_start` treats those of equal requests, priority, preemptibility and opt-outs
         alike, and names no time but the end of a preemption delay. `relocates_all`: a scenario in which a
-        victim is not placed again is not accepted.
+        victim is not placed again is not accepted. `own_end`: it ends pod groups, each for itself, with their
+        notice.
         """
         if gate is QueueGate.FAIR_SHARE and victims_from is not Relation.OTHER_QUEUES:
             raise ValueError(f"action {name}: gate FAIR_SHARE requires victims of OTHER_QUEUES")
@@ -105,6 +120,7 @@ class Action:
         self.max_victims: Final = max_victims
         self.starts_by_request: Final = starts_by_request or rule is None
         self.relocates_all: Final = relocates_all
+        self.own_end: Final = own_end
 
     def __repr__(self) -> str:
         return f"Action({self.name!r})"

@@ -181,6 +181,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         evictions_without_progress=options.get("evictions_without_progress", 0),
         victim=VictimFacts(
             on_evict=options.get("on_evict", Fate.UNSPECIFIED),
+            on_time_limit=options.get("on_time_limit", Fate.UNSPECIFIED),
             suspendable=options.get("suspendable", False),
             held_by=options.get("held_by", _delay(options)),
             not_before=NOW + parse_signed_duration(options["start_in"]) if "start_in" in options else None,

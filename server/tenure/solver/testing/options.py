@@ -155,6 +155,7 @@ class GroupOptions(TypedDict, total=False):
     """Total time it waited after evictions."""
     evictions_without_progress: int
     on_evict: Fate
+    on_time_limit: Fate
     suspendable: bool
     held_by: HoldReason
     start_in: str

@@ -19,11 +19,11 @@ from tenure.kubernetes.apply.pod_writes import MANAGER
 from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.objects.meta import Object, ObjectMeta, ObjectReference
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.annotations.holds import write_hold
 from tenure.kubernetes.observe.pod_group_rows import write_counts
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.times import write_duration, write_time
-from tenure.kubernetes.observe.wishes import write_hold
 from tenure.v1.decision_pb2 import Patch
 
 _OBJECTS: Final = msgspec.json.Decoder(Object)

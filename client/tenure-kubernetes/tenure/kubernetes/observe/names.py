@@ -57,6 +57,9 @@ MAX_RUNNING: Final = "tenure.scheduler/max-running"
 NODE_CLASS_LABELS: Final = ("tenure.scheduler/node-class", "nvidia.com/gpu.product")
 """Labels of nodes with their class, the first one that counts first."""
 SUSPENDABLE: Final = "tenure.scheduler/suspendable"
+TIME_LIMIT: Final = "tenure.scheduler/time-limit"
+ON_TIME_LIMIT: Final = "tenure.scheduler/on-time-limit"
+"""Annotations of pod groups and queues by users."""
 HOLD: Final = "tenure.scheduler/hold"
 DEPENDS_ON: Final = "tenure.scheduler/depends-on"
 NOT_BEFORE: Final = "tenure.scheduler/not-before"
@@ -91,6 +94,8 @@ WISHES: Final = (
     PREEMPTION_DELAY,
     ON_EVICT,
     SUSPENDABLE,
+    TIME_LIMIT,
+    ON_TIME_LIMIT,
     HOLD,
     DEPENDS_ON,
     NOT_BEFORE,

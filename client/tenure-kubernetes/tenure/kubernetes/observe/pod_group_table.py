@@ -9,6 +9,7 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
@@ -27,10 +28,7 @@ from tenure.kubernetes.observe.wishes import (
     Place,
     annotations_of,
     place_of,
-    read_dependencies,
-    read_holds,
     read_own_notice,
-    read_stored_hold,
 )
 from tenure.v1 import snapshot_pb2 as pb
 

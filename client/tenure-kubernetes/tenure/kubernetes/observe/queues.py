@@ -12,7 +12,8 @@ from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.queue_bounds import set_bounds
+from tenure.kubernetes.observe.annotations.holds import read_fate_at_time_limit, read_time_limit
+from tenure.kubernetes.observe.annotations.queue_bounds import set_bounds
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
@@ -146,6 +147,8 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         on_evict=read_fate(queue.metadata.annotations, warnings),
         notice=read_notice(queue.metadata.annotations, warnings),
         at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
+        time_limit=read_time_limit(queue.metadata.annotations, warnings),
+        on_time_limit=read_fate_at_time_limit(queue.metadata.annotations, warnings),
     )
     set_bounds(row, queue.metadata.annotations, warnings)
     if spec.priority is not None and spec.priority in _PRIORITIES:
@@ -170,6 +173,8 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
         on_evict=read_fate(queue.metadata.annotations, warnings),
         notice=read_notice(queue.metadata.annotations, warnings),
         at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
+        time_limit=read_time_limit(queue.metadata.annotations, warnings),
+        on_time_limit=read_fate_at_time_limit(queue.metadata.annotations, warnings),
     )
     if row.name == ROOT and has_root:
         row.parent = ""

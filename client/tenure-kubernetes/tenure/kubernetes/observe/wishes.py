@@ -6,20 +6,19 @@
     then the pod, which has the labels and annotations of its template
 
 In each place, a field of the spec precedes an annotation, and that a label. An unreadable fate counts as
-`requeue`, which destroys nothing; an unreadable hold holds.
+`requeue`, which destroys nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.times import FOREVER, read_duration, read_time
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT, MAX_DEPENDENCIES
+from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
@@ -30,8 +29,8 @@ _MODES: Final = {
     "semipreemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
     "semi-preemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
 }
-_TRUE: Final = frozenset(("1", "t", "true"))
-_FALSE: Final = frozenset(("0", "f", "false"))
+TRUE: Final = frozenset(("1", "t", "true"))
+FALSE: Final = frozenset(("0", "f", "false"))
 _FATES: Final[Mapping[str, pb.Fate]] = {
     "requeue": pb.FATE_REQUEUE,
     "hold": pb.FATE_HOLD,
@@ -42,17 +41,6 @@ _AT_LIMIT: Final[Mapping[str, pb.AtEvictionLimit]] = {
     "immune": pb.AT_EVICTION_LIMIT_IMMUNE,
     "hold": pb.AT_EVICTION_LIMIT_HOLD,
 }
-_HOLDS: Final[Mapping[str, pb.HoldReason]] = {
-    "user": pb.HOLD_REASON_USER,
-    "admin": pb.HOLD_REASON_ADMIN,
-    "dependency": pb.HOLD_REASON_DEPENDENCY,
-    "eviction-limit": pb.HOLD_REASON_EVICTION_LIMIT,
-    "evicted": pb.HOLD_REASON_EVICTED,
-    "time-limit": pb.HOLD_REASON_TIME_LIMIT,
-}
-"""Values of the stored annotation."""
-
-
 _LONGEST_NUMBER: Final = 18
 """Digits of a number that count: the rest only makes it larger than any limit."""
 _COST_DURATIONS: Final = {
@@ -129,26 +117,27 @@ def read_costs(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[
         if (moment := read_time(text)) is not None:
             row.last_checkpoint_time.CopyFrom(moment)
         else:
-            warnings.append(_unreadable(names.LAST_CHECKPOINT, text, "a time"))
+            warnings.append(unreadable(names.LAST_CHECKPOINT, text, "a time"))
     for name, field in _COST_DURATIONS.items():
         if text := texts.get(name):
             span = read_duration(text)
             if span is not None and span.ToNanoseconds() >= 0:
                 getattr(row, field).CopyFrom(span)
             else:
-                warnings.append(_unreadable(name, text, "a duration"))
+                warnings.append(unreadable(name, text, "a duration"))
     if text := texts.get(names.EVICTION_COST):
         if text.isascii() and text.isdecimal():
             row.eviction_cost = min(int(text[:_LONGEST_NUMBER]), MAX_COUNT)
         else:
-            warnings.append(_unreadable(names.EVICTION_COST, text, "a number of GPU-seconds"))
+            warnings.append(unreadable(names.EVICTION_COST, text, "a number of GPU-seconds"))
     if text := texts.get(names.SHRINK_LOSES_WORK):
-        row.shrink_loses_work = text.lower() not in _FALSE
-        if text.lower() not in (*_TRUE, *_FALSE):
-            warnings.append(_unreadable(names.SHRINK_LOSES_WORK, text, "true or false, and is read as true"))
+        row.shrink_loses_work = text.lower() not in FALSE
+        if text.lower() not in (*TRUE, *FALSE):
+            warnings.append(unreadable(names.SHRINK_LOSES_WORK, text, "true or false, and is read as true"))
 
 
-def _unreadable(name: str, text: str, kind: str) -> str:
+def unreadable(name: str, text: str, kind: str) -> str:
+    """Warning about an annotation."""
     return f"annotation {name}: {text[:64]!r} is not {kind}"
 
 
@@ -167,25 +156,30 @@ def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
 
 def _preemptable(text: str, warnings: list[str]) -> pb.Preemptibility:
     """Preemptibility by Volcano's annotation."""
-    if text.lower() in _TRUE:
+    if text.lower() in TRUE:
         return pb.PREEMPTIBILITY_PREEMPTIBLE
-    if text.lower() not in _FALSE:
+    if text.lower() not in FALSE:
         warnings.append(
             f"{names.VOLCANO_PREEMPTABLE}: {text[:64]!r} is not true or false: the pod group is protected"
         )
     return pb.PREEMPTIBILITY_NON_PREEMPTIBLE
 
 
-def read_fate(annotations: Mapping[str, str], warnings: list[str]) -> pb.Fate:
-    """The annotation of a pod group or a queue; FATE_UNSPECIFIED: there is none."""
-    text = annotations.get(names.ON_EVICT)
+def read_fate(
+    annotations: Mapping[str, str],
+    warnings: list[str],
+    key: str = names.ON_EVICT,
+    otherwise: pb.Fate = pb.FATE_REQUEUE,
+) -> pb.Fate:
+    """An annotation of a pod group or a queue; FATE_UNSPECIFIED: there is none."""
+    text = annotations.get(key)
     if text is None:
         return pb.FATE_UNSPECIFIED
     if (fate := _FATES.get(text.strip().lower())) is None:
         known = ", ".join(_FATES)
-        problem = f"{text[:32]!r} is none of {known}: it counts as requeue"
-        warnings.append(f"annotation {names.ON_EVICT}: {problem}")
-    return fate or pb.FATE_REQUEUE
+        word = next(word for word, number in _FATES.items() if number == otherwise)
+        warnings.append(f"annotation {key}: {text[:32]!r} is none of {known}: it counts as {word}")
+    return fate or otherwise
 
 
 def read_notice(annotations: Mapping[str, str], warnings: list[str]) -> Duration | None:
@@ -209,10 +203,10 @@ def read_own_notice(row: pb.PodGroup, annotations: Mapping[str, str], warnings: 
     if (notice := read_notice(annotations, warnings)) is not None:
         row.notice.CopyFrom(notice)
     text = annotations.get(names.CHECKPOINT_ON_NOTICE, "").strip()
-    row.checkpoint_on_notice = text.lower() in _TRUE
-    if text and text.lower() not in (*_TRUE, *_FALSE):
+    row.checkpoint_on_notice = text.lower() in TRUE
+    if text and text.lower() not in (*TRUE, *FALSE):
         problem = "true or false, and is read as false"
-        warnings.append(_unreadable(names.CHECKPOINT_ON_NOTICE, text, problem))
+        warnings.append(unreadable(names.CHECKPOINT_ON_NOTICE, text, problem))
 
 
 def read_eviction_limit(annotations: Mapping[str, str], warnings: list[str]) -> pb.AtEvictionLimit:
@@ -224,60 +218,3 @@ def read_eviction_limit(annotations: Mapping[str, str], warnings: list[str]) -> 
         problem = f"{text[:32]!r} is none of {', '.join(_AT_LIMIT)}: it counts as immune"
         warnings.append(f"annotation {names.AT_EVICTION_LIMIT}: {problem}")
     return found or pb.AT_EVICTION_LIMIT_IMMUNE
-
-
-def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp, warnings: list[str]) -> None:
-    """Set fate, hold and release of a pod group from what users write.
-
-    A hold by the user precedes a stored one. A release in the future is ignored: no one can know today what
-    will be released then.
-    """
-    row.on_evict = read_fate(annotations, warnings)
-    row.suspendable = annotations.get(names.SUSPENDABLE, "").strip().lower() in _TRUE
-    hold = annotations.get(names.HOLD, "").strip().lower()
-    if hold not in ("", *_FALSE):
-        row.held_by = pb.HOLD_REASON_DEPENDENCY if hold == "dependency" else pb.HOLD_REASON_USER
-    _read_not_before(row, annotations.get(names.NOT_BEFORE, ""), now, warnings)
-    text = annotations.get(names.RELEASED)
-    released = read_time(text) if text else None
-    if text and (released is None or released.ToNanoseconds() > now.ToNanoseconds()):
-        problem = "is not a time" if released is None else "is in the future"
-        warnings.append(f"annotation {names.RELEASED}: {text[:64]!r} {problem}: it is ignored")
-    elif released is not None:
-        row.release_time.CopyFrom(released)
-        row.eligible_time.CopyFrom(released)
-
-
-def read_dependencies(annotations: Mapping[str, str]) -> list[str]:
-    """Names of the pod groups that one that is held waits for, in its namespace."""
-    parts = annotations.get(names.DEPENDS_ON, "")[:MAX_ANNOTATION].split(",")
-    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))[:MAX_DEPENDENCIES]
-
-
-def _read_not_before(row: pb.PodGroup, text: str, now: Timestamp, warnings: list[str]) -> None:
-    """Set the time before which it may not start, unless that is over; unreadable holds it."""
-    if not text:
-        return
-    if (moment := read_time(text.strip())) is None:
-        problem = "a time: it is held until the annotation is corrected or removed"
-        warnings.append(_unreadable(names.NOT_BEFORE, text, problem))
-        row.held_by = row.held_by or pb.HOLD_REASON_USER
-    elif moment.ToNanoseconds() > now.ToNanoseconds():
-        row.not_before_time.CopyFrom(moment)
-    else:
-        row.eligible_time.CopyFrom(moment)
-
-
-def read_stored_hold(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
-    """Set what holds a pod group, from the stored annotation."""
-    text = annotations.get(names.HELD_BY)
-    if not text or row.held_by:
-        return
-    if (reason := _HOLDS.get(text)) is None:
-        warnings.append(f"annotation {names.HELD_BY}: {text[:32]!r} is unknown: it counts as evicted")
-    row.held_by = reason or pb.HOLD_REASON_EVICTED
-
-
-def write_hold(reason: pb.HoldReason) -> str:
-    """Value of the stored annotation; "": it is not held."""
-    return next((text for text, number in _HOLDS.items() if number == reason), "")

@@ -1,0 +1,1 @@
+"""What users write in annotations of queues and workloads."""
