@@ -31,6 +31,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: _ClassVar[WarningCode]
     WARNING_CODE_NOTICE_ABOVE_MAXIMUM: _ClassVar[WarningCode]
     WARNING_CODE_QUEUE_LIMIT_CUT: _ClassVar[WarningCode]
+    WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -47,6 +48,7 @@ WARNING_CODE_CANNOT_BE_SUSPENDED: WarningCode
 WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: WarningCode
 WARNING_CODE_NOTICE_ABOVE_MAXIMUM: WarningCode
 WARNING_CODE_QUEUE_LIMIT_CUT: WarningCode
+WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")

@@ -1,16 +1,14 @@
 """History of queues after a cycle (semantics R18.4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.resources import NO_SHARE
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.proportion.plugin import NAME
 from tenure.solver.plugins.proportion.shares import cluster_total
 from tenure.solver.plugins.proportion.usage_history import UsageHistory, usage_settings
-
-_PLUGIN: Final = "proportion"
 
 
 def next_usage(session: Session, profile: Profile, queues: Sequence[QueueStatus]) -> tuple[QueueUsage, ...]:
@@ -34,4 +32,4 @@ def with_changed_rows(before: Iterable[QueueUsage], changed: Iterable[QueueUsage
 
 
 def _arguments(profile: Profile) -> Mapping[str, str]:
-    return next((plugin.arguments for plugin in profile.plugins if plugin.name == _PLUGIN), {})
+    return next((plugin.arguments for plugin in profile.plugins if plugin.name == NAME), {})

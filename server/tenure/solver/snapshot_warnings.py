@@ -19,10 +19,12 @@ from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
-from tenure.solver.plugins.guards.min_runtime import Resolver
+from tenure.solver.plugins.guards.min_runtime import MinRuntime, Resolver
+from tenure.solver.plugins.proportion.plugin import NAME as PROPORTION
+from tenure.solver.plugins.proportion.plugin import follows_past_use
 from tenure.solver.plugins.proportion.queue_rules import cut_bounds
 from tenure.solver.resolution.slot_map import SlotChange
-from tenure.terms.durations import format_duration
+from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.formatting import format_count
 
 FEW_CHANGES: Final = 64
@@ -100,7 +102,22 @@ def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarnin
     most = profile.options.max_notice
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index], most))
     shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *_long(cluster, most))
-    return (*cluster.warnings, *shared, *_unknown_budgets(session), *_cut_limits(session), *own)
+    bounds = (*_cut_limits(session), *_swings(cluster, profile))
+    return (*cluster.warnings, *shared, *_unknown_budgets(session), *bounds, *own)
+
+
+def _swings(cluster: Cluster, profile: Profile) -> Iterator[SnapshotWarning]:
+    """A warning if fair shares follow past use, and nothing keeps pod groups that just started (R18)."""
+    chosen = next((each.arguments for each in profile.plugins if each.name == PROPORTION), None)
+    if chosen is None or not follows_past_use(chosen):
+        return
+    guard = next((each for each in profile.plugins if each.name == MIN_RUNTIME), None)
+    if guard is not None:
+        default = {**MinRuntime.DEFAULTS, **guard.arguments}["defaultReclaimMinRuntime"]
+        if parse_duration(default) or any(queue.reclaim_min_runtime for queue in cluster.queues):
+            return
+    message = "fair shares follow past use, and no queue has a minimum runtime before reclaim: they may swing"
+    yield SnapshotWarning(WarningCode.USAGE_WITHOUT_MIN_RUNTIME, (), message)
 
 
 def _cut_limits(session: Session) -> tuple[SnapshotWarning, ...]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decide_pb2 import WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME, DecideResponse
 from tenure.v1.snapshot_pb2 import QueueUsage
 
 from tests.requirements.answers import bound
@@ -70,3 +70,26 @@ def test_account_of_the_caller_precedes_the_history(decide: Decide) -> None:
         if row.queue:
             row.normalized.gpu = 0
     assert shares(decide(cluster, KEPT)) == {"busy": 4, "idle": 4}
+
+
+SWINGS: Final = {
+    "nothing keeps what just started": (KEPT, {}, True),
+    "a queue has a minimum runtime": (KEPT, {"reclaim_min_runtime": "10m"}, False),
+    "the guard has a default": (
+        "plugins: {proportion: {usageHalfLife: 7d}, minruntime: {defaultReclaimMinRuntime: 10m}}\n",
+        {},
+        False,
+    ),
+    "past use does not count": ("plugins: {proportion: {usageHalfLife: 7d, kValue: '0'}}\n", {}, False),
+    "there is no history": ("", {}, False),
+}
+
+
+@pytest.mark.parametrize(("configuration", "queue", "warns"), SWINGS.values(), ids=SWINGS)
+def test_warning_if_shares_may_swing(
+    decide: Decide, configuration: str, queue: dict[str, str], warns: bool
+) -> None:
+    """R18.1: reclaims follow fair shares."""
+    cluster = ClusterText().node().queue("a", **queue).queue("b")
+    codes = [each.code for each in decide(cluster, configuration).warnings]
+    assert (WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME in codes) is warns

@@ -337,6 +337,8 @@ const (
 	ReasonCode_REASON_CODE_NOT_BEFORE ReasonCode = 65
 	// It would take capacity that another queue keeps of its quota and does not lend.
 	ReasonCode_REASON_CODE_KEPT_FOR_LENDER ReasonCode = 66
+	// It ran until its time limit.
+	ReasonCode_REASON_CODE_TIME_LIMIT ReasonCode = 67
 	// In-flight group: its decisions are not yet visible in the snapshot.
 	ReasonCode_REASON_CODE_IN_PROGRESS ReasonCode = 50
 	// In-flight group: nothing is left to apply.
@@ -400,6 +402,7 @@ var (
 		59: "REASON_CODE_NOT_NEEDED",
 		65: "REASON_CODE_NOT_BEFORE",
 		66: "REASON_CODE_KEPT_FOR_LENDER",
+		67: "REASON_CODE_TIME_LIMIT",
 		50: "REASON_CODE_IN_PROGRESS",
 		51: "REASON_CODE_COMPLETED",
 		52: "REASON_CODE_EXPIRED",
@@ -452,6 +455,7 @@ var (
 		"REASON_CODE_NOT_NEEDED":                 59,
 		"REASON_CODE_NOT_BEFORE":                 65,
 		"REASON_CODE_KEPT_FOR_LENDER":            66,
+		"REASON_CODE_TIME_LIMIT":                 67,
 		"REASON_CODE_IN_PROGRESS":                50,
 		"REASON_CODE_COMPLETED":                  51,
 		"REASON_CODE_EXPIRED":                    52,
@@ -3019,7 +3023,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xed\v\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\x89\f\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3065,7 +3069,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x18REASON_CODE_NOTICE_GIVEN\x10:\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10;\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_BEFORE\x10A\x12\x1f\n" +
-	"\x1bREASON_CODE_KEPT_FOR_LENDER\x10B\x12\x1b\n" +
+	"\x1bREASON_CODE_KEPT_FOR_LENDER\x10B\x12\x1a\n" +
+	"\x16REASON_CODE_TIME_LIMIT\x10C\x12\x1b\n" +
 	"\x17REASON_CODE_IN_PROGRESS\x102\x12\x19\n" +
 	"\x15REASON_CODE_COMPLETED\x103\x12\x17\n" +
 	"\x13REASON_CODE_EXPIRED\x104\x12\x14\n" +

@@ -2043,7 +2043,11 @@ type Queue struct {
 	ClassLimits []*ClassLimit `protobuf:"bytes,20,rep,name=class_limits,json=classLimits,proto3" json:"class_limits,omitempty"`
 	// Maximum number of pod groups of this queue and its descendants that have running
 	// pods. Unset: unlimited.
-	MaxRunning    *int32 `protobuf:"varint,21,opt,name=max_running,json=maxRunning,proto3,oneof" json:"max_running,omitempty"`
+	MaxRunning *int32 `protobuf:"varint,21,opt,name=max_running,json=maxRunning,proto3,oneof" json:"max_running,omitempty"`
+	// What becomes of pod groups of this queue and its descendants that reach their time
+	// limit and have no value of their own. Unset: inherit from the parent; at the root,
+	// HOLD.
+	OnTimeLimit   Fate `protobuf:"varint,22,opt,name=on_time_limit,json=onTimeLimit,proto3,enum=tenure.v1.Fate" json:"on_time_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2202,6 +2206,13 @@ func (x *Queue) GetMaxRunning() int32 {
 		return *x.MaxRunning
 	}
 	return 0
+}
+
+func (x *Queue) GetOnTimeLimit() Fate {
+	if x != nil {
+		return x.OnTimeLimit
+	}
+	return Fate_FATE_UNSPECIFIED
 }
 
 // What a queue may use of the GPUs on nodes of one class.
@@ -2481,7 +2492,11 @@ type PodGroup struct {
 	EligibleTime *timestamppb.Timestamp `protobuf:"bytes,46,opt,name=eligible_time,json=eligibleTime,proto3" json:"eligible_time,omitempty"`
 	// Uids of the pod groups that it waits for while `held_by` is DEPENDENCY, for the
 	// sentence of its outcome. At most 64. The caller clears `held_by` once they are done.
-	DependsOn     []string `protobuf:"bytes,47,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	DependsOn []string `protobuf:"bytes,47,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
+	// What becomes of it at its time limit, if the profile has the action timelimit. Unset:
+	// the value of the nearest queue, else HOLD. SUSPEND counts as HOLD if it is not
+	// `suspendable`.
+	OnTimeLimit   Fate `protobuf:"varint,48,opt,name=on_time_limit,json=onTimeLimit,proto3,enum=tenure.v1.Fate" json:"on_time_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2822,6 +2837,13 @@ func (x *PodGroup) GetDependsOn() []string {
 		return x.DependsOn
 	}
 	return nil
+}
+
+func (x *PodGroup) GetOnTimeLimit() Fate {
+	if x != nil {
+		return x.OnTimeLimit
+	}
+	return Fate_FATE_UNSPECIFIED
 }
 
 // Numbers of evictions by cause.
@@ -4296,7 +4318,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xfd\a\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect\"\xb2\b\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -4318,7 +4340,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"time_limit\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\ttimeLimit\x128\n" +
 	"\fclass_limits\x18\x14 \x03(\v2\x15.tenure.v1.ClassLimitR\vclassLimits\x12$\n" +
 	"\vmax_running\x18\x15 \x01(\x05H\x01R\n" +
-	"maxRunning\x88\x01\x01B\v\n" +
+	"maxRunning\x88\x01\x01\x123\n" +
+	"\ron_time_limit\x18\x16 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimitB\v\n" +
 	"\t_priorityB\x0e\n" +
 	"\f_max_running\"\xad\x01\n" +
 	"\n" +
@@ -4336,7 +4359,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\rlending_limit\x18\x04 \x01(\x03H\x02R\flendingLimit\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
 	"\x12_over_quota_weightB\x10\n" +
-	"\x0e_lending_limit\"\xd7\x13\n" +
+	"\x0e_lending_limit\"\x8c\x14\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4388,7 +4411,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x0fnot_before_time\x18- \x01(\v2\x1a.google.protobuf.TimestampR\rnotBeforeTime\x12?\n" +
 	"\religible_time\x18. \x01(\v2\x1a.google.protobuf.TimestampR\feligibleTime\x12\x1d\n" +
 	"\n" +
-	"depends_on\x18/ \x03(\tR\tdependsOn\x1a>\n" +
+	"depends_on\x18/ \x03(\tR\tdependsOn\x123\n" +
+	"\ron_time_limit\x180 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimit\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -4717,68 +4741,70 @@ var file_tenure_v1_snapshot_proto_depIdxs = []int32{
 	3,   // 58: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
 	55,  // 59: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
 	24,  // 60: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
-	6,   // 61: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	28,  // 62: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	29,  // 63: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	52,  // 64: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	52,  // 65: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	52,  // 66: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	52,  // 67: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	55,  // 68: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	55,  // 69: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	55,  // 70: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	55,  // 71: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	52,  // 72: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	46,  // 73: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	55,  // 74: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	55,  // 75: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	4,   // 76: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	5,   // 77: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	52,  // 78: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	52,  // 79: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	55,  // 80: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	55,  // 81: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	27,  // 82: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	55,  // 83: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	55,  // 84: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	52,  // 85: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	55,  // 86: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	52,  // 87: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
-	52,  // 88: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
-	47,  // 89: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	29,  // 90: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	7,   // 91: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	52,  // 92: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	48,  // 93: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	53,  // 94: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	54,  // 95: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	56,  // 96: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	49,  // 97: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	40,  // 98: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	42,  // 99: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	35,  // 100: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 101: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	36,  // 102: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	37,  // 103: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	33,  // 104: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	34,  // 105: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	34,  // 106: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	37,  // 107: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	40,  // 108: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	35,  // 109: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	50,  // 110: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	41,  // 111: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	51,  // 112: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	41,  // 113: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	39,  // 114: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	41,  // 115: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	8,   // 116: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 117: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	4,   // 61: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
+	6,   // 62: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	28,  // 63: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	29,  // 64: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	52,  // 65: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	52,  // 66: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	52,  // 67: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	52,  // 68: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	55,  // 69: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	55,  // 70: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	55,  // 71: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	55,  // 72: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	52,  // 73: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	46,  // 74: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	55,  // 75: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	55,  // 76: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	4,   // 77: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	5,   // 78: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	52,  // 79: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	52,  // 80: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	55,  // 81: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	55,  // 82: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	27,  // 83: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	55,  // 84: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	55,  // 85: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	52,  // 86: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	55,  // 87: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	52,  // 88: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	52,  // 89: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	4,   // 90: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
+	47,  // 91: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	29,  // 92: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	7,   // 93: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	52,  // 94: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	48,  // 95: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	53,  // 96: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	54,  // 97: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	56,  // 98: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	49,  // 99: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	40,  // 100: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	42,  // 101: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	35,  // 102: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	35,  // 103: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	36,  // 104: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	37,  // 105: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	33,  // 106: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	34,  // 107: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	34,  // 108: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	37,  // 109: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	40,  // 110: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	35,  // 111: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	50,  // 112: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	41,  // 113: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	51,  // 114: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	41,  // 115: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	39,  // 116: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	41,  // 117: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	8,   // 118: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	2,   // 119: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }

@@ -22,6 +22,7 @@ class WarningCode(IntEnum):
     UNKNOWN_DISRUPTION_BUDGET = 14
     NOTICE_ABOVE_MAXIMUM = 15
     QUEUE_LIMIT_CUT = 20
+    USAGE_WITHOUT_MIN_RUNTIME = 21
 
 
 class SnapshotWarning(NamedTuple):

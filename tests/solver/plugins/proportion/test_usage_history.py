@@ -183,3 +183,49 @@ def test_clock_that_is_set_back_moves_nothing() -> None:
 def test_argument_that_would_switch_the_history_off_is_refused_r18_8(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         PARSERS[name](text)
+
+
+RESET: Final = {"usageHalfLife": "1024000s", "usageMaxGap": "100d", "usageReset": "1970-01-01T00:00:00Z/1d"}
+
+
+def used_by(
+    cluster: Cluster, elapsed: int, arguments: Mapping[str, str]
+) -> tuple[dict[int, float], CycleResult]:
+    """Past use of GPUs by queue after one cycle and a time, and the next result."""
+    first = decide(cluster, profile(**arguments))
+    later = apply_decisions(cluster, first, elapsed * SECOND)
+    result = decide(later, profile(**arguments))
+    rows = {**{row.queue: row for row in later.queue_usage}, **{row.queue: row for row in result.queue_usage}}
+    return {queue: row.used.average[2] / 8_000_000 for queue, row in rows.items() if row.used}, result
+
+
+def test_history_begins_again_at_each_reset() -> None:
+    """R18.6: averages of queues are 0 and that of the capacity is the capacity; later use counts."""
+    cluster = two_queues().build()
+    day = 86_400
+    start = cluster.now // SECOND
+    to_reset = day - start % day
+    kept, _ = used_by(cluster, to_reset - 1, RESET)
+    fresh, result = used_by(cluster, to_reset, RESET)
+    assert kept[WHOLE_CLUSTER] == fresh[WHOLE_CLUSTER] == 1
+    assert (kept[0] > 0, fresh[0], fresh[1]) == (True, 0, 0)
+    later, _ = used_by(cluster, to_reset + 2_000, RESET)
+    assert 0 < later[0] < 0.01
+    assert result.next_wake_time is not None
+    assert result.next_wake_time // SECOND <= start + to_reset + day
+
+
+def test_reset_wakes_a_cluster_that_waits() -> None:
+    arguments = {**RESET, "usageHalfLife": "1000d"}
+    cluster = two_queues().build()
+    day = 86_400 * SECOND
+    wake = decide(cluster, profile(**arguments)).next_wake_time
+    assert wake == cluster.now - cluster.now % day + day or (wake is not None and wake < cluster.now + day)
+
+
+@pytest.mark.parametrize(
+    "text", ["7d", "2025-01-06/7d", "2025-01-06T00:00:00Z", "2025-01-06T00:00:00Z/0s", "x/7d"]
+)
+def test_invalid_reset_names_the_form(text: str) -> None:
+    with pytest.raises(ValueError, match="2025-01-06T00:00:00Z/7d"):
+        PARSERS["usageReset"](text)

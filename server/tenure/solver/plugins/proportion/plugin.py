@@ -22,12 +22,19 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.plugins.proportion.usage_history import DEFAULTS, PARSERS, past_use
+from tenure.solver.plugins.proportion.usage_history import (
+    DEFAULTS,
+    HALF_LIFE,
+    NO_HALF_LIFE,
+    PARSERS,
+    past_use,
+)
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
 """By queue index."""
+NAME: Final = "proportion"
 NAMES = ("CPU", "memory", "GPU")
 
 
@@ -73,6 +80,12 @@ def _cluster_total(context: PluginContext) -> Share:
 
 _SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
 _TOTAL: Final = Derived(_cluster_total)
+
+
+def follows_past_use(arguments: Mapping[str, str]) -> bool:
+    """Whether fair shares depend on a history, by the arguments of the plugin."""
+    chosen = {**Proportion.DEFAULTS, **arguments}
+    return chosen[HALF_LIFE] != NO_HALF_LIFE and float(chosen["kValue"]) > 0
 
 
 class Proportion(

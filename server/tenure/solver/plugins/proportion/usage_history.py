@@ -6,6 +6,7 @@ the next cycle. All arithmetic is on integers, so it is the same on every machin
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from math import isqrt
 from typing import Final, NamedTuple
 
@@ -31,6 +32,7 @@ STEPS: Final = 1_024
 """Steps in a half-life."""
 NO_HALF_LIFE: Final = "none"
 """The half-life of profiles without a history."""
+NO_RESET: Final = "none"
 _HALVINGS: Final = 10
 """STEPS is 2 to this power."""
 _BITS: Final = 96
@@ -64,13 +66,46 @@ def max_gap(text: str) -> int:
     return seconds
 
 
+class UsageReset(NamedTuple):
+    """When the history begins anew, in seconds since the Unix epoch."""
+
+    anchor: int
+    period: int
+
+    def last(self, time: int) -> int:
+        """The last reset that is not after a time."""
+        return time - (time - self.anchor) % self.period
+
+
+def usage_reset(text: str) -> UsageReset | None:
+    """A reset such as `2025-01-06T00:00:00Z/7d`; None for `none`. Raises ValueError."""
+    if text == NO_RESET:
+        return None
+    anchor, _, period = text.partition("/")
+    try:
+        begin = datetime.fromisoformat(anchor)
+        seconds = parse_duration(period) // SECOND
+    except ValueError:
+        begin, seconds = datetime.min, 0
+    if begin.tzinfo is None or seconds < 1:
+        form = "a time with a zone and a period, like 2025-01-06T00:00:00Z/7d"
+        raise ValueError(f"{text!r} is not a reset: write {form}, or {NO_RESET}")
+    return UsageReset(int(begin.timestamp()), seconds)
+
+
 HALF_LIFE: Final = "usageHalfLife"
 PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
     HALF_LIFE: half_life,
     "usageScope": usage_scope,
     "usageMaxGap": max_gap,
+    "usageReset": usage_reset,
 }
-DEFAULTS: Final[Mapping[str, str]] = {HALF_LIFE: NO_HALF_LIFE, "usageScope": "cluster", "usageMaxGap": "15m"}
+DEFAULTS: Final[Mapping[str, str]] = {
+    HALF_LIFE: NO_HALF_LIFE,
+    "usageScope": "cluster",
+    "usageMaxGap": "15m",
+    "usageReset": NO_RESET,
+}
 
 
 class UsageSettings(NamedTuple):
@@ -80,6 +115,8 @@ class UsageSettings(NamedTuple):
     max_gap: int
     """Of the time between two cycles, what is charged at most (semantics R18.6)."""
     is_relative_to_parent: bool
+    reset: UsageReset | None = None
+    """When averages begin anew (semantics R18.6)."""
 
 
 def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
@@ -88,7 +125,8 @@ def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
     step = half_life(chosen[HALF_LIFE])
     if step is None:
         return None
-    return UsageSettings(step, max_gap(chosen["usageMaxGap"]), usage_scope(chosen["usageScope"]))
+    is_relative = usage_scope(chosen["usageScope"])
+    return UsageSettings(step, max_gap(chosen["usageMaxGap"]), is_relative, usage_reset(chosen["usageReset"]))
 
 
 def _factors() -> tuple[int, ...]:
@@ -172,16 +210,26 @@ class UsageHistory:
     def next_wake(self, settings: UsageSettings) -> int:
         """When the averages move next, in nanoseconds."""
         step = settings.step
-        return min(self._now - self._now % step + step, self._now + max(settings.max_gap // 2, 1)) * SECOND
+        next_step, next_patch = self._now - self._now % step + step, self._now + max(settings.max_gap // 2, 1)
+        if settings.reset is not None:
+            next_step = min(next_step, settings.reset.last(self._now) + settings.reset.period)
+        return min(next_step, next_patch) * SECOND
 
     def _at_now(self, row: QueueUsage, settings: UsageSettings) -> QueueUsage:
         now = max(self._now, row.time)
         charged = now if row.queue == WHOLE_CLUSTER else row.time + settings.max_gap
-        used, entitled = row.used, row.entitled
+        begin, used, entitled = row.time, row.used, row.entitled
+        if settings.reset is not None and begin < (reset := settings.reset.last(now)):
+            begin = reset
+            if used is not None:
+                is_capacity = row.queue == WHOLE_CLUSTER
+                used = mean_at_start(used.rate, average_of(used.rate) if is_capacity else NO_SHARE)
+            if entitled is not None:
+                entitled = mean_at_start(entitled.rate, average_of(entitled.rate))
         if used is not None:
-            used = follow(used, row.time, now, settings.step, charged)
+            used = follow(used, begin, now, settings.step, max(charged, begin))
         if entitled is not None:
-            entitled = follow(entitled, row.time, now, settings.step, now)
+            entitled = follow(entitled, begin, now, settings.step, now)
         return QueueUsage(row.queue, now, used, entitled, row.normalized)
 
     def _next(
@@ -197,7 +245,9 @@ class UsageHistory:
             return None
         is_same = rate == stored.used.rate and (stored.entitled.rate if stored.entitled else None) == entitled
         is_fresh = self._now - stored.time < max(settings.max_gap // 2, 1)
-        if is_same and is_fresh and self._now // settings.step == stored.time // settings.step:
+        is_reset = settings.reset is not None and stored.time < settings.reset.last(self._now)
+        is_step = self._now // settings.step == stored.time // settings.step
+        if is_same and is_fresh and is_step and not is_reset:
             return None
         if entitled is not None and row.entitled is not None:
             share = row.entitled._replace(rate=entitled)
