@@ -112,6 +112,7 @@ def protected_snapshot() -> ClusterSnapshot:
     group = next(group for group in snapshot.pod_groups if group.uid == "runs")
     group.last_start_time.CopyFrom(snapshot.now)
     next(queue for queue in snapshot.queues if queue.name == "left").reclaim_min_runtime.FromSeconds(60)
+    snapshot.queue_usage.add(queue="left").normalized.gpu = 250_000
     return snapshot
 
 

@@ -70,6 +70,7 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         ("tenure_calls_in_flight", {}, 0),
         ("tenure_cycles_queued", {}, 0),
         ("tenure_queue_fair_share", {"queue": "right", "resource": "gpu"}, 2),
+        ("tenure_queue_usage", {"queue": "left", "resource": "gpu"}, 0.25),
         ("tenure_queue_allocated", {"queue": "left", "resource": "gpu"}, 2),
         ("kai_scheduler_requeue_nominations_total", {"plugin": "expectedruntime"}, 0),
     ],

@@ -195,6 +195,8 @@ _FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
 _ALLOCATED_BEFORE: Final = tag(service_pb.QueueStatus, "allocated_before")
 _ALLOCATED_AFTER: Final = tag(service_pb.QueueStatus, "allocated_after")
 _REQUESTED: Final = tag(service_pb.QueueStatus, "requested")
+_PAST_USE: Final = tag(service_pb.QueueStatus, "past_use")
+_BY_WEIGHT: Final = tag(service_pb.QueueStatus, "share_by_weight")
 
 _CPU: Final = tag(service_pb.ResourceShare, "cpu_milli")
 _MEMORY: Final = tag(service_pb.ResourceShare, "memory_bytes")
@@ -283,6 +285,10 @@ def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
     fields += [_ALLOCATED_BEFORE, _encode_share(status.allocated_before)]
     fields += [_ALLOCATED_AFTER, _encode_share(status.allocated_after)]
     fields += [_REQUESTED, _encode_share(status.requested)]
+    if status.past_use is not None:
+        fields += [_PAST_USE, _encode_share(status.past_use)]
+    if status.by_weight is not None:
+        fields += [_BY_WEIGHT, _encode_share(status.by_weight)]
     return message(fields)
 
 

@@ -41,6 +41,8 @@ class QueueSummary(NamedTuple):
     """Allocated after the cycle."""
     pods_with_notice: int = 0
     """Pods of its own pod groups whose notice of eviction stands after the cycle."""
+    past_use: Share | None = None
+    """Past use that its fair share follows, in millionths; None: no queue has any."""
 
 
 class NominationSummary(NamedTuple):
@@ -227,6 +229,7 @@ def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSumma
                 status.fair_share,
                 status.allocated_after,
                 told[status.queue],
+                status.past_use,
             )
             for status in sorted(result.queues)
         ]

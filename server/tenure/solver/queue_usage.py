@@ -6,9 +6,9 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.resources import NO_SHARE
 from tenure.solver.plugin_api.profile import Profile
-from tenure.solver.plugins.proportion.plugin import NAME
 from tenure.solver.plugins.proportion.shares import cluster_total
-from tenure.solver.plugins.proportion.usage_history import UsageHistory, usage_settings
+from tenure.solver.plugins.proportion.usage_history import UsageHistory
+from tenure.solver.plugins.proportion.usage_settings import PLUGIN, usage_settings
 
 
 def next_usage(session: Session, profile: Profile, queues: Sequence[QueueStatus]) -> tuple[QueueUsage, ...]:
@@ -32,4 +32,4 @@ def with_changed_rows(before: Iterable[QueueUsage], changed: Iterable[QueueUsage
 
 
 def _arguments(profile: Profile) -> Mapping[str, str]:
-    return next((plugin.arguments for plugin in profile.plugins if plugin.name == NAME), {})
+    return next((plugin.arguments for plugin in profile.plugins if plugin.name == PLUGIN), {})

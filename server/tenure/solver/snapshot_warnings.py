@@ -20,9 +20,9 @@ from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.guards.min_runtime import NAME as MIN_RUNTIME
 from tenure.solver.plugins.guards.min_runtime import MinRuntime, Resolver
-from tenure.solver.plugins.proportion.plugin import NAME as PROPORTION
-from tenure.solver.plugins.proportion.plugin import follows_past_use
 from tenure.solver.plugins.proportion.queue_rules import cut_bounds
+from tenure.solver.plugins.proportion.usage_settings import PLUGIN as PROPORTION
+from tenure.solver.plugins.proportion.usage_settings import follows_past_use
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.formatting import format_count

@@ -4,12 +4,14 @@ from typing import Final
 
 import pytest
 from tenure.v1.decide_pb2 import WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME, DecideResponse
+from tenure.v1.explain_pb2 import ExplainRequest
 from tenure.v1.snapshot_pb2 import QueueUsage
 
 from tests.requirements.answers import bound
 from tests.requirements.cluster import ClusterText, seconds
 from tests.requirements.cluster_life import go_on
 from tests.requirements.conftest import Decide
+from tests.requirements.profiles import Servers
 
 KEPT: Final = "plugins: {proportion: {usageHalfLife: 7d, usageMaxGap: 7d}}\n"
 """All of the time between two cycles is charged."""
@@ -93,3 +95,26 @@ def test_warning_if_shares_may_swing(
     cluster = ClusterText().node().queue("a", **queue).queue("b")
     codes = [each.code for each in decide(cluster, configuration).warnings]
     assert (WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME in codes) is warns
+
+
+def test_past_use_and_the_share_by_weight_are_told(decide: Decide, servers: Servers) -> None:
+    """R18.1: 4 by weight, 1 after a past use of half of the cluster, with k = 4."""
+    configuration = "plugins: {proportion: {kValue: '4'}}\n"
+    cluster = ClusterText().node(gpus=8).queue("busy", quota=0).queue("idle", quota=0)
+    cluster.runs("theirs", "idle", pods=7, minimum=1).runs("mine", "busy").waits("more", "busy")
+    assert not any(queue.HasField("past_use") for queue in decide(cluster, configuration).queues)
+    cluster.waits("their-rest", "idle")
+    row = cluster.snapshot.queue_usage.add(queue="busy")
+    row.normalized.gpu = 500_000
+    for number in range(7):
+        cluster.waits(f"busy-{number}", "busy")
+    found = {queue.name: queue for queue in decide(cluster, configuration).queues}
+    assert (found["busy"].fair_share.gpu_milli, found["busy"].share_by_weight.gpu_milli) == (1_000, 4_000)
+    assert (found["busy"].past_use.gpu, found["idle"].past_use.gpu) == (500_000, 0)
+    request = ExplainRequest(snapshot=cluster.snapshot)
+    request.why_pending.pod_group = "more"
+    told = servers.client(configuration).explain(request).explanation
+    words = "The fair share of its queue is 1 GPU: 4 by weight, 1 after past use of 0.50."
+    assert words in told.operator
+    assert words in told.tenant
+    assert "past use" not in told.public

@@ -14,6 +14,8 @@ from tenure.server.explain.audience_text import (
 )
 from tenure.solver.explain.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
 from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.queue import MILLION
+from tenure.solver.model.resources import GPU
 from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
@@ -32,7 +34,21 @@ _USES: Final = {
 }
 _STATED: Final = (ReasonClass.INVALID, ReasonClass.EFFORT)
 """Reasons that come before capacity: nothing is claimed of what lies behind them."""
-_LIMITS: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, ReasonCode.NO_NODE_MATCHES)
+_LIMITS: Final = (
+    ReasonCode.OVER_LIMIT,
+    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+    ReasonCode.KEPT_FOR_LENDER,
+    ReasonCode.NO_NODE_MATCHES,
+)
+
+
+_BY_SHARE: Final = (
+    ReasonCode.OVER_FAIR_SHARE,
+    ReasonCode.WITHIN_FAIR_SHARE,
+    ReasonCode.NO_CAPACITY,
+    ReasonCode.QUEUE_ORDER,
+)
+"""Reasons that can follow from fair shares."""
 
 
 def describe_capacity(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> AudienceText:
@@ -43,9 +59,24 @@ def describe_capacity(replay: CycleReplay, names: AudienceNames, code: ReasonCod
     return join(
         [
             *_order(replay, names, code),
+            *_past_use(replay, names, code),
             *([] if account is None else [*_fragments(account, code), _account(account)]),
         ]
     )
+
+
+def _past_use(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> Iterator[AudienceText]:
+    """What past use makes of the fair share of its queue, if it makes a difference (semantics R18.1)."""
+    own = replay.cluster.pod_groups[names.own].queue
+    status = next((each for each in replay.result.queues if each.queue == own), None)
+    if code not in _BY_SHARE or status is None or status.past_use is None or status.by_weight is None:
+        return
+    share, by_weight = status.fair_share[GPU], status.by_weight[GPU]
+    if share != by_weight:
+        used = f"{status.past_use[GPU] / MILLION:.2f}"
+        text = f"The fair share of its queue is {count_gpus(share)}: {format_gpus(by_weight)} by weight, "
+        text += f"{format_gpus(share)} after past use of {used}."
+        yield AudienceText("", text, text)
 
 
 def _order(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> Iterator[AudienceText]:

@@ -34,6 +34,7 @@ MAX_NAMES_OF_SHARD: Final = 3 * MAX_QUEUES
 """Maximum number of names of queues of a shard since the start."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
+_MILLION: Final = 1_000_000
 _UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
 """Components of a share: label, and divisor to cores, bytes and devices."""
 MAX_NAMES: Final = MAX_SERIES // len(_UNITS)
@@ -113,6 +114,17 @@ class LastCycles:
             for queue_name, number in pods.items():
                 yield Observation(number, {**_labels(shard), "queue": queue_name})
 
+    def past_use(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Past use of each queue that has a series of its own."""
+        for shard, last in self._all():
+            named = self._named(shard, last) or ()
+            for queue in last.queues:
+                if queue.past_use is None or queue.name not in named:
+                    continue
+                for (resource, _factor), part in zip(_UNITS, queue.past_use, strict=True):
+                    labels = {**_labels(shard), "queue": queue.name, "resource": resource}
+                    yield Observation(part / _MILLION, labels)
+
     def shares(
         self, share_of: Callable[[QueueSummary], Share]
     ) -> Callable[[CallbackOptions], Iterable[Observation]]:
@@ -166,6 +178,11 @@ _METER.create_observable_gauge(
     "tenure_queue_fair_share",
     [LAST_CYCLES.shares(attrgetter("fair_share"))],
     description="Fair share of a queue in the last cycle, in cores, bytes of memory and GPUs.",
+)
+_METER.create_observable_gauge(
+    "tenure_queue_usage",
+    [LAST_CYCLES.past_use],
+    description="Past use of a queue that its fair share follows, as a part of the cluster or of its parent.",
 )
 _METER.create_observable_gauge(
     "tenure_queue_allocated",

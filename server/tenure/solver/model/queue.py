@@ -110,6 +110,10 @@ class QueueStatus(NamedTuple):
     allocated_before: Share
     allocated_after: Share
     requested: Share
+    past_use: Share | None = None
+    """Past use that the fair share follows, in millionths; None: no queue has any."""
+    by_weight: Share | None = None
+    """Fair share without past use, if there is any."""
 
 
 class UsageMean(NamedTuple):

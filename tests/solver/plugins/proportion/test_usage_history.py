@@ -12,7 +12,8 @@ from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.plugins.proportion.usage_history import PARSERS, follow
+from tenure.solver.plugins.proportion.usage_history import follow
+from tenure.solver.plugins.proportion.usage_settings import PARSERS
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND
 

@@ -22,19 +22,13 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.plugins.proportion.usage_history import (
-    DEFAULTS,
-    HALF_LIFE,
-    NO_HALF_LIFE,
-    PARSERS,
-    past_use,
-)
+from tenure.solver.plugins.proportion.usage_history import in_millionths, past_use
+from tenure.solver.plugins.proportion.usage_settings import DEFAULTS, PARSERS
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
 """By queue index."""
-NAME: Final = "proportion"
 NAMES = ("CPU", "memory", "GPU")
 
 
@@ -82,12 +76,6 @@ _SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
 _TOTAL: Final = Derived(_cluster_total)
 
 
-def follows_past_use(arguments: Mapping[str, str]) -> bool:
-    """Whether fair shares depend on a history, by the arguments of the plugin."""
-    chosen = {**Proportion.DEFAULTS, **arguments}
-    return chosen[HALF_LIFE] != NO_HALF_LIFE and float(chosen["kValue"]) > 0
-
-
 class Proportion(
     points.Gate,
     points.CapacityGate,
@@ -119,10 +107,8 @@ class Proportion(
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
-        past = past_use(context.cluster, self._total, arguments)
-        self._fair = shares.fair_shares(
-            self._queues, self._total, self._usage.request, float(chosen["kValue"]), past
-        )
+        self._past, k = past_use(context.cluster, self._total, arguments), float(chosen["kValue"])
+        self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k, self._past)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = self._usage.allocated
@@ -238,11 +224,15 @@ class Proportion(
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
-        """Fair share, usage and requests of every queue."""
+        """Fair share, usage and requests of every queue; with past use, if any queue has some."""
+        past, request = self._past, self._usage.request
+        by_weight = None if past is None else shares.fair_shares(self._queues, self._total, request, 0.0)
         for queue in self._queues:
             i = queue.index
-            requested = self._usage.request[i]
-            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i), requested)
+            status = QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i), request[i])
+            if past is not None and by_weight is not None:
+                status = status._replace(past_use=in_millionths(past[i]), by_weight=by_weight[i])
+            yield status
 
     def _largest_below(self, queue: int) -> int:
         if not self._largest:

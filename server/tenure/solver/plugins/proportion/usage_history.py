@@ -5,10 +5,9 @@ moves towards what was held during the step. Use is integrated, not sampled: wha
 the next cycle. All arithmetic is on integers, so it is the same on every machine.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from math import isqrt
-from typing import Final, NamedTuple
+from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.queue import (
@@ -24,109 +23,17 @@ from tenure.solver.model.queue import (
     rate_of,
 )
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, Share
-from tenure.terms.durations import SECOND, parse_duration
+from tenure.solver.plugins.proportion.usage_settings import STEPS, UsageSettings, usage_settings
+from tenure.terms.durations import SECOND
 
 Parts = tuple[float, float, float]
 """Parts of the CPU, memory and GPUs."""
-STEPS: Final = 1_024
-"""Steps in a half-life."""
-NO_HALF_LIFE: Final = "none"
-"""The half-life of profiles without a history."""
-NO_RESET: Final = "none"
 _HALVINGS: Final = 10
 """STEPS is 2 to this power."""
 _BITS: Final = 96
 """Binary digits of a factor after the point."""
 _MAX_PART: Final = 4.0
 """Most past use relative to the share of the parent (semantics R18.9)."""
-
-
-def half_life(text: str) -> int | None:
-    """Seconds of a step; None for `none`. Raises ValueError for a half-life of less than 1,024 seconds."""
-    if text == NO_HALF_LIFE:
-        return None
-    seconds = parse_duration(text) // SECOND
-    if seconds < STEPS:
-        raise ValueError(f"{text!r} is too short: write at least {STEPS}s, or {NO_HALF_LIFE}")
-    return seconds // STEPS
-
-
-def usage_scope(text: str) -> bool:
-    """Whether past use is relative to the share of the parent."""
-    if text not in ("cluster", "parent"):
-        raise ValueError(f"{text!r} is neither cluster nor parent")
-    return text == "parent"
-
-
-def max_gap(text: str) -> int:
-    """Seconds. Raises ValueError for less than one."""
-    seconds = parse_duration(text) // SECOND
-    if seconds < 1:
-        raise ValueError(f"{text!r} is too short: write at least 1s")
-    return seconds
-
-
-class UsageReset(NamedTuple):
-    """When the history begins anew, in seconds since the Unix epoch."""
-
-    anchor: int
-    period: int
-
-    def last(self, time: int) -> int:
-        """The last reset that is not after a time."""
-        return time - (time - self.anchor) % self.period
-
-
-def usage_reset(text: str) -> UsageReset | None:
-    """A reset such as `2025-01-06T00:00:00Z/7d`; None for `none`. Raises ValueError."""
-    if text == NO_RESET:
-        return None
-    anchor, _, period = text.partition("/")
-    try:
-        begin = datetime.fromisoformat(anchor)
-        seconds = parse_duration(period) // SECOND
-    except ValueError:
-        begin, seconds = datetime.min, 0
-    if begin.tzinfo is None or seconds < 1:
-        form = "a time with a zone and a period, like 2025-01-06T00:00:00Z/7d"
-        raise ValueError(f"{text!r} is not a reset: write {form}, or {NO_RESET}")
-    return UsageReset(int(begin.timestamp()), seconds)
-
-
-HALF_LIFE: Final = "usageHalfLife"
-PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
-    HALF_LIFE: half_life,
-    "usageScope": usage_scope,
-    "usageMaxGap": max_gap,
-    "usageReset": usage_reset,
-}
-DEFAULTS: Final[Mapping[str, str]] = {
-    HALF_LIFE: NO_HALF_LIFE,
-    "usageScope": "cluster",
-    "usageMaxGap": "15m",
-    "usageReset": NO_RESET,
-}
-
-
-class UsageSettings(NamedTuple):
-    """How a history is kept. Times are in seconds."""
-
-    step: int
-    max_gap: int
-    """Of the time between two cycles, what is charged at most (semantics R18.6)."""
-    is_relative_to_parent: bool
-    reset: UsageReset | None = None
-    """When averages begin anew (semantics R18.6)."""
-
-
-def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
-    """Settings by the arguments of the plugin proportion; None: no history is kept."""
-    chosen = {**DEFAULTS, **arguments}
-    step = half_life(chosen[HALF_LIFE])
-    if step is None:
-        return None
-    is_relative = usage_scope(chosen["usageScope"])
-    return UsageSettings(step, max_gap(chosen["usageMaxGap"]), is_relative, usage_reset(chosen["usageReset"]))
 
 
 def _factors() -> tuple[int, ...]:
@@ -285,6 +192,11 @@ def past_use(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> li
     if not cluster.queue_usage:
         return None
     return UsageHistory(cluster, total, usage_settings(arguments)).parts()
+
+
+def in_millionths(parts: Parts) -> Share:
+    """Parts as whole millionths."""
+    return (round(parts[CPU] * MILLION), round(parts[MEMORY] * MILLION), round(parts[GPU] * MILLION))
 
 
 def _ratio(used: int, whole: int, most: float | None) -> float:
