@@ -83,6 +83,35 @@ def test_no_class_limit_is_exceeded_by_a_start(seed: int) -> None:
         cluster = apply_decisions(cluster, result, 60 * SECOND)
 
 
+def crowded_cluster(random: Random) -> ClusterBuilder:
+    """The same with pod groups that run, so that others reclaim and preempt from them."""
+    builder = random_cluster(random)
+    for node in range(4):
+        for number in range(random.randint(0, 3)):
+            if node < len(builder.build().nodes):
+                mode = random.choice((Preemptibility.PREEMPTIBLE, Preemptibility.SEMI_PREEMPTIBLE))
+                builder.running(
+                    f"r{node}-{number}",
+                    queue=random.choice(LEAVES),
+                    gpus=1,
+                    node=f"n{node}",
+                    priority=random.choice((40, 50)),
+                    preemptibility=mode,
+                )
+    return builder
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_speedups_decide_as_the_plain_search_with_these_bounds(seed: int) -> None:
+    cluster = crowded_cluster(Random(seed)).build()
+    plain = replace(PROFILE, options=replace(PROFILE.options, speedups=()))
+    fast, slow = decide(cluster, PROFILE), decide(cluster, plain)
+    assert fast.groups == slow.groups
+    assert {(each.pod_group, each.kind) for each in fast.outcomes} == {
+        (each.pod_group, each.kind) for each in slow.outcomes
+    }
+
+
 def lenders(random: Random) -> ClusterBuilder:
     """Two parents whose quotas fit a node of 12 GPUs, with two leaves each that lend up to 3 GPUs."""
     builder, left = ClusterBuilder().node("n", gpus=12), 12
