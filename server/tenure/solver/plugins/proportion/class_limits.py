@@ -38,6 +38,8 @@ class ClassGate:
             for queue in context.cluster.queues
             for each in class_limits(queue)
         }
+        self._limited = frozenset([queue for queue, _ in self._bounds])
+        """Queues with a limit."""
         self.is_idle = not self._bounds
         """Whether no queue has a limit."""
         self._used: dict[Key, int] = dict.fromkeys(self._bounds, 0)
@@ -66,6 +68,8 @@ class ClassGate:
 
     def find_rejection(self, pod_group: int, tasks: Iterable[int]) -> Rejection | None:
         """Rejection of tasks whose nodes are all of closed classes; together, if of one class."""
+        if self._limited.isdisjoint(self._paths[pod_group]):
+            return None
         pinned: dict[str, tuple[int, int]] = {}
         for index in tasks:
             task = self._tasks[index]
@@ -93,7 +97,7 @@ class ClassGate:
         """A check of nodes by their class; None: no limit concerns the task."""
         task = self._tasks[index]
         path = self._paths[task.pod_group]
-        if not any(queue == each for queue in path for each, _ in self._bounds):
+        if self._limited.isdisjoint(path):
             return None
         verdicts: dict[str, Rejection | None] = {"": None}
 

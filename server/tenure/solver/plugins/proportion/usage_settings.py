@@ -41,7 +41,7 @@ def max_gap(text: str) -> int:
 
 
 class UsageReset(NamedTuple):
-    """When the history begins anew, in seconds since the Unix epoch."""
+    """When the history begins again, in seconds since the Unix epoch."""
 
     anchor: int
     period: int
@@ -90,7 +90,7 @@ class UsageSettings(NamedTuple):
     """Of the time between two cycles, what is charged at most (semantics R18.6)."""
     is_relative_to_parent: bool
     reset: UsageReset | None = None
-    """When averages begin anew (semantics R18.6)."""
+    """When averages begin again (semantics R18.6)."""
 
 
 def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
