@@ -281,6 +281,18 @@ CHECKS: Final = (
         in_ci=True,
     ),
     Check(
+        "versions",
+        "this version and an earlier one (--base COMMIT) read each other's files and call each other",
+        "20 s",
+        "tests.compatibility.versions:main",
+    ),
+    Check(
+        "keep-files",
+        "write the files of this version to tests/compatibility/kept, before it is released",
+        "5 s",
+        "tests.compatibility.versions:keep",
+    ),
+    Check(
         "locks",
         "the locks of dependencies in docker/locks are what pyproject.toml gives",
         "10 s",

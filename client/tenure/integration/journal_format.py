@@ -19,6 +19,8 @@ from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import GroupReport, PatchToStore
 from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, QueueUsage
 
+FORMAT: Final = 1
+"""Number of the stored form. A header without a number has form 1."""
 _MAX_UNPACKED_BYTES: Final = 64 * 2**20
 _END_OF_HEADER: Final = b"\0"
 _Kind = TypeVar("_Kind", bound=Message)
@@ -28,6 +30,7 @@ def pack_journal(journal: Journal) -> bytes:
     """The stored form of a journal. The same journal has the same bytes."""
     entries, pending = journal.entries.values(), journal.pending_patches
     header = {
+        "format": FORMAT,
         "entries": [
             {"state": entry.state.value, "attempts": entry.attempts, "patches": len(entry.stored_patches)}
             for entry in entries
@@ -57,7 +60,12 @@ def unpack_journal(content: bytes, name: str) -> Journal:
     if not content:
         return Journal()
     try:
-        return _unpack(content)
+        header, messages = _split(content)
+        if (form := header.get("format", 1)) > FORMAT:
+            text = f"{name} was written by a newer version of Tenure (format {form}, supported: {FORMAT})"
+            way_out = "install that version again, or delete it to continue (in-flight groups are lost)"
+            raise JournalUnreadable(f"{text}; {way_out}")
+        return _unpack(header, messages)
     except (zlib.error, DecodeError, ValueError, KeyError, TypeError, AttributeError):
         text = f"{name} is corrupt; delete it to continue (in-flight groups are lost)"
         raise JournalUnreadable(text) from None
@@ -74,13 +82,16 @@ def _messages(journal: Journal) -> Iterator[Message]:
         yield from pending.patches.values()
 
 
-def _unpack(content: bytes) -> Journal:
+def _split(content: bytes) -> tuple[dict[str, Any], BytesIO]:
     unpacker = zlib.decompressobj()
     unpacked = unpacker.decompress(content, _MAX_UNPACKED_BYTES)
     if not unpacker.eof:
         raise ValueError("the content is cut off or too long")
     text, _, messages = unpacked.partition(_END_OF_HEADER)
-    header, stream = json.loads(text), BytesIO(messages)
+    return json.loads(text), BytesIO(messages)
+
+
+def _unpack(header: dict[str, Any], stream: BytesIO) -> Journal:
     journal = Journal()
     journal.add([_entry(row, stream) for row in header["entries"]])
     records = [_next(EvictionRecord, stream) for _ in range(header["evictionHistory"])]

@@ -201,7 +201,8 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
         raise RecordsError(f"{path}: is a database, but not a records file")
     if version != SCHEMA_VERSION:
         known = f"this version of Tenure supports {SCHEMA_VERSION}"
-        raise RecordsError(f"{path}: has format version {version}; {known}")
+        help_ = "read it with the version of Tenure that wrote it, and record to another file"
+        raise RecordsError(f"{path}: has format version {version}; {known}; {help_}")
 
 
 def _mode(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
@@ -129,6 +129,8 @@ def profile_of(text: str) -> Profile:
         content = json.loads(text)
         plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
         given = content["options"]
+        if unknown := sorted(given.keys() - {each.name for each in fields(CycleOptions)}):
+            raise ValueError(f"has options of a newer version of Tenure: {', '.join(unknown)}")
         rates = tuple([_rate_of(rate) for rate in given.get("eviction_rates", ())])
         options = CycleOptions(**{**given, "speedups": tuple(given["speedups"]), "eviction_rates": rates})
         return Profile(tuple(content["actions"]), plugins, options)
