@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto dist lock clean
+.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto docs dist lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -72,6 +72,9 @@ proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and
 	$(PYTHON) -m venv .venv-proto
 	.venv-proto/bin/pip install --quiet --disable-pip-version-check 'grpcio-tools==1.76.0' 'protobuf==6.33.6' 'setuptools<80'
 	@touch $@
+
+docs: .venv-release/ready ## the documentation as a site with search, in dist/site; fails for broken links and orphans
+	.venv-release/bin/python docker/site/build.py dist/site
 
 dist: .venv-release/ready ## wheels, source distributions, bills of materials and checksums, in dist/release
 	rm -rf dist/release

@@ -332,6 +332,14 @@ CHECKS: Final = (
         in_ci=True,
     ),
     Check(
+        "docs",
+        "the documentation as a site: no broken link, anchor or orphan, and nothing from other hosts",
+        "30 s",
+        "tests.repository.site:main",
+        needs=("release",),
+        in_ci=True,
+    ),
+    Check(
         "reference-pages",
         "the generated parts of docs/reference are what their sources give; --update writes them",
         "1 s",
