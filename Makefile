@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster test console-test lint bench e2e compiled plugin proto docs dist lock clean
+.PHONY: help demo cluster slurm slurm-e2e test console-test lint bench e2e compiled plugin proto docs dist lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -19,9 +19,9 @@ help: ## show this list
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[console]'
 	@touch $@
 
-.venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml docker/locks/development.txt # and what developers need
+.venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml client/tenure-slurm/pyproject.toml docker/locks/development.txt # and what developers need
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable client/tenure-kubernetes
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable client/tenure-kubernetes --editable client/tenure-slurm
 	@touch $@
 
 demo: .venv/installed ## decide on a small cluster; on a terminal also one that moves, in the browser, until Ctrl-C
@@ -31,8 +31,12 @@ cluster: .venv/ready ## a Kubernetes cluster here, with Tenure and workloads (EM
 	@$(BIN)/python -m tests build kubeapi kwok $(if $(EMPTY),kubectl helm)
 	@$(BIN)/python -m tests.cluster $(if $(EMPTY),--empty)
 
+slurm: .venv/ready ## a Slurm cluster here, with Tenure (EMPTY=1: without), until Ctrl-C (root, Debian 12)
+	@$(BIN)/python -m tests build slurm
+	@$(BIN)/python -m tests.slurm $(if $(EMPTY),--empty)
+
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not long and not browser'
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not slurm and not long and not browser'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
 	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py tests/solver/budgets
@@ -40,7 +44,7 @@ compiled: .venv-compiled/ready ## cases, properties, states, contract and proces
 .venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py docker/locks/development.txt $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads
 	.venv-compiled/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
-	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation . ./client/tenure-kubernetes
+	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation . ./client/tenure-kubernetes ./client/tenure-slurm
 	@touch $@
 
 lint: .venv/ready ## style, types, architecture
@@ -58,6 +62,10 @@ console-test: .venv/ready ## the web console in a real browser (Debian's Chromiu
 e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
 	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl krew helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
+
+slurm-e2e: .venv/ready ## the adapter on a real Slurm cluster, and what happens when its parts die
+	@$(BIN)/python -m tests build slurm
+	REQUIRE_SLURM=1 $(BIN)/pytest -m slurm tests/slurm
 
 plugin: .venv/ready ## archives and a krew manifest of kubectl tenure, in dist/krew: make plugin URL=https://WHERE/THEY/WILL/BE
 	$(BIN)/python docker/krew/build.py --url $(URL)

@@ -208,6 +208,13 @@ CHECKS: Final = (
         needs=("kubeapi",),
     ),
     Check(
+        "slurm-faults",
+        "the adapter of Slurm, slurmctld and slurmd die at each command, on real clusters",
+        "20 min",
+        "tests.slurm.faults.matrix:check_faults",
+        ("slurm",),
+    ),
+    Check(
         "random-faults",
         "10,000 faults in random sequences around the adapter, on real API servers",
         "2 h",

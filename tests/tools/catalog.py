@@ -100,6 +100,25 @@ def _download_promtool() -> None:
         shutil.copy2(Path(folder, "package/usr/bin/promtool"), made)
 
 
+def _download_slurm() -> None:
+    """Unpack Slurm and what it needs beside the packages of this machine, which does not change."""
+    folder = CACHE / "slurm"
+    shutil.rmtree(folder, ignore_errors=True)
+    archives = folder / "archives"
+    (archives / "partial").mkdir(parents=True)
+    options = ("-qq", "-o", "APT::Sandbox::User=root", "-o", f"Dir::Cache::archives={archives}")
+    install = ("install", "--yes", "--download-only", "--reinstall", "--no-install-recommends")
+    run("apt-get", *options, "update")
+    run("apt-get", *options, *install, *_SLURM_PACKAGES)
+    for package in archives.glob("*.deb"):
+        run("dpkg-deb", "-x", package, folder / "root")
+    shutil.rmtree(archives)
+    for name in ("slurmctld", "slurmd", "slurmstepd"):
+        # Under another name a daemon takes itself for a command, and ignores the GPUs of slurm.conf.
+        (folder / "root/usr/sbin" / name).symlink_to(f"{name}-wlm")
+    (folder / "ready").touch()
+
+
 def _install_buf() -> None:
     quiet = ("--silent", "--no-fund", "--no-audit")
     run("npm", "install", *quiet, "--prefix", CACHE / "buf", f"@bufbuild/buf@{BUF_VERSION}")
@@ -138,6 +157,7 @@ def _check_format(folder: Path) -> None:
         raise CannotRun(f"not formatted, see gofmt -d in {folder}: {', '.join(listed.stdout.split())}")
 
 
+_SLURM_PACKAGES: Final = ("slurmctld", "slurmd", "slurm-client", "munge")
 TOOLS: Final = (
     Tool(
         "kubeapi",
@@ -217,6 +237,14 @@ TOOLS: Final = (
         ("apt-get", "dpkg-deb"),
         lambda: is_newer(CACHE / "promtool/promtool"),
         _download_promtool,
+    ),
+    Tool(
+        "slurm",
+        "a Slurm cluster, from Debian's packages",
+        "20 s",
+        ("apt-get", "dpkg-deb"),
+        lambda: is_newer(CACHE / "slurm/ready"),
+        _download_slurm,
     ),
     Tool(
         "buf",

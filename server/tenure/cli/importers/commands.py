@@ -17,9 +17,9 @@ import_app = typer.Typer(
     help="Convert data of other schedulers and traces to a snapshot.", no_args_is_help=True
 )
 
-_READERS: Final = {"kai": "tenure-kubernetes"}
+_READERS: Final = {"kai": "tenure-kubernetes", "slurm": "tenure-slurm"}
 """Distributions that contain readers, by reader."""
-_FIX: Final = "in a checkout of Tenure: pip install . ./client/tenure-kubernetes"
+_QUEUE_NAMES: Final = ("account", "qos", "partition")
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
 
@@ -118,6 +118,52 @@ def kai(
     typer.echo(f"Decide on it: tenure decide {output} --config {config_output}")
 
 
+@import_app.command()
+def slurm(
+    jobs: Annotated[Path, typer.Option(metavar="FILE", help="Output of `squeue --json`.")],
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="Output of `sinfo --json`.")],
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Partition that Tenure would schedule; repeatable. Default: all."),
+    ] = None,
+    queues: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Snapshot file with `queues`. Default: one per account, no quota."),
+    ] = None,
+    queue_from: Annotated[
+        str, typer.Option(metavar="NAME", help="What names a queue: account, qos or partition.")
+    ] = "account",
+    output: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="File for the snapshot: .json, .yaml, .txtpb or .binpb."),
+    ] = "slurm.yaml",
+    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="Cluster ID.")] = "slurm",
+    now: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            formats=_TIMES,
+            help="Time of the snapshot (RFC 3339). Default: that of the last submission or start.",
+        ),
+    ] = None,
+) -> None:
+    """Convert listings of a Slurm cluster to a snapshot. Tenure does not need to drive it.
+
+    On the cluster: squeue --json > jobs.json; sinfo --json > nodes.json. docs/get-started/slurm.md has the
+    mapping. A job that Tenure could not place is pending, and its reason says what to request instead.
+    """
+    from tenure.client.snapshot_file import format_of, write_snapshot
+
+    if queue_from not in _QUEUE_NAMES:
+        raise typer.BadParameter(f"must be one of {', '.join(_QUEUE_NAMES)}", param_hint="--queue-from")
+    form, at = format_of(output), now and now.replace(tzinfo=UTC)
+    snapshot = _reader("slurm")(jobs, nodes, cluster_id, partition or (), queues, queue_from, at)
+    write_snapshot(snapshot, output, form)
+    typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
+    typer.echo(f"  {len(snapshot.pod_groups):,} jobs, {len(snapshot.pods):,} pods (a pod per node of a job)")
+    typer.echo(f"Decide on it: tenure decide {output}")
+
+
 def _reader(name: str) -> Callable[..., Any]:
     """Reader of another distribution for a kind of file."""
     for entry in entry_points(group="tenure.importers", name=name):
@@ -126,7 +172,9 @@ def _reader(name: str) -> Callable[..., Any]:
         except EntryPointError as error:
             raise typer.BadParameter(str(error)) from None
         return reader
-    raise typer.BadParameter(f"requires {_READERS[name]}; {_FIX}")
+    package = _READERS[name]
+    fix = f"in a checkout of Tenure: pip install . ./client/{package}"
+    raise typer.BadParameter(f"requires {package}; {fix}")
 
 
 @contextmanager

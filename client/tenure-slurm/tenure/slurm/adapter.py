@@ -1,0 +1,167 @@
+"""The Slurm adapter: ports of the integration kit on Slurm's commands, and the lock that elects a leader."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tenure.integration.leadership_term import TermControl
+from tenure.integration.ports import ClusterError
+from tenure.integration.reconciler import ClusterPorts
+from tenure.slurm.applier import JobApplier
+from tenure.slurm.comments import CommentWriter
+from tenure.slurm.observe.cluster import HOLDING, Reading, Scope, is_owned
+from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.rows import JobRow, number
+from tenure.slurm.observe.source import SlurmSource
+from tenure.slurm.programs import LiveJob, Slurm
+from tenure.slurm.starter import JobStarter
+from tenure.slurm.state_file import StateFile
+from tenure.v1.snapshot_pb2 import Queue
+
+FULL_SECONDS: Final = 10.0
+"""How often the adapter lists everything, even if nothing seems to have changed: comments may have."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class HostClock:
+    """The clock of this machine, in nanoseconds since 1970."""
+
+    def read(self) -> int:
+        """Now."""
+        return time.time_ns()
+
+
+class Adoption:
+    """Holds jobs that Slurm could start, as the administrator, so that their owners cannot release them."""
+
+    def __init__(self, slurm: Slurm, scope: Scope) -> None:
+        self._slurm, self._scope = slurm, scope
+        self._adopted: set[tuple[int, int]] = set()
+        """Ids and submit times of jobs that were held."""
+
+    def adopt(self, jobs: Sequence[JobRow]) -> None:
+        """Hold new and requeued jobs, and running ones: a requeue brings them back held. Raises LeaseLost."""
+        due = [job for job in jobs if is_owned(job, self._scope) and self._is_due(job)]
+        if not due:
+            return
+        for job in due:
+            if not job.is_held:
+                _LOG.warning("Job %s was not held and is %s: holding it", job.job_id, job.state)
+        self._slurm.hold(str(job.job_id) for job in due)
+        self._adopted.update((job.job_id, number(job.submit_time) or 0) for job in due)
+
+    def _is_due(self, job: JobRow) -> bool:
+        if job.state in HOLDING:
+            return not job.is_held
+        if job.state != "PENDING":
+            return False
+        is_new = (job.job_id, number(job.submit_time) or 0) not in self._adopted
+        return not job.is_held or (is_new and job.state_reason != "JobHeldAdmin")
+
+
+class SlurmObservation:
+    """The ports of one leadership term, and the threads that follow the cluster and write comments."""
+
+    def __init__(
+        self, scope: Scope, queues: Sequence[Queue], state: StateFile, term: TermControl, period: float
+    ) -> None:
+        self._slurm, self._term, self._state, self._period = Slurm(term.may_act), term, state, period
+        self._memories = JobMemories(state.memories())
+        self._adoption = Adoption(self._slurm, scope)
+        self._live: Mapping[str, LiveJob] = {}
+        self._ended = threading.Event()
+        source = SlurmSource(scope, queues, self._read, self._memories, state.fields, self._has_observed)
+        self._source = source
+        state.is_listed = lambda uid: uid in source.jobs
+        starter = JobStarter(self._slurm, source, self._memories, self._store_memories, lambda: self._live)
+        self._comments = CommentWriter(self._slurm, source)
+        applier = JobApplier(self._slurm, source, starter)
+        self.ports = ClusterPorts(source, applier, state, self._comments, starter)
+        self.problem = ""
+        """Why the cluster may have changed unseen; "": it has not."""
+        self._threads = [
+            threading.Thread(target=self._follow, name="tenure-slurm-poll", daemon=True),
+            threading.Thread(target=self._comments.run, name="tenure-slurm-comments", daemon=True),
+        ]
+
+    @property
+    def stuck(self) -> str:
+        """Why only a restart helps; "": not stuck."""
+        is_dead = not self._ended.is_set() and any(not thread.is_alive() for thread in self._threads)
+        return "the cluster is no longer observed" if is_dead else ""
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._ended.set()
+        self._comments.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _read(self) -> Reading:
+        """List the cluster. The lines of squeue are older than the rows: a change in between shows."""
+        self._live = self._slurm.live_jobs()
+        reading = self._slurm.read()
+        self._adoption.adopt(reading.jobs)
+        return reading
+
+    def _has_observed(self) -> None:
+        self._store_memories()
+        self._state.forget_others()
+
+    def _store_memories(self) -> None:
+        self._state.store_memories(self._memories.changes)
+        self._memories.changes = {}
+
+    def _follow(self) -> None:
+        """Wake the reconciler when a job or a node changed, and every FULL_SECONDS."""
+        last, listed_at = b"", 0.0
+        while not self._ended.wait(self._period):
+            try:
+                now = self._slurm.fingerprint()
+                self.problem = ""
+            except ClusterError as error:
+                self.problem = str(error)
+                continue
+            if now != last or time.monotonic() > listed_at + FULL_SECONDS:
+                last, listed_at = now, time.monotonic()
+                self._term.wake()
+
+
+class SlurmConnection:
+    """Opens the parts of the adapter for each leadership term."""
+
+    def __init__(self, scope: Scope, queues: Sequence[Queue], state_file: Path, period: float) -> None:
+        self._scope, self._queues, self._path, self._period = scope, queues, state_file, period
+        self._state: StateFile | None = None
+
+    def journal_store(self, term: TermControl) -> StateFile:
+        """The state file, opened for this term. Raises JournalUnreadable."""
+        self.close()
+        self._state = StateFile(self._path, term.may_act)
+        return self._state
+
+    @contextmanager
+    def observe(self, term: TermControl) -> Iterator[SlurmObservation]:
+        """Observe the cluster. `journal_store` was called before."""
+        assert self._state is not None
+        observation = SlurmObservation(self._scope, self._queues, self._state, term, self._period)
+        observation.start()
+        try:
+            yield observation
+        finally:
+            observation.close()
+
+    def close(self) -> None:
+        """Close the state file."""
+        if self._state is not None:
+            self._state.close()
+            self._state = None

@@ -1,0 +1,147 @@
+"""Applies evictions, notices, and bindings that JobStarter has carried out. Implements DecisionApplier.
+
+The server evicts pods; Slurm stops a job as a whole. The first eviction of a job stops it, the others find it
+stopped.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from tenure.integration.ports import (
+    APPLIED,
+    ApplyResult,
+    EvictionBudget,
+    failed,
+    precondition_failed,
+    retry,
+)
+from tenure.slurm.observe.cluster import HOLDING
+from tenure.slurm.observe.source import ObservedJob, SlurmSource
+from tenure.slurm.programs import CommandFailed, LiveJob, Slurm
+from tenure.slurm.starter import JobStarter
+from tenure.v1.decision_pb2 import NOTICE_SIGNAL_CHECKPOINT, Decision
+from tenure.v1.snapshot_pb2 import FATE_DELETE, POD_STATUS_RELEASING
+
+CHECKPOINT_SIGNAL: Final = "USR1"
+"""Sent to the batch script of a job that saves its work on a notice."""
+
+
+class JobApplier:
+    """For several threads, except `preconditions`."""
+
+    def __init__(self, slurm: Slurm, source: SlurmSource, starter: JobStarter) -> None:
+        self._slurm, self._source, self._starter = slurm, source, starter
+        self._stopping = threading.Lock()
+
+    def preconditions(self) -> Callable[[Decision], str]:
+        """A check against the cluster as observed last."""
+        return self._find_violation
+
+    def budgets(self) -> Callable[[Decision], Sequence[EvictionBudget]]:
+        """Slurm has none."""
+        return lambda decision: ()
+
+    def is_visible(self, decision: Decision) -> bool:
+        """Whether the last listing shows the effect."""
+        match decision.WhichOneof("kind"):
+            case "bind":
+                found = self._source.pods.get(decision.bind.pod)
+                return found is not None and found[0].rows.pods[found[1]].node == decision.bind.node
+            case "evict":
+                return self._is_stopped(decision)
+        return False
+
+    def look_up(self, decision: Decision) -> ApplyResult | None:
+        """The effect of a decision that may have been sent before; JobStarter looks up bindings."""
+        if decision.HasField("evict"):
+            return APPLIED if self._is_stopped(decision) else None
+        if decision.HasField("bind"):
+            return self._starter.started.get(decision.id)
+        return None
+
+    def apply(self, decision: Decision) -> ApplyResult:
+        """Apply a decision. An error of Slurm is a result. Raises LeaseLost."""
+        try:
+            match decision.WhichOneof("kind"):
+                case "bind":
+                    return self._starter.started.get(decision.id) or retry("the job is not started yet")
+                case "evict":
+                    return self._evict(decision)
+                case "notify":
+                    return self._notify(decision)
+                case _:
+                    return self._withdraw(decision)
+        except CommandFailed as failure:
+            return failed(failure.text) if failure.is_final else retry(failure.text)
+
+    def _find_violation(self, decision: Decision) -> str:
+        pod = _pod_of(decision)
+        found = self._source.pods.get(pod)
+        if found is None:
+            return "the job has ended, or was requeued"
+        row = found[0].rows.pods[found[1]]
+        if decision.HasField("bind"):
+            is_placed = row.node and row.node != decision.bind.node
+            return f"the job runs on node {row.node}" if is_placed else ""
+        expected = decision.evict.node or decision.notify.node
+        return f"the job runs on node {row.node or 'none'}" if expected and row.node != expected else ""
+
+    def _is_stopped(self, decision: Decision) -> bool:
+        found = self._source.pods.get(decision.evict.pod)
+        return found is None or found[0].rows.pods[found[1]].status == POD_STATUS_RELEASING
+
+    def _evict(self, decision: Decision) -> ApplyResult:
+        found = self._source.pods.get(decision.evict.pod)
+        if found is None:
+            return APPLIED
+        job = found[0]
+        with self._stopping:
+            live = self._live(job)
+            if live is None or live.state not in HOLDING:
+                return APPLIED
+            if decision.evict.node not in live.node_names:
+                return precondition_failed(f"the job runs on {live.nodes}")
+            if decision.evict.fate == FATE_DELETE:
+                self._slurm.cancel(job.run.reference)
+            else:
+                self._slurm.requeue(job.run.reference)
+            live = self._live(job)
+        if live is not None and live.state in HOLDING:
+            return retry(f"the job is still {live.state}")
+        return APPLIED
+
+    def _notify(self, decision: Decision) -> ApplyResult:
+        notify = decision.notify
+        job = self._running(notify.pod)
+        if job is None:
+            return precondition_failed("the job does not run")
+        at = datetime.fromtimestamp(notify.evict_time.seconds, UTC)
+        self._slurm.notify(job.run.reference, f"tenure: this job will be requeued at {at:%Y-%m-%d %H:%M:%SZ}")
+        if notify.signal == NOTICE_SIGNAL_CHECKPOINT:
+            self._slurm.signal(job.run.reference, CHECKPOINT_SIGNAL)
+        return APPLIED
+
+    def _withdraw(self, decision: Decision) -> ApplyResult:
+        job = self._running(decision.withdraw_notice.pod)
+        if job is not None:
+            self._slurm.notify(job.run.reference, "tenure: this job will not be requeued")
+        return APPLIED
+
+    def _running(self, pod: str) -> ObservedJob | None:
+        found = self._source.pods.get(pod)
+        if found is None:
+            return None
+        live = self._live(found[0])
+        return found[0] if live is not None and live.state in HOLDING else None
+
+    def _live(self, job: ObservedJob) -> LiveJob | None:
+        """The job as it is now; None if it has ended, was requeued, or is another one with the same id."""
+        live = self._slurm.live_jobs([job.run.reference]).get(job.run.reference)
+        return live if live is not None and live.submit == job.run.submit else None
+
+
+def _pod_of(decision: Decision) -> str:
+    kinds = (decision.bind.pod, decision.evict.pod, decision.notify.pod, decision.withdraw_notice.pod)
+    return next(filter(None, kinds), "")

@@ -1,0 +1,58 @@
+"""Dependencies of held jobs. Slurm looks at them only when it may start a job, so the adapter looks first.
+
+A dependency that seems satisfied lets the server decide on the job. Slurm looks again when it is released,
+and has the last word: a job that it does not start is held again.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from tenure.slurm.observe.rows import JobRow, number
+
+_PART: Final = re.compile(r"(?P<kind>[a-z]+)(?::(?P<job>\d+)(?:_(?P<task>\d+|\*))?)?[^,?]*")
+_OVER_WELL: Final = ("afterok", "aftercorr")
+_STARTED: Final = ("after",)
+
+
+class Dependencies:
+    """Evaluates dependencies among the jobs of one listing."""
+
+    def __init__(self, jobs: Iterable[JobRow]) -> None:
+        self._by_id: dict[int, list[JobRow]] = {}
+        self._by_name: dict[tuple[int, str], list[JobRow]] = {}
+        for job in jobs:
+            self._by_id.setdefault(number(job.array_job_id) or job.job_id, []).append(job)
+            self._by_name.setdefault((job.user_id, job.name), []).append(job)
+
+    def is_satisfied(self, job: JobRow) -> bool:
+        """Whether nothing is left that a job waits for. What Slurm no longer lists is over."""
+        text = job.dependency or ""
+        if not text:
+            return True
+        parts = [self._is_part_satisfied(job, part) for part in re.split(r"[,?]", text) if part]
+        return any(parts) if "?" in text else all(parts)
+
+    def _is_part_satisfied(self, job: JobRow, text: str) -> bool:
+        part = _PART.fullmatch(text)
+        if part is None:
+            return False
+        if part["kind"] == "singleton":
+            same = self._by_name.get((job.user_id, job.name), ())
+            return all(other.is_over or other.job_id >= job.job_id for other in same)
+        if part["job"] is None:
+            return False
+        others = self._by_id.get(int(part["job"]), [])
+        if (part["task"] or "*") != "*":
+            others = [other for other in others if number(other.array_task_id) in (None, int(part["task"]))]
+        return all(_is_met(part["kind"], other) for other in others)
+
+
+def _is_met(kind: str, other: JobRow) -> bool:
+    if kind in _STARTED:
+        return other.state != "PENDING"
+    if kind in _OVER_WELL:
+        return other.state == "COMPLETED"
+    if kind == "afternotok":
+        return other.is_over and other.state != "COMPLETED"
+    return other.is_over

@@ -1,0 +1,110 @@
+"""What the adapter remembers of a job between two listings, because Slurm forgets it.
+
+Slurm gives the id of a job to another one after its state was lost, changes the submit time at each requeue,
+and overwrites the nodes that the user requested when the adapter places the job.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from tenure.slurm.observe.hostlist import expand
+from tenure.slurm.observe.rows import JobRow, number
+
+_MAX_SUBMITS: Final = 64
+"""Number of known submit times of a job; more requeues forget the oldest but the first."""
+
+
+class JobMemory(msgspec.Struct, frozen=True):
+    """What is remembered of one job."""
+
+    user_id: int
+    submits: tuple[int, ...]
+    """Known submit times, the first one first, in seconds since 1970."""
+    restarts: int
+    """Restart count when the job was seen last. A crash of the controller can turn it back."""
+    nodes: int
+    max_nodes: int
+    required_nodes: str
+    excluded_nodes: str
+    is_placed: bool = False
+    """Whether the adapter overwrote the nodes that the user requested."""
+
+    @property
+    def first_submit(self) -> int:
+        """When the job was submitted, in seconds since 1970."""
+        return self.submits[0]
+
+
+def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
+    """What to remember of a job. The result equals `known` if nothing changed.
+
+    A job with another user, or with a new submit time that no requeue explains, is another job with the same
+    id.
+    """
+    submit = number(job.submit_time) or 0
+    if known is None or known.user_id != job.user_id:
+        return _new(job, submit)
+    if submit in known.submits:
+        if not known.is_placed and job.state == "PENDING":
+            new = _new(job, submit)  # the user may have edited it
+            return msgspec.structs.replace(new, submits=known.submits)
+        return msgspec.structs.replace(known, restarts=job.restart_cnt)
+    if job.restart_cnt <= known.restarts:
+        return _new(job, submit)
+    submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
+    return msgspec.structs.replace(known, submits=submits, restarts=job.restart_cnt)
+
+
+def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:
+    """A job with the nodes that its user requested, in place of those that the adapter chose."""
+    return msgspec.structs.replace(
+        job,
+        node_count=memory.nodes,
+        max_nodes=memory.max_nodes,
+        required_nodes=memory.required_nodes,
+        excluded_nodes=memory.excluded_nodes,
+    )
+
+
+def _new(job: JobRow, submit: int) -> JobMemory:
+    if held := job.nodes:
+        count = len(expand(held))
+        return JobMemory(job.user_id, (submit,), job.restart_cnt, count, count, "", "", is_placed=True)
+    return JobMemory(
+        job.user_id,
+        (submit,),
+        job.restart_cnt,
+        number(job.node_count) or 1,
+        number(job.max_nodes) or 0,
+        job.required_nodes or "",
+        job.excluded_nodes or "",
+    )
+
+
+class JobMemories:
+    """Memories of all jobs, by job key. `changes` are those to be stored; None: forget it."""
+
+    def __init__(self, stored: Iterable[tuple[str, JobMemory]] = ()) -> None:
+        self._known = dict(stored)
+        self.changes: dict[str, JobMemory | None] = {}
+
+    def update(self, key: str, job: JobRow) -> JobMemory:
+        """Remember a job, and return what is known."""
+        known = self._known.get(key)
+        memory = remember(job, known)
+        if memory != known:
+            self._known[key] = self.changes[key] = memory
+        return memory
+
+    def mark_placed(self, key: str) -> None:
+        """The adapter is about to overwrite the nodes that the user of a job requested."""
+        known = self._known.get(key)
+        if known is not None and not known.is_placed:
+            self._known[key] = self.changes[key] = msgspec.structs.replace(known, is_placed=True)
+
+    def keep_only(self, keys: set[str]) -> None:
+        """Forget all others: jobs that are no longer listed."""
+        for key in self._known.keys() - keys:
+            del self._known[key]
+            self.changes[key] = None

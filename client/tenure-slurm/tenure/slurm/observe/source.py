@@ -1,0 +1,185 @@
+"""The observed cluster as rows. Implements ClusterSource.
+
+Each pass lists everything, because Slurm tells no changes. Rows are made again only for jobs and nodes whose
+listing changed, so that a pass costs little beside Slurm's own commands.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.slurm.observe.capacity_rows import node_row, queue_rows
+from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, list_runs
+from tenure.slurm.observe.memory import JobMemories, JobMemory
+from tenure.slurm.observe.pod_group_rows import JobRows, job_rows
+from tenure.slurm.observe.rows import NodeRow
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
+from tenure.v1.state_pb2 import StateDelta
+
+_LOG: Final = logging.getLogger(__name__)
+_Row = TypeVar("_Row", bound=Message)
+
+
+class ObservedJob(NamedTuple):
+    """A job of the last pass, with what its rows were made of."""
+
+    run: Run
+    memory: JobMemory
+    rows: JobRows
+    fields: PodGroup | None
+
+
+class _Rows(NamedTuple):
+    """All rows of a pass, by key."""
+
+    nodes: dict[str, Node]
+    queues: dict[str, Queue]
+    pod_groups: dict[str, PodGroup]
+    pods: dict[str, Pod]
+    shapes: dict[str, PodShape]
+
+
+_NONE: Final = _Rows({}, {}, {}, {}, {})
+
+
+class SlurmSource:
+    """Rows of one leadership term.
+
+    `read` lists the cluster, `stored_fields` finds fields of a pod group that the server computed, and
+    `has_observed` is called after each pass. `queues` are configured rows.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        queues: Sequence[Queue],
+        read: Callable[[], Reading],
+        memories: JobMemories,
+        stored_fields: Callable[[str], PodGroup | None] = lambda uid: None,
+        has_observed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._scope, self._queues, self._read = scope, queues, read
+        self._memories, self._stored_fields = memories, stored_fields
+        self._has_observed = has_observed
+        self._last = _NONE
+        self._version = 0
+        self._nodes: dict[str, tuple[NodeRow, bool, Node]] = {}
+        self._warned: set[tuple[str, str]] = set()
+        self.jobs: dict[str, ObservedJob] = {}
+        """Jobs of the last pass, by uid of the pod group."""
+        self.pods: dict[str, tuple[ObservedJob, int]] = {}
+        """Job of each pod of the last pass, and its number among the pods of the job."""
+        self.recheck_seconds: float | None = None
+
+    def snapshot(self, now: Timestamp) -> ClusterSnapshot:
+        """All rows. Raises ClusterError."""
+        self._last = rows = self._observe(now)
+        self._version += 1
+        scope = self._scope
+        snapshot = ClusterSnapshot(
+            cluster_id=scope.cluster_id, node_pool=scope.node_pool, version=self._version
+        )
+        snapshot.now.CopyFrom(now)
+        for name, found in rows._asdict().items():
+            getattr(snapshot, name).extend(found.values())
+        return snapshot
+
+    def delta(self, now: Timestamp) -> StateDelta:
+        """Changed rows. Raises ClusterError."""
+        before, after = self._last, self._observe(now)
+        delta = StateDelta(version=self._version + 1, now=now)
+        delta.base.cluster_id, delta.base.node_pool = self._scope.cluster_id, self._scope.node_pool
+        delta.base.version = self._version
+        for name in _Rows._fields:
+            old: dict[str, Message] = getattr(before, name)
+            new: dict[str, Message] = getattr(after, name)
+            getattr(delta.upserts, name).extend(_changed(old, new))
+            getattr(delta.removals, name).extend(sorted(old.keys() - new.keys()))
+        self._version += 1
+        self._last = after
+        return delta
+
+    def pod_group(self, uid: str) -> PodGroup | None:
+        """Row of a pod group as last returned."""
+        return self._last.pod_groups.get(uid)
+
+    def _observe(self, now: Timestamp) -> _Rows:
+        reading = self._read()
+        jobs = self._observe_jobs(reading, now.seconds)
+        self.jobs = jobs
+        self.pods = {
+            pod.uid: (job, number) for job in jobs.values() for number, pod in enumerate(job.rows.pods)
+        }
+        begins = [job.rows.begins_at for job in jobs.values() if job.rows.begins_at is not None]
+        self.recheck_seconds = min(begins, default=None)
+        self._has_observed()
+        groups = [job.rows.group for job in jobs.values()]
+        return _Rows(
+            self._observe_nodes(reading),
+            queue_rows(self._queues, groups, self._scope),
+            {group.uid: group for group in groups},
+            {uid: job.rows.pods[number] for uid, (job, number) in self.pods.items()},
+            {id: shape for job in jobs.values() for id, shape in job.rows.shapes.items()},
+        )
+
+    def _observe_jobs(self, reading: Reading, now: int) -> dict[str, ObservedJob]:
+        jobs: dict[str, ObservedJob] = {}
+        known = {job.run.reference: job for job in self.jobs.values()}
+        keys: set[str] = set()
+        for run in list_runs(reading.jobs, self._scope):
+            keys.add(run.key)
+            memory = self._memories.update(run.key, run.job)
+            job = self._observe_job(run, memory, known.get(run.reference), now)
+            jobs[job.rows.group.uid] = job
+        self._memories.keep_only(keys)
+        return jobs
+
+    def _observe_job(self, run: Run, memory: JobMemory, known: ObservedJob | None, now: int) -> ObservedJob:
+        if known is not None and known.run == run and known.memory == memory:
+            begin, uid = known.rows.begins_at, known.rows.group.uid
+            if (begin is None or begin > now) and self._stored_fields(uid) is known.fields:
+                return known
+        rows = job_rows(run, memory, self._scope, now)
+        self._warn(run.reference, rows.warnings)
+        fields = self._stored_fields(rows.group.uid)
+        if fields is not None:
+            rows.group = _with_fields(rows.group, fields)
+        return ObservedJob(run, memory, rows, fields)
+
+    def _observe_nodes(self, reading: Reading) -> dict[str, Node]:
+        parts = set(self._scope.partitions)
+        owned = [node for node in reading.nodes if not parts.isdisjoint(node.partitions)]
+        for partition, names in foreign_partitions(owned, self._scope).items():
+            self._warn(f"partition {partition}", [f"shares nodes with Tenure, such as {names[0]}"])
+        made: dict[str, tuple[NodeRow, bool, Node]] = {}
+        for node in owned:
+            is_reserved = node.name in reading.reserved_nodes
+            before = self._nodes.get(node.name)
+            if before is None or before[:2] != (node, is_reserved):
+                before = node, is_reserved, node_row(node, is_reserved)
+            made[node.name] = before
+        self._nodes = made
+        return {name: row for name, (_, _, row) in made.items()}
+
+    def _warn(self, subject: str, texts: Iterable[str]) -> None:
+        """Log each warning once."""
+        for text in texts:
+            if (subject, text) not in self._warned:
+                self._warned.add((subject, text))
+                _LOG.warning("%s: %s", subject, text)
+
+
+def _changed(old: Mapping[str, _Row], new: Mapping[str, _Row]) -> list[_Row]:
+    """New rows; a row that was not made again is the same object."""
+    pairs = ((old.get(key), row) for key, row in new.items())
+    return [row for before, row in pairs if before is not row and before != row]
+
+
+def _with_fields(row: PodGroup, fields: PodGroup) -> PodGroup:
+    """A row with the fields that the server computed; what Slurm says now has precedence."""
+    merged = PodGroup()
+    merged.CopyFrom(fields)
+    merged.MergeFrom(row)
+    return merged

@@ -1,0 +1,231 @@
+"""Runs Slurm's commands, without a shell: each argument arrives as it is."""
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tenure.integration.ports import ClusterError, LeaseLost
+from tenure.slurm.observe.cluster import Reading
+from tenure.slurm.observe.hostlist import HostListError, expand
+from tenure.slurm.observe.rows import ListingError, read_jobs, read_nodes
+
+MAX_PROCESSES: Final = 2
+"""Maximum number of commands at the same time: more only wait for locks in slurmctld."""
+_READ_SECONDS: Final = 60.0
+WRITE_SECONDS: Final = 20.0
+_FORMAT: Final = "%i|%A|%T|%Q|%V|%S|%C|%m|%D|%b|%P|%n|%x|%E|%l|%N|%r"
+_NODE_FORMAT: Final = "%N|%T|%G|%f"
+_FIELD: Final = re.compile(r"(\w+)=(\S*)")
+_UNKNOWN: Final = ("unable to contact", "timed out", "timeout", "not available right now", "try again")
+_FINAL: Final = ("access/permission denied", "requested operation is presently disabled", "only batch jobs")
+
+
+class CommandFailed(ClusterError):
+    """A command failed. `text` is what Slurm says."""
+
+    def __init__(self, command: str, text: str) -> None:
+        self.text = " ".join(text.split())[:500]
+        super().__init__(f"{command}: {self.text}")
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the command may have had an effect, or may have one later."""
+        return any(part in self.text.lower() for part in _UNKNOWN)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same command would fail again."""
+        return any(part in self.text.lower() for part in _FINAL)
+
+
+class LiveJob(NamedTuple):
+    """A job as it is now, by one line of squeue: what a decision depends on, and no text of users."""
+
+    reference: str
+    job_id: str
+    state: str
+    priority: int
+    submit: int
+    request: tuple[str, ...]
+    """What it requests; equal unless it was edited."""
+    required_nodes: str
+    nodes: str
+    reason: str
+
+    @property
+    def is_held(self) -> bool:
+        """Whether Slurm does not start it."""
+        return self.priority == 0
+
+    @property
+    def node_names(self) -> list[str]:
+        """Nodes that it holds."""
+        try:
+            return expand(self.nodes)
+        except HostListError:
+            return []
+
+
+class Slurm:
+    """The commands. Writes check `may_act` and raise LeaseLost. For several threads."""
+
+    def __init__(self, may_act: Callable[[], bool] = lambda: True) -> None:
+        self._may_act = may_act
+        self._slots = threading.BoundedSemaphore(MAX_PROCESSES)
+        self._environment = {**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+
+    def read(self) -> Reading:
+        """Jobs, nodes and reservations. Raises ClusterError."""
+        jobs = self._run("squeue", "--json")
+        nodes = self._run("sinfo", "--json")
+        reservations = self._run("scontrol", "-o", "show", "reservation")
+        try:
+            return Reading(read_jobs(jobs), read_nodes(nodes), read_reserved_nodes(reservations))
+        except ListingError as error:
+            raise ClusterError(str(error)) from None
+
+    def fingerprint(self) -> bytes:
+        """Changes whenever a job or a node changes in what decisions depend on; costs a tenth of `read`."""
+        return self._list(()) + self._run("sinfo", "-h", "-N", "-o", _NODE_FORMAT)
+
+    def live_jobs(self, references: Sequence[str] = ()) -> dict[str, LiveJob]:
+        """Jobs as they are now, by reference; all without references. Unknown ones are missing."""
+        listed = self._list(references).decode(errors="replace")
+        jobs = (_live_job(line) for line in listed.splitlines())
+        return {job.reference: job for job in jobs if job is not None}
+
+    def configuration(self) -> dict[str, str]:
+        """Settings of the controller, by name."""
+        text = self._run("scontrol", "show", "config").decode(errors="replace")
+        pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def partitions(self) -> list[dict[str, str]]:
+        """Fields of all partitions."""
+        return _records(self._run("scontrol", "-o", "show", "partition"))
+
+    def hold(self, references: Iterable[str]) -> None:
+        """Hold jobs. A running one keeps running; when it is requeued, it waits."""
+        self._write_all("hold", references)
+
+    def release(self, references: Iterable[str]) -> None:
+        """Let Slurm start jobs."""
+        self._write_all("release", references)
+
+    def place(self, nodes: Mapping[str, tuple[Sequence[str], bool]]) -> None:
+        """Set the nodes of held, pending jobs, by reference, and whether to set their number as well.
+
+        Errors are not reported: read the jobs afterwards.
+        """
+        lines = [
+            f"update JobId={reference} ReqNodeList={','.join(names)} ExcNodeList= StartTime=now"
+            + (f" NumNodes={len(names)}-{len(names)}" if sets_number else "")
+            for reference, (names, sets_number) in nodes.items()
+        ]
+        if lines:
+            self._write("scontrol", text="\n".join((*lines, "quit", "")), may_fail=True)
+
+    def requeue(self, reference: str) -> None:
+        """Stop a job and hold it; one that has just completed stays completed."""
+        self._write("scontrol", "requeuehold", "Incomplete", reference)
+
+    def cancel(self, reference: str) -> None:
+        """Cancel a job."""
+        self._write("scancel", reference)
+
+    def notify(self, reference: str, text: str) -> None:
+        """Write a line to the standard error of a job."""
+        self._write("scontrol", "notify", reference, text)
+
+    def signal(self, reference: str, name: str) -> None:
+        """Send a signal to the batch script of a job."""
+        self._write("scancel", "--batch", f"--signal={name}", reference)
+
+    def set_admin_comment(self, reference: str, text: str) -> None:
+        """Set the comment of administrators, which users see and cannot change."""
+        self._write("scontrol", "update", f"JobId={reference}", f"AdminComment={text}")
+
+    def _list(self, references: Sequence[str]) -> bytes:
+        chosen = ("-j", ",".join(references)) if references else ()
+        try:
+            return self._run("squeue", "-h", "-r", "-a", "-t", "all", "-o", _FORMAT, *chosen)
+        except CommandFailed as failure:
+            if references and "invalid job id" in failure.text.lower():
+                return b""
+            raise
+
+    def _write_all(self, verb: str, references: Iterable[str]) -> None:
+        """One command for many jobs. The others succeed if one fails; read them afterwards."""
+        listed = list(references)
+        for begin in range(0, len(listed), 500):
+            self._write("scontrol", verb, ",".join(listed[begin : begin + 500]), may_fail=True)
+
+    def _write(self, *command: str, text: str = "", may_fail: bool = False) -> None:
+        with self._slots:
+            if not self._may_act():
+                raise LeaseLost
+            ended = self._execute(command, text, WRITE_SECONDS)
+        errors = ended.stderr.decode(errors="replace")
+        if ended.returncode:
+            failure = CommandFailed(" ".join(command[:2]), errors)
+            if not may_fail or failure.is_unknown:
+                raise failure
+
+    def _run(self, *command: str) -> bytes:
+        with self._slots:
+            ended = self._execute(command, "", _READ_SECONDS)
+        if ended.returncode:
+            raise CommandFailed(" ".join(command[:2]), ended.stderr.decode(errors="replace"))
+        return ended.stdout
+
+    def _execute(
+        self, command: Sequence[str], text: str, seconds: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603 (an argument list, and no shell)
+                command,
+                input=text.encode(),
+                capture_output=True,
+                env=self._environment,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CommandFailed(command[0], f"timed out after {seconds:.0f} s") from None
+        except OSError as error:
+            raise CommandFailed(command[0], f"cannot be run: {error.strerror}") from None
+
+
+def read_reserved_nodes(listing: bytes) -> frozenset[str]:
+    """Nodes in active reservations, from `scontrol -o show reservation`."""
+    nodes: set[str] = set()
+    for record in _records(listing):
+        if record.get("State") == "ACTIVE" and record.get("Nodes", "(null)") != "(null)":
+            try:
+                nodes.update(expand(record["Nodes"]))
+            except HostListError:
+                continue
+    return frozenset(nodes)
+
+
+def _records(listing: bytes) -> list[dict[str, str]]:
+    lines = listing.decode(errors="replace").splitlines()
+    return [dict(_FIELD.findall(line)) for line in lines if "=" in line]
+
+
+def _live_job(line: str) -> LiveJob | None:
+    parts = line.split("|")
+    if len(parts) < len(_FORMAT.split("|")):
+        return None
+    reference, job_id, state, priority, submit = parts[:5]
+    required, _, dependency, limit, nodes, reason = parts[11:17]
+    request = (*parts[6:11], dependency, limit)
+    numbers = _integer(priority), _integer(submit)
+    return LiveJob(reference, job_id, state, *numbers, request, required, nodes, reason)
+
+
+def _integer(text: str) -> int:
+    return int(text) if text.isdecimal() else -1

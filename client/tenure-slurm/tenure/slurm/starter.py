@@ -1,0 +1,198 @@
+"""Starts jobs. Implements BindingPreparer: Slurm starts a job as a whole, the server binds one pod at a time.
+
+check      held, pending, and requested as when the decision was made
+place      set the nodes of all jobs that are due, in one command; read them
+release    those that have exactly their nodes; wait until Slurm runs them
+hold       those that run, so that a requeue brings them back held; those that do not run, so that they
+           never start later on nodes that others have by then
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
+from tenure.slurm.observe.hostlist import HostListError, expand
+from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.source import ObservedJob, SlurmSource
+from tenure.slurm.programs import LiveJob, Slurm
+from tenure.v1.decision_pb2 import Decision
+
+START_SECONDS: Final = 10.0
+"""How long a released job may take to run, before it is held again."""
+_POLL_SECONDS: Final = 0.1
+_RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _Start(NamedTuple):
+    """A job that is to be started on nodes."""
+
+    job: ObservedJob
+    nodes: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def reference(self) -> str:
+        return self.job.run.reference
+
+
+class JobStarter:
+    """Starts the jobs of bindings. `before` is what squeue said when the cluster was observed last."""
+
+    def __init__(
+        self,
+        slurm: Slurm,
+        source: SlurmSource,
+        memories: JobMemories,
+        store_memories: Callable[[], None],
+        before: Callable[[], Mapping[str, LiveJob]],
+    ) -> None:
+        self._slurm, self._source = slurm, source
+        self._memories, self._store_memories, self._before = memories, store_memories, before
+        self.started: dict[str, ApplyResult] = {}
+        """Results of the bindings of the last pass, by decision id."""
+
+    def prepare(self, groups: Sequence[Sequence[Decision]]) -> Mapping[str, ApplyResult | None]:
+        """Start the jobs of all bindings. Returns the bindings of jobs that do not run, with results."""
+        self.started = {}
+        starts: list[_Start] = []
+        held: dict[str, ApplyResult | None] = {}
+        for decision_group in groups:
+            for start in self._find_starts(decision_group, held):
+                starts.append(start)
+        try:
+            self._start(starts, held)
+        except ClusterError as error:
+            for start in starts:
+                self._set(held, start, retry(str(error)))
+        return held
+
+    def close(self) -> None:
+        """Nothing runs between passes."""
+
+    def _find_starts(
+        self, decisions: Sequence[Decision], held: dict[str, ApplyResult | None]
+    ) -> list[_Start]:
+        by_job: dict[str, dict[int, Decision]] = {}
+        for decision in decisions:
+            if (found := self._source.pods.get(decision.bind.pod)) is None:
+                held[decision.id] = precondition_failed("the job has ended, or was requeued")
+            else:
+                job, number = found
+                by_job.setdefault(job.rows.group.uid, {})[number] = decision
+        starts: list[_Start] = []
+        for uid, found_pods in by_job.items():
+            job = self._source.jobs[uid]
+            ordered = tuple(found_pods[number] for number in sorted(found_pods))
+            start = _Start(job, tuple(decision.bind.node for decision in ordered), ordered)
+            if len(ordered) != len(job.rows.pods):
+                text = (
+                    f"Slurm starts a job as a whole: {len(ordered)} of {len(job.rows.pods)} nodes are decided"
+                )
+                self._set(held, start, precondition_failed(text))
+            elif len(set(start.nodes)) != len(start.nodes):
+                self._set(held, start, precondition_failed("a node is named twice"))
+            else:
+                starts.append(start)
+        return starts
+
+    def _start(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
+        if not starts:
+            return
+        ready = self._check(starts, held)
+        for start in ready:
+            self._memories.mark_placed(start.job.run.key)
+        self._store_memories()
+        self._slurm.place({one.reference: (one.nodes, not self._has_exact_number(one)) for one in ready})
+        placed = self._confirm_placed(ready, held)
+        if placed:
+            self._slurm.release(start.reference for start in placed)
+            self._await(placed, held)
+
+    def _check(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> list[_Start]:
+        """Starts whose jobs wait as decided. A job that runs as decided has been started before."""
+        live, before = self._slurm.live_jobs([one.reference for one in starts]), self._before()
+        ready: list[_Start] = []
+        for start in starts:
+            now, then = live.get(start.reference), before.get(start.reference)
+            if now is None or now.submit != start.job.run.submit:
+                self._set(held, start, precondition_failed("the job has ended, or was requeued"))
+            elif now.state in _RUNS:
+                self._judge_running(start, now, held)
+            elif now.state != "PENDING" or not now.is_held:
+                self._set(held, start, precondition_failed(f"the job is {now.state}, and not held"))
+            elif then is None or now.request != then.request:
+                self._set(held, start, precondition_failed("the job was changed after the decision"))
+            else:
+                ready.append(start)
+        return ready
+
+    def _judge_running(self, start: _Start, now: LiveJob, held: dict[str, ApplyResult | None]) -> None:
+        if set(now.node_names) == set(start.nodes):
+            self._slurm.hold([start.reference])
+            self._set(held, start, APPLIED)
+        else:
+            self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
+
+    def _has_exact_number(self, start: _Start) -> bool:
+        """Whether the job itself says the number of its nodes: then it must not be set."""
+        job = start.job.run.job
+        return job.max_nodes == job.node_count == len(start.nodes)
+
+    def _confirm_placed(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> list[_Start]:
+        live = self._slurm.live_jobs([one.reference for one in starts]) if starts else {}
+        placed: list[_Start] = []
+        for start in starts:
+            now = live.get(start.reference)
+            if now is not None and now.is_held and _names(now.required_nodes) == set(start.nodes):
+                placed.append(start)
+            else:
+                self._set(held, start, precondition_failed("Slurm did not accept the nodes"))
+        return placed
+
+    def _await(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
+        """Wait until the jobs run, and hold all of them: no requeue starts one again."""
+        waiting = {start.reference: start for start in starts}
+        end = time.monotonic() + START_SECONDS
+        live: Mapping[str, LiveJob] = {}
+        while waiting:
+            live = self._slurm.live_jobs(list(waiting))
+            for reference in list(waiting):
+                now = live.get(reference)
+                if now is None or now.state != "PENDING":
+                    self._end(waiting.pop(reference), now, held)
+            if waiting and time.monotonic() > end:
+                break
+            if waiting:
+                time.sleep(_POLL_SECONDS)
+        self._slurm.hold(start.reference for start in starts)
+        live = self._slurm.live_jobs(list(waiting)) if waiting else {}
+        for reference, start in waiting.items():
+            now = live.get(reference)
+            if now is not None and now.state == "PENDING":
+                self._set(held, start, retry(f"Slurm did not start the job: {now.reason}"))
+            else:
+                self._end(start, now, held)
+
+    def _end(self, start: _Start, now: LiveJob | None, held: dict[str, ApplyResult | None]) -> None:
+        """The result of a job that Slurm has started, or that has already ended."""
+        if now is not None and now.state in _RUNS and set(now.node_names) != set(start.nodes):
+            _LOG.error("Job %s runs on %s instead of %s", start.reference, now.nodes, start.nodes)
+            self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
+        else:
+            self._set(held, start, APPLIED)
+
+    def _set(self, held: dict[str, ApplyResult | None], start: _Start, result: ApplyResult) -> None:
+        for decision in start.decisions:
+            self.started[decision.id] = result
+            if result is not APPLIED:
+                held[decision.id] = result
+
+
+def _names(nodes: str) -> set[str]:
+    try:
+        return set(expand(nodes))
+    except HostListError:
+        return set()

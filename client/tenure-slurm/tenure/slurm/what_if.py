@@ -1,0 +1,133 @@
+"""What would become of a job before it is submitted: `tenure slurm --what-if "-N2 --gres=gpu:8 -A vision"`.
+
+The options of sbatch that decide where a job runs become the row that Slurm would list. The server decides on
+the cluster with this row; nothing is submitted and nothing is stored.
+"""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import Final, NamedTuple, NoReturn
+
+from tenure.client.public_messages import format_public_message
+from tenure.slurm.observe.rows import JobRow
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+JOB_ID: Final = 2**31 - 1
+"""Id of the job in the snapshot: Slurm's own ids are lower."""
+_SUFFIXES: Final = {"K": 2**-10, "M": 1, "G": 2**10, "T": 2**20}
+_SOON: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
+
+
+class OptionError(ValueError):
+    """An option of sbatch is unknown here, or invalid."""
+
+
+class Forecast(NamedTuple):
+    """What would become of the job."""
+
+    starts: str
+    """`now`, `later` (when other jobs have ended) or `no`."""
+    reason: str
+    nodes: Sequence[str]
+    evicted: Sequence[str]
+    """Names of the jobs that would be requeued for it."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise OptionError(message)
+
+
+def read_options(text: str, partition: str, user: int, now: int) -> JobRow:
+    """The job that sbatch would submit with these options, at `now` in seconds. Raises OptionError."""
+    try:
+        parsed = _parser(partition).parse_args(shlex.split(text))
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    nodes, tasks = parsed.nodes, max(parsed.ntasks, parsed.nodes)
+    cpus = tasks * parsed.cpus_per_task
+    per_node = parsed.gres or (parsed.gpus_per_node and f"gpu:{parsed.gpus_per_node}") or ""
+    return JobRow(
+        JOB_ID,
+        "PENDING",
+        user,
+        name=parsed.job_name,
+        account=parsed.account,
+        partition=parsed.partition,
+        qos=parsed.qos,
+        comment=parsed.comment,
+        submit_time=now,
+        requeue=not parsed.no_requeue,
+        batch_flag=True,
+        required_nodes=parsed.nodelist,
+        excluded_nodes=parsed.exclude,
+        node_count=nodes,
+        max_nodes=nodes,
+        tasks=tasks,
+        memory_per_node=parsed.mem,
+        memory_per_cpu=None if parsed.mem is not None else parsed.mem_per_cpu,
+        time_limit=parsed.time,
+        tres_req_str=f"cpu={cpus}",
+        tres_per_node=per_node,
+        tres_per_job=f"gpu:{parsed.gpus}" if parsed.gpus else "",
+        tres_per_task=f"gpu:{parsed.gpus_per_task}" if parsed.gpus_per_task else "",
+        features=parsed.constraint,
+        shared="none" if parsed.exclusive else "",
+    )
+
+
+def forecast(snapshot: ClusterSnapshot, response: DecideResponse, pod_group: str) -> Forecast:
+    """What a response says about a pod group."""
+    outcome = next(one for one in response.outcomes if one.pod_group == pod_group)
+    own = {pod.uid for pod in snapshot.pods if pod.pod_group == pod_group}
+    names = {row.uid: row.name for row in snapshot.pod_groups}
+    nodes: list[str] = []
+    evicted: dict[str, None] = {}
+    for group in response.groups:
+        for decision in group.decisions:
+            if decision.bind.pod in own or decision.reserve.pod in own:
+                nodes.append(decision.bind.node or decision.reserve.node)
+            victim = decision.evict or decision.notify
+            if victim.preemptor == pod_group:
+                evicted[names.get(victim.pod_group, victim.pod_group)] = None
+    starts = "now" if outcome.kind == pb.OUTCOME_KIND_BOUND else "later" if outcome.kind in _SOON else "no"
+    return Forecast(starts, format_public_message(outcome.reason), sorted(nodes), list(evicted))
+
+
+def _parser(partition: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog="sbatch", add_help=False, allow_abbrev=False)
+    parser.add_argument("-N", "--nodes", type=_positive, default=1)
+    parser.add_argument("-n", "--ntasks", type=_positive, default=1)
+    parser.add_argument("-c", "--cpus-per-task", type=_positive, default=1)
+    parser.add_argument("--mem", type=_mebibytes)
+    parser.add_argument("--mem-per-cpu", type=_mebibytes, default=0)
+    parser.add_argument("-t", "--time", type=_positive)
+    for option in ("--gres", "--gpus-per-node", "--gpus-per-task"):
+        parser.add_argument(option, default="")
+    parser.add_argument("-G", "--gpus", default="")
+    parser.add_argument("-A", "--account", default="")
+    parser.add_argument("-q", "--qos", default="")
+    parser.add_argument("-p", "--partition", default=partition)
+    parser.add_argument("-C", "--constraint", default="")
+    parser.add_argument("-w", "--nodelist", default="")
+    parser.add_argument("-x", "--exclude", default="")
+    parser.add_argument("-J", "--job-name", default="what-if")
+    parser.add_argument("--comment", default="")
+    parser.add_argument("--exclusive", action="store_true")
+    parser.add_argument("--no-requeue", action="store_true")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("must be at least 1")
+    return number
+
+
+def _mebibytes(text: str) -> int:
+    digits, suffix = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "M")
+    return int(int(digits) * _SUFFIXES[suffix])

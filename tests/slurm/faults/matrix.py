@@ -1,0 +1,79 @@
+"""The fault matrix: what strikes, at which command, before or after it. `python -m tests slurm-faults`."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tests.checks import CannotRun, Counts
+from tests.server.servers import run_server_process
+from tests.slurm.faults.scenario import Broken, FaultRun
+from tests.slurm.faults.striking_commands import Strike, When
+from tests.slurm.slurm_adapter import gate
+from tests.slurm.slurm_cluster import NO_SLURM, SlurmFailed, find_slurm, run_slurm
+
+WRITES: Final = 14
+"""Commands of an undisturbed run; a strike at a later one does not happen, and says so."""
+_JOB: Final = "squeue -h -n {name} -o %i"
+FAULTS: Final = {
+    "adapter": "kill -9 $ADAPTER",
+    "controller": "kill -9 $CONTROLLER; sleep 0.2",
+    "node": "kill -9 $NODE_n1",
+    "drain": "scontrol update NodeName=n2 State=DRAIN Reason=test; (sleep 5; scontrol update NodeName=n2 "
+    "State=RESUME) >/dev/null 2>&1 &",
+    "requeue": f"for job in $({_JOB.format(name='low1')}); do scontrol requeue $job; done",
+    "pause": "kill -STOP $ADAPTER; (sleep 3; kill -CONT $ADAPTER) >/dev/null 2>&1 &",
+}
+"""What strikes, in the language of a shell."""
+_BOTH: Final[tuple[When, ...]] = ("before", "after")
+
+
+def strikes() -> Iterator[tuple[str, Strike]]:
+    """All runs: each fault at each command."""
+    for fault, script in FAULTS.items():
+        for when in _BOTH if fault in ("adapter", "controller") else ("before",):
+            for number in range(1, WRITES + 1):
+                yield f"{fault}-{when}-{number}", Strike(script, number, when)
+
+
+def play(strike: Strike) -> tuple[list[str], bool]:
+    """One run on a fresh cluster: the commands, and whether it struck. Raises Broken and SlurmFailed."""
+    folder = Path(tempfile.mkdtemp(prefix="tenure-slurm-"))
+    folder.chmod(0o755)
+    try:
+        settings = folder / "tenure"
+        settings.mkdir()
+        lua = gate(settings)
+        with run_slurm(folder / "slurm", lua, nodes=2) as cluster, run_server_process() as (_, server):
+            run = FaultRun(cluster, server, strike)
+            return run.play(), run.commands.has_struck
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_faults(
+    only: Annotated[str, typer.Option(metavar="TEXT", help="Runs whose names contain this")] = "",
+) -> Counts:
+    """Play all runs, a few minutes each dozen."""
+    if not find_slurm():
+        raise CannotRun(NO_SLURM)
+    passed = failed = 0
+    for name, strike in strikes():
+        if only not in name:
+            continue
+        began = time.monotonic()
+        try:
+            writes, has_struck = play(strike)
+        except (Broken, SlurmFailed) as failure:
+            failed += 1
+            print(f"{name}: FAILED: {failure}", flush=True)
+            continue
+        passed += 1
+        what = f"{len(writes)} commands" if has_struck else f"not struck: {len(writes)} commands only"
+        print(f"{name}: passed in {time.monotonic() - began:.0f} s, {what}", file=sys.stderr, flush=True)
+    return Counts(passed, failed)

@@ -1,0 +1,158 @@
+"""One run: two low jobs run, a high gang of both nodes evicts them, ends, and they run again.
+
+A strike hits at one command of the adapter. Whatever dies is started again. At the end:
+
+    nothing lost            every job that Slurm still knows has run, and runs or waits
+    nothing started twice   two runs of a job never overlap; the scripts of the jobs say so themselves
+    nothing shrunk          the gang runs on two nodes, and never on one
+    nothing beside Tenure   no job ran that the adapter did not release
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tests.slurm.faults.striking_commands import Strike, StrikingCommands
+from tests.slurm.slurm_adapter import SlurmAdapter, write_configuration
+from tests.slurm.slurm_cluster import SlurmCluster, SlurmFailed
+
+PATIENCE_SECONDS: Final = 90.0
+_DOWN_SECONDS: Final = 1.0
+_SCRIPT: Final = """\
+exec 8>{folder}/run-$SLURM_JOB_NAME.lock
+flock -w 3 8 || echo twice $SLURM_JOB_NAME >> {folder}/runs
+echo start $SLURM_JOB_NAME $SLURM_JOB_NUM_NODES >> {folder}/runs
+sleep 600 8>&-
+"""
+
+
+class Broken(Exception):
+    """An invariant does not hold at the end of a run. The message says which, and what happened."""
+
+
+class FaultRun:
+    """A cluster of two nodes with a server and an adapter whose commands may strike."""
+
+    def __init__(self, cluster: SlurmCluster, server: str, strike: Strike) -> None:
+        self._cluster = cluster
+        self._folder = cluster.folder / "run"
+        self.commands = StrikingCommands(self._folder, strike)
+        (self._folder / "runs").write_text("")
+        (self._folder / "runs").chmod(0o666)
+        self._folder.chmod(0o777)
+        queues = {"queuesFile": str(self._write_queues())}
+        configuration = write_configuration(self._folder, server, **queues)
+        self._adapter = SlurmAdapter(cluster, configuration, commands=self._folder)
+        self._jobs: dict[str, int] = {}
+        """Ids by name. A job that slurmctld forgot, because it died, is submitted again as its user would."""
+        self._died: dict[str, float] = {}
+
+    def play(self) -> list[str]:
+        """Play the scenario. Returns the commands that were counted. Raises Broken and SlurmFailed."""
+        self._adapter.start()
+        try:
+            self._name_processes()
+            for name in ("low1", "low2"):
+                self._submit(name)
+            self._until(lambda jobs: _all(jobs, RUNNING="low1 low2"), "the low jobs run")
+            self._submit("high")
+            self._until(lambda jobs: _all(jobs, RUNNING="high", PENDING="low1 low2"), "the high job runs")
+            self._check_gang()
+            self._cluster.command("scancel", str(self._jobs.pop("high")))
+            self._until(lambda jobs: _all(jobs, RUNNING="low1 low2"), "the low jobs run again")
+            self._check_runs()
+            return self.commands.writes
+        finally:
+            self._adapter.kill()
+
+    def _submit(self, name: str) -> None:
+        nodes = 2 if name == "high" else 1
+        partition = "high" if name == "high" else "low"
+        body = _SCRIPT.format(folder=self._folder)
+        options = (f"--job-name={name}", f"--nodes={nodes}", "--gres=gpu:8", f"--partition={partition}")
+        self._jobs[name] = self._cluster.submit(*options, "--account=research", body=body)
+
+    def _until(self, holds: Callable[[dict[str, str]], bool], what: str) -> None:
+        """Repair what died until a condition holds twice in a row, half a second apart."""
+        end, held = time.monotonic() + PATIENCE_SECONDS, 0
+        while held < 2:
+            if time.monotonic() > end:
+                raise Broken(f"in vain: {what}\n{self._report()}")
+            self._repair()
+            jobs = self._listed()
+            held = held + 1 if jobs is not None and holds(jobs) else 0
+            time.sleep(0.25)
+
+    def _repair(self) -> None:
+        for name in [name for name, one in self._cluster.programs.items() if one.has_ended]:
+            died_at = self._died.setdefault(name, time.monotonic())
+            if time.monotonic() > died_at + _DOWN_SECONDS:
+                del self._died[name]
+                self._restart(name)
+        if self._adapter.process is None or self._adapter.process.has_ended:
+            self._adapter.start()
+            self._name_processes()
+
+    def _restart(self, name: str) -> None:
+        if name == "slurmctld":
+            self._cluster.start_controller()
+        else:
+            self._cluster.start_node(name.removeprefix("slurmd-"))
+        self._name_processes()
+
+    def _name_processes(self) -> None:
+        programs = self._cluster.programs
+        nodes = {f"NODE_{name}": programs[f"slurmd-{name}"].pid for name in self._cluster.node_names}
+        process = self._adapter.process
+        assert process is not None
+        self.commands.set_processes(ADAPTER=process.pid, CONTROLLER=programs["slurmctld"].pid, **nodes)
+
+    def _listed(self) -> dict[str, str] | None:
+        """States of the jobs by name; None while slurmctld is away. Forgotten jobs are submitted again."""
+        try:
+            jobs = self._cluster.jobs()
+        except SlurmFailed:
+            return None
+        known = {(id, job["name"]): job["job_state"] for id, job in jobs.items()}
+        for name, id in list(self._jobs.items()):
+            if (id, name) not in known:
+                try:
+                    self._submit(name)
+                except SlurmFailed:
+                    return None
+                return None
+        return {name: known[id, name] for name, id in self._jobs.items()}
+
+    def _check_gang(self) -> None:
+        job = self._cluster.job(self._jobs["high"])
+        if (job["nodes"], job["node_count"]) != ("n[1-2]", 2):
+            raise Broken(f"the gang runs on {job['nodes']}\n{self._report()}")
+
+    def _check_runs(self) -> None:
+        lines = (self._folder / "runs").read_text().splitlines()
+        wrong = [line for line in lines if line.startswith("twice") or line == "start high 1"]
+        if wrong or not {"start low1 1", "start low2 1", "start high 2"} <= set(lines):
+            raise Broken(f"the jobs say: {lines}\n{self._report()}")
+        if "was not held and is PENDING" in self._adapter.output:
+            raise Broken(f"Slurm could have started a job by itself\n{self._report()}")
+
+    def _report(self) -> str:
+        runs = (self._folder / "runs").read_text()
+        listing = self._cluster.try_command("squeue", "-a", "-t", "all", "-o", "%i %j %T %r %N %Q").stdout
+        writes = "\n".join(self.commands.writes)
+        return f"{listing}\n{runs}\n{writes}\n{self._adapter.output[-3000:]}"
+
+    def _write_queues(self) -> Path:
+        path = self._folder / "no-minimum.yaml"
+        resources = ("cpu_milli", "memory_bytes", "gpu_milli")
+        queue = {"name": "research", **{one: {"quota": -1, "limit": -1} for one in resources}}
+        path.write_text(yaml.safe_dump({"queues": [queue]}))
+        return path
+
+
+def _all(jobs: dict[str, str], **wanted: str) -> bool:
+    pairs = [(name, state) for state, names in wanted.items() for name in names.split()]
+    return all(jobs.get(name) == state for name, state in pairs)

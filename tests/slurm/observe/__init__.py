@@ -1,0 +1,1 @@
+"""Reading of listings that were recorded on a real cluster."""

@@ -1,0 +1,208 @@
+"""Recorded listings of Slurm 22.05, and the shapes of later versions, become rows of a snapshot."""
+
+from pathlib import Path
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, read_tasks
+from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.rows import JobRow, ListingError, read_jobs, read_nodes
+from tenure.slurm.observe.source import SlurmSource
+from tenure.slurm.programs import read_reserved_nodes
+from tenure.v1 import snapshot_pb2 as pb
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+SCOPE = Scope("test", ("gpu", "high", "low"), priorities={"high": 90})
+LATER = b"""{"jobs": [{"job_id": 7, "job_state": ["RUNNING", "COMPLETING"], "user_id": 5, "partition": "gpu",
+  "priority": {"set": true, "infinite": false, "number": 0}, "time_limit": {"set": true, "infinite": true,
+  "number": 0}, "node_count": {"set": true, "infinite": false, "number": 2}, "shared": ["none"]}]}"""
+
+
+@pytest.fixture(scope="module")
+def reading() -> Reading:
+    jobs = read_jobs((RECORDED / "squeue.json").read_bytes())
+    return Reading(jobs, read_nodes((RECORDED / "sinfo.json").read_bytes()))
+
+
+@pytest.fixture
+def source(reading: Reading) -> SlurmSource:
+    return SlurmSource(SCOPE, (), lambda: reading, JobMemories())
+
+
+@pytest.fixture
+def snapshot(source: SlurmSource, reading: Reading) -> pb.ClusterSnapshot:
+    return source.snapshot(observed_at(reading))
+
+
+def observed_at(reading: Reading, later: int = 10) -> Timestamp:
+    """A time soon after the last submission."""
+    return Timestamp(seconds=max(int(job.submit_time) for job in reading.jobs) + later)
+
+
+def group(snapshot: pb.ClusterSnapshot, key: str) -> pb.PodGroup:
+    return next(row for row in snapshot.pod_groups if row.uid.startswith(f"{key}@"))
+
+
+def pods(snapshot: pb.ClusterSnapshot, key: str) -> list[pb.Pod]:
+    return [pod for pod in snapshot.pods if pod.pod_group.startswith(f"{key}@")]
+
+
+def shape(snapshot: pb.ClusterSnapshot, pod: pb.Pod) -> pb.PodShape:
+    return next(row for row in snapshot.shapes if row.id == pod.shape)
+
+
+def test_job_without_utf_8_is_read(reading: Reading) -> None:
+    names = [job.name for job in reading.jobs if "\ufffd" in job.name]
+    assert names == ["caf\ufffd|\n\x1b[1m"]
+
+
+def test_names_have_no_control_characters(snapshot: pb.ClusterSnapshot) -> None:
+    assert group(snapshot, "6").name == "6"
+    assert group(snapshot, "6").annotations["slurm.tenure.scheduler/job-name"] == "caf\ufffd|??[1m"
+
+
+def test_nodes_have_gpus_and_labels(snapshot: pb.ClusterSnapshot) -> None:
+    node = snapshot.nodes[0]
+    assert (node.name, node.allocatable.gpu_milli, node.allocatable.cpu_milli) == ("n1", 8_000, 64_000)
+    assert node.labels["slurm.tenure.scheduler/gpu-type"] == "a100"
+    assert node.labels["feature.slurm.tenure.scheduler/ib"] == "true"
+    assert [row.name for row in snapshot.nodes if row.unschedulable] == ["n8"]
+    assert not any(row.unready_conditions for row in snapshot.nodes)
+
+
+def test_running_gang_is_a_pod_per_node(snapshot: pb.ClusterSnapshot) -> None:
+    gang = group(snapshot, "1")
+    assert (gang.queue, gang.min_member, gang.last_start_time.seconds > 0) == ("research", 2, True)
+    assert [pod.node for pod in pods(snapshot, "1")] == ["n3", "n5"]
+    assert {pod.status for pod in pods(snapshot, "1")} == {pb.POD_STATUS_RUNNING}
+    assert shape(snapshot, pods(snapshot, "1")[0]).gpu.devices == 2
+
+
+def test_options_of_the_comment_are_annotations(snapshot: pb.ClusterSnapshot) -> None:
+    assert dict(group(snapshot, "1").annotations) == {
+        "kai.scheduler/expected-runtime": "2h",
+        "kai.scheduler/preemptibility": "non-preemptible",
+        "slurm.tenure.scheduler/job-name": "sbatch",
+    }
+
+
+def test_array_is_a_pod_group_per_task_and_the_throttle_gates(snapshot: pb.ClusterSnapshot) -> None:
+    status = {
+        row.uid.split("@")[0]: pods(snapshot, row.uid.split("@")[0])[0].status for row in snapshot.pod_groups
+    }
+    tasks = {name: status[name] for name in status if name.startswith("2_")}
+    running, pending, gated = pb.POD_STATUS_RUNNING, pb.POD_STATUS_PENDING, pb.POD_STATUS_GATED
+    assert tasks == {"2_0": running, "2_1": pending, "2_2": gated, "2_3": gated, "2_4": gated, "2_5": gated}
+
+
+@pytest.mark.parametrize(("key", "held_by"), [("4", pb.HOLD_REASON_DEPENDENCY), ("5", 0)])
+def test_dependency_and_begin_time_gate(
+    snapshot: pb.ClusterSnapshot, key: str, held_by: "pb.HoldReason"
+) -> None:
+    assert [pod.status for pod in pods(snapshot, key)] == [pb.POD_STATUS_GATED]
+    assert group(snapshot, key).held_by == held_by
+
+
+def test_begin_time_is_when_the_cluster_is_read_again(source: SlurmSource, reading: Reading) -> None:
+    source.snapshot(observed_at(reading))
+    begin = next(int(job.eligible_time) for job in reading.jobs if job.job_id == 5)
+    assert source.recheck_seconds == begin
+    source.delta(Timestamp(seconds=begin))
+    assert [row.rows.pods[0].status for row in source.jobs.values() if row.run.key == "5"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("key", "gpus", "cpus", "mib"),
+    [
+        ("7", 1, 12, 1_200),  # -n12 without -N: one node
+        ("8", 2, 1, 100),  # --gpus=2
+        ("9", 4, 4, 1_000),  # --gpus-per-node=4 -N2 -c4 --mem=1000
+        ("10", 4, 4, 400),  # --gpus-per-task=1 -n4 -N1
+    ],
+)
+def test_requests_are_those_of_one_node(
+    snapshot: pb.ClusterSnapshot, key: str, gpus: int, cpus: int, mib: int
+) -> None:
+    needs = shape(snapshot, pods(snapshot, key)[0])
+    found = needs.gpu.devices, needs.requests.cpu_milli // 1_000, needs.requests.memory_bytes // 2**20
+    assert found == (gpus, cpus, mib)
+
+
+def test_job_that_cannot_be_requeued_is_not_preemptible(snapshot: pb.ClusterSnapshot) -> None:
+    assert group(snapshot, "9").preemptibility == pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+    assert group(snapshot, "8").preemptibility == pb.PREEMPTIBILITY_PREEMPTIBLE
+
+
+def test_named_nodes_pin_the_first_pods_and_features_select(snapshot: pb.ClusterSnapshot) -> None:
+    shapes = [shape(snapshot, pod) for pod in pods(snapshot, "11")]
+    label = "slurm.tenure.scheduler/node"
+    assert [row.node_selector.get(label, "") for row in shapes] == ["n1", "n2", ""]
+    terms = {
+        requirement.key: list(requirement.values) for requirement in shapes[2].node_affinity[0].requirements
+    }
+    assert terms.keys() >= {"feature.slurm.tenure.scheduler/a100", "feature.slurm.tenure.scheduler/ib"}
+    assert terms[label] == ["n3"]
+    assert shapes[0].pod_anti_affinity[0].topology_key == label
+
+
+def test_job_that_cannot_be_placed_says_why(snapshot: pb.ClusterSnapshot) -> None:
+    text = "a range of nodes (2 to 4) is not scheduled here; use --nodes=2"
+    assert [pod.blocked_reason for pod in pods(snapshot, "12")] == [text]
+
+
+def test_requeued_job_has_new_pods_and_waits_for_no_pause(snapshot: pb.ClusterSnapshot) -> None:
+    (pod,) = pods(snapshot, "13")
+    assert pod.uid.endswith("#1/0")
+    assert pod.status == pb.POD_STATUS_PENDING
+
+
+def test_ended_jobs_are_left_out(snapshot: pb.ClusterSnapshot) -> None:
+    assert not pods(snapshot, "14")
+
+
+def test_later_versions_have_numbers_in_objects_and_states_in_lists() -> None:
+    (job,) = read_jobs(LATER)
+    assert (job.state, job.is_held, job.is_exclusive) == ("COMPLETING", True, True)
+
+
+@pytest.mark.parametrize("listing", [b"", b"{}", b'{"jobs": [{"job_id": "x"}]}'])
+def test_other_output_is_an_error(listing: bytes) -> None:
+    with pytest.raises(ListingError, match="cannot read the output of squeue --json"):
+        read_jobs(listing)
+
+
+def test_unchanged_listing_is_an_empty_delta(source: SlurmSource, reading: Reading) -> None:
+    source.snapshot(observed_at(reading))
+    delta = source.delta(observed_at(reading, 11))
+    assert not delta.upserts.ByteSize()
+    assert not delta.removals.ByteSize()
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks"), [("0-3%2", [0, 1, 2, 3]), ("1,5-6", [1, 5, 6]), ("0-9:4", [0, 4, 8]), ("...", [])]
+)
+def test_tasks_of_pending_arrays(text: str, tasks: list[int]) -> None:
+    assert read_tasks(text) == tasks
+
+
+def test_large_array_offers_the_first_tasks() -> None:
+    assert read_tasks("0-999999999") == list(range(200))
+
+
+def test_reservations_close_their_nodes(reading: Reading) -> None:
+    line = b"ReservationName=x StartTime=1 Nodes=n[1-2] NodeCnt=2 State=ACTIVE\n"
+    closed = reading._replace(reserved_nodes=read_reserved_nodes(line))
+    snapshot = SlurmSource(SCOPE, (), lambda: closed, JobMemories()).snapshot(observed_at(reading))
+    assert [row.name for row in snapshot.nodes if row.unschedulable] == ["n1", "n2", "n8"]
+
+
+def test_foreign_partitions_are_named(reading: Reading) -> None:
+    node = reading.nodes[0]
+    shared = type(node)(
+        **{**{name: getattr(node, name) for name in node.__struct_fields__}, "partitions": ["gpu", "x"]}
+    )
+    assert foreign_partitions([shared], SCOPE) == {"x": ["n1"]}
+
+
+def test_a_run_has_the_nodes_of_its_list() -> None:
+    assert Run("7", "7", JobRow(7, "RUNNING", 5, nodes="n[1,3]")).nodes == ["n1", "n3"]

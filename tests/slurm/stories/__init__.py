@@ -1,0 +1,1 @@
+"""Stories on a real Slurm cluster, with the adapter and the server as processes."""
