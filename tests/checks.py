@@ -82,6 +82,12 @@ CHECKS: Final = (
         "tests.properties.notices.judged_notices:main",
     ),
     Check(
+        "reservations",
+        "promised starts of 10,000 random sequences of cycles with reservations, judged independently",
+        "6 min",
+        "tests.properties.reservations.judged_reservations:main",
+    ),
+    Check(
         "counters",
         "the exact work and outcome of every benchmark, against the golden file",
         "2 min",

@@ -11,7 +11,7 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.fate import HoldReason
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.snapshot_pb2 import HOLD_REASON_EVICTED, EvictionCounts
+from tenure.v1.snapshot_pb2 import HOLD_REASON_EVICTED, BackfillOwners, EvictionCounts
 from tenure.v1.snapshot_pb2 import EvictionRecord as MemoryMessage
 
 from tests.codec.encoded_decisions import NOW, NOW_S, RUNS, WAITS, encode_decisions, reclaim_group
@@ -72,6 +72,11 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
         Patch(RUNS, PatchKind.EVICTIONS, counts={"reclaim": 2, "preempt": 1}),
         pb.Patch(pod_group="runs", evictions=EvictionCounts(by_cause={"preempt": 1, "reclaim": 2})),
         "Pod group runs (queue left): evictions counted by cause.",
+    ),
+    "a backfill": (
+        Patch(RUNS, PatchKind.BACKFILL_FOR, counts={"waits": 1}),
+        pb.Patch(pod_group="runs", backfill_for=BackfillOwners(pod_groups=["waits"])),
+        "Pod group runs (queue left): owners of the reserved capacity that it uses updated.",
     ),
     "a notice": (
         Patch(RUNS, PatchKind.LAST_NOTICE_TIME, NOW),
@@ -148,6 +153,7 @@ STORED = {
     "eviction_count": ("one eviction more", "eviction_count", 4),
     "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
     "evictions": ("evictions by cause", "victim.evictions", {"preempt": 1, "reclaim": 2}),
+    "backfill_for": ("a backfill", "victim.backfill_for", ("waits",)),
     "last_notice_time": ("a notice", "victim.last_notice", NOW),
     "held_by": ("a hold", "victim.held_by", HoldReason.EVICTED),
     "total_eviction_wait": ("how long it has waited", "total_eviction_wait", 5_400 * 10**9 + 7),

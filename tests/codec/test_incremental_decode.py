@@ -137,6 +137,22 @@ def test_a_change_of_past_use_decodes_no_rows_again() -> None:
     assert used == [("", (0, 0, 1)), (snapshot.queues[0].name, (0, 0, 5))]
 
 
+def test_a_change_of_reservations_decodes_no_rows_again() -> None:
+    snapshot = small_snapshot()
+    for name in ("gone", "waits"):
+        snapshot.reservations.add(pod_group=name, since=snapshot.now, held=1)
+    delta = StateDelta(now=snapshot.now)
+    node, shape = snapshot.nodes[0].name, snapshot.shapes[0].id
+    row = delta.upserts.reservations.add(pod_group="waits", since=snapshot.now, held=2)
+    row.pods.add(node=node, shape=shape, pods=3)
+    delta.removals.reservations.extend(["gone", "unknown"])
+    part = decode_delta(decode(snapshot), snapshot, delta)
+    assert part is not None
+    (kept,) = part.cluster.reservations
+    assert (kept.pod_group, kept.held) == ("waits", 2)
+    assert [(part.cluster.nodes[p.node].facts.name, p.pods) for p in kept.places] == [(node, 3)]
+
+
 def test_a_change_of_disruption_budgets_decodes_no_rows_again() -> None:
     snapshot = small_snapshot()
     for name in ("a", "b", "c"):

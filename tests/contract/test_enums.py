@@ -5,6 +5,7 @@ from enum import IntEnum
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
 from tenure.solver.explain.remedies import RemedyKind
+from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, OutcomeKind
 from tenure.solver.model.fate import AtEvictionLimit, Fate, HoldReason, NoticeSignal
@@ -30,6 +31,8 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
     (Fate, snapshot_pb2.Fate.DESCRIPTOR, "FATE_"),
     (AtEvictionLimit, snapshot_pb2.AtEvictionLimit.DESCRIPTOR, "AT_EVICTION_LIMIT_"),
+    (Certainty, snapshot_pb2.Certainty.DESCRIPTOR, "CERTAINTY_"),
+    (StartDelay, snapshot_pb2.StartDelay.DESCRIPTOR, "START_DELAY_"),
     (HoldReason, snapshot_pb2.HoldReason.DESCRIPTOR, "HOLD_REASON_"),
     (NoticeSignal, decision_pb2.NoticeSignal.DESCRIPTOR, "NOTICE_SIGNAL_"),
     (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),

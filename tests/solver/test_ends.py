@@ -3,7 +3,8 @@
 from typing import Final
 
 import pytest
-from tenure.solver.ends import UNKNOWN_END, Certainty, End, end_of
+from tenure.solver.ends import UNKNOWN_END, End, end_of
+from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND

@@ -249,10 +249,22 @@ def _change_holds(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
         group.not_before_time.seconds = snapshot.now.seconds + draw.integer(-300, 900)
 
 
+def _change_reservations(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    rows = snapshot.reservations
+    if rows and draw.chance(50):
+        del rows[draw.integer(0, len(rows) - 1)]
+        return
+    name = draw.choice(["gone", *(group.uid for group in snapshot.pod_groups)])
+    if name not in {row.pod_group for row in rows}:
+        row = rows.add(pod_group=name, since=snapshot.now, held=draw.integer(0, 4_000))
+        nodes = ["gone", *(node.name for node in snapshot.nodes)]
+        row.pods.add(node=draw.choice(nodes), shape=draw.choice(snapshot.shapes).id, pods=1)
+
+
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
-    *(_change_budgets, _change_usage, _change_holds),
+    *(_change_budgets, _change_usage, _change_holds, _change_reservations),
 )
 _CHANGES_OF_WORKLOADS: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight),

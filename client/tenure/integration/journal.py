@@ -16,7 +16,7 @@ from tenure.v1.decision_pb2 import (
     Patch,
 )
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, PodGroup, QueueUsage
+from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, PodGroup, QueueUsage, Reservation
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
@@ -59,6 +59,8 @@ class Journal:
         self.eviction_history: dict[Pair, EvictionRecord] = {}
         self.queue_usage: dict[str, QueueUsage] = {}
         """Past use by name of the queue; "": that of the capacity."""
+        self.reservations: dict[str, Reservation] = {}
+        """By uid of the pod group."""
         self.eviction_rates: dict[str, EvictionRateState] = {}
         self.pending_patches: dict[str, PendingPatches] = {}
         self.changed_pod_groups: set[str] = set()
@@ -78,11 +80,17 @@ class Journal:
             self.entries.pop(entry.id, None)
 
     def store_state(self, response: DecideResponse, is_accepted: bool) -> None:
-        """Store what belongs to no pod group: past use of queues; if a group was accepted, eviction rates."""
+        """Store past use of queues and reservations; if a group was accepted, eviction rates."""
         for patch in response.state_patches:
             if patch.HasField("set_queue_usage"):
                 self.queue_usage[patch.set_queue_usage.queue] = patch.set_queue_usage
-                self.is_changed = True
+            elif patch.HasField("reserve"):
+                self.reservations[patch.reserve.pod_group] = patch.reserve
+            elif patch.HasField("release"):
+                self.reservations.pop(patch.release, None)
+            else:
+                continue
+            self.is_changed = True
         if is_accepted:
             self._store_rates(response)
 

@@ -17,7 +17,7 @@ from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import JournalStore, JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import GroupReport, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, QueueUsage
+from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, QueueUsage, Reservation
 
 FORMAT: Final = 1
 """Number of the stored form. A header without a number has form 1."""
@@ -37,6 +37,7 @@ def pack_journal(journal: Journal) -> bytes:
         ],
         "evictionHistory": len(journal.eviction_history),
         "queueUsage": len(journal.queue_usage),
+        "reservations": len(journal.reservations),
         "evictionRates": len(journal.eviction_rates),
         "pendingPatches": {
             uid: {"lastSeen": one.last_seen_seconds, "patches": len(one.patches)}
@@ -77,6 +78,7 @@ def _messages(journal: Journal) -> Iterator[Message]:
         yield from entry.stored_patches
     yield from journal.eviction_history.values()
     yield from journal.queue_usage.values()
+    yield from journal.reservations.values()
     yield from journal.eviction_rates.values()
     for pending in journal.pending_patches.values():
         yield from pending.patches.values()
@@ -98,6 +100,8 @@ def _unpack(header: dict[str, Any], stream: BytesIO) -> Journal:
     journal.eviction_history = {(row.victim, row.preemptor): row for row in records}
     used = [_next(QueueUsage, stream) for _ in range(header.get("queueUsage", 0))]
     journal.queue_usage = {row.queue: row for row in used}
+    reserved = [_next(Reservation, stream) for _ in range(header.get("reservations", 0))]
+    journal.reservations = {row.pod_group: row for row in reserved}
     rates = [_next(EvictionRateState, stream) for _ in range(header.get("evictionRates", 0))]
     journal.eviction_rates = {row.name: row for row in rates}
     for uid, row in header["pendingPatches"].items():

@@ -1,4 +1,4 @@
-"""Rows that the journal adds to a snapshot: in-flight groups, eviction history, past use, pending patches."""
+"""Rows that the journal adds to a snapshot: in-flight groups, stored state, pending patches."""
 
 from tenure.integration.journal import Journal, Pair
 from tenure.integration.ports import ClusterSource
@@ -9,6 +9,7 @@ from tenure.v1.snapshot_pb2 import (
     InFlightGroup,
     PodGroup,
     QueueUsage,
+    Reservation,
 )
 from tenure.v1.state_pb2 import StateDelta
 
@@ -21,6 +22,7 @@ class JournalRows:
         self._groups: dict[str, InFlightGroup] = {}
         self._eviction_history: dict[Pair, EvictionRecord] = {}
         self._usage: dict[str, QueueUsage] = {}
+        self._reservations: dict[str, Reservation] = {}
         self._eviction_rates: dict[str, EvictionRateState] = {}
 
     def complete(self, snapshot: ClusterSnapshot) -> None:
@@ -33,6 +35,8 @@ class JournalRows:
         snapshot.eviction_history.extend(self._eviction_history.values())
         self._usage = dict(self._journal.queue_usage)
         snapshot.queue_usage.extend(self._usage.values())
+        self._reservations = dict(self._journal.reservations)
+        snapshot.reservations.extend(self._reservations.values())
         self._eviction_rates = dict(self._journal.eviction_rates)
         snapshot.eviction_rates.extend(self._eviction_rates.values())
 
@@ -51,6 +55,12 @@ class JournalRows:
         usage = dict(self._journal.queue_usage)
         delta.upserts.queue_usage.extend(row for name, row in usage.items() if self._usage.get(name) != row)
         self._groups, self._eviction_history, self._usage = groups, history, usage
+        reserved = dict(self._journal.reservations)
+        delta.upserts.reservations.extend(
+            row for uid, row in reserved.items() if self._reservations.get(uid) != row
+        )
+        delta.removals.reservations.extend(sorted(self._reservations.keys() - reserved.keys()))
+        self._reservations = reserved
         rates = dict(self._journal.eviction_rates)
         delta.upserts.eviction_rates.extend(
             row for name, row in rates.items() if self._eviction_rates.get(name) != row

@@ -56,6 +56,7 @@ class ReasonCode(IntEnum):
     EVICTION_RATE = 57
     NOTICE_GIVEN = 58
     NOT_NEEDED = 59
+    BACKFILL_ENDED = 61
     NOT_BEFORE = 65
     KEPT_FOR_LENDER = 66
     TIME_LIMIT = 67

@@ -69,6 +69,9 @@ _ROWS: Final = (
            clause=NONE, victim_clause="it reached its time limit",
            eviction="is evicted because its pod group reached its time limit", remedy=NONE,
            public="It ran until its time limit."),
+    Reason(ReasonCode.BACKFILL_ENDED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="it runs on reserved capacity", public="It ran on reserved capacity.",
+           eviction="is evicted for {beneficiary}, on whose reserved capacity it ran", remedy=NONE),
     Reason(ReasonCode.VICTIMS_EVICTED, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForVictims",
            stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
            remedy="wait until the evicted pods have terminated",
@@ -248,8 +251,7 @@ UNKNOWN_CLAUSE: Final = "a scheduling rule rejects it"
 UNKNOWN_PUBLIC: Final = "The scheduler rejected it."
 
 _DOMINANCE: Final = [
-    REASONS[number].dominance if number in REASONS else LEAST_DOMINANT
-    for number in range(max(ReasonCode) + 1)
+    REASONS[n].dominance if n in REASONS else LEAST_DOMINANT for n in range(max(ReasonCode) + 1)
 ]
 
 

@@ -30,6 +30,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_CANNOT_BE_SUSPENDED: _ClassVar[WarningCode]
     WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: _ClassVar[WarningCode]
     WARNING_CODE_NOTICE_ABOVE_MAXIMUM: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_RESERVATION: _ClassVar[WarningCode]
     WARNING_CODE_QUEUE_LIMIT_CUT: _ClassVar[WarningCode]
     WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
@@ -47,6 +48,7 @@ WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: WarningCode
 WARNING_CODE_CANNOT_BE_SUSPENDED: WarningCode
 WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: WarningCode
 WARNING_CODE_NOTICE_ABOVE_MAXIMUM: WarningCode
+WARNING_CODE_INVALID_RESERVATION: WarningCode
 WARNING_CODE_QUEUE_LIMIT_CUT: WarningCode
 WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: WarningCode
 
@@ -67,7 +69,7 @@ class DecideRequest(_message.Message):
     def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches")
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches", "reservations")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +85,7 @@ class DecideResponse(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     STATE_PATCHES_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     header: ResponseHeader
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -98,15 +101,20 @@ class DecideResponse(_message.Message):
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudgetStatus]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateStatus]
     state_patches: _containers.RepeatedCompositeFieldContainer[StatePatch]
-    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ...) -> None: ...
+    reservations: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.Reservation]
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[_snapshot_pb2.Reservation, _Mapping]]] = ...) -> None: ...
 
 class StatePatch(_message.Message):
-    __slots__ = ("set_eviction_rate", "set_queue_usage")
+    __slots__ = ("set_eviction_rate", "set_queue_usage", "reserve", "release")
     SET_EVICTION_RATE_FIELD_NUMBER: _ClassVar[int]
     SET_QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
     set_eviction_rate: _snapshot_pb2.EvictionRateState
     set_queue_usage: _snapshot_pb2.QueueUsage
-    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ...) -> None: ...
+    reserve: _snapshot_pb2.Reservation
+    release: str
+    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ..., reserve: _Optional[_Union[_snapshot_pb2.Reservation, _Mapping]] = ..., release: _Optional[str] = ...) -> None: ...
 
 class EvictionRateStatus(_message.Message):
     __slots__ = ("name", "before_milli", "after_milli", "full_time", "refusals")

@@ -81,6 +81,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_HELD: _ClassVar[ReasonCode]
     REASON_CODE_NOTICE_GIVEN: _ClassVar[ReasonCode]
     REASON_CODE_NOT_NEEDED: _ClassVar[ReasonCode]
+    REASON_CODE_BACKFILL_ENDED: _ClassVar[ReasonCode]
     REASON_CODE_NOT_BEFORE: _ClassVar[ReasonCode]
     REASON_CODE_KEPT_FOR_LENDER: _ClassVar[ReasonCode]
     REASON_CODE_TIME_LIMIT: _ClassVar[ReasonCode]
@@ -191,6 +192,7 @@ REASON_CODE_VICTIM_COOLDOWN: ReasonCode
 REASON_CODE_HELD: ReasonCode
 REASON_CODE_NOTICE_GIVEN: ReasonCode
 REASON_CODE_NOT_NEEDED: ReasonCode
+REASON_CODE_BACKFILL_ENDED: ReasonCode
 REASON_CODE_NOT_BEFORE: ReasonCode
 REASON_CODE_KEPT_FOR_LENDER: ReasonCode
 REASON_CODE_TIME_LIMIT: ReasonCode
@@ -429,7 +431,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions", "last_notice_time")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions", "last_notice_time", "backfill_for")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -444,6 +446,7 @@ class Patch(_message.Message):
     HELD_BY_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_NOTICE_TIME_FIELD_NUMBER: _ClassVar[int]
+    BACKFILL_FOR_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -458,7 +461,8 @@ class Patch(_message.Message):
     held_by: _snapshot_pb2.HoldReason
     evictions: _snapshot_pb2.EvictionCounts
     last_notice_time: _timestamp_pb2.Timestamp
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    backfill_for: _snapshot_pb2.BackfillOwners
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., backfill_for: _Optional[_Union[_snapshot_pb2.BackfillOwners, _Mapping]] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until", "detail")

@@ -12,6 +12,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class StartDelay(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    START_DELAY_UNSPECIFIED: _ClassVar[StartDelay]
+    START_DELAY_OVERRUN: _ClassVar[StartDelay]
+    START_DELAY_NODE_LOST: _ClassVar[StartDelay]
+    START_DELAY_QUEUE_BOUND: _ClassVar[StartDelay]
+    START_DELAY_NODES_IN_USE: _ClassVar[StartDelay]
+
+class Certainty(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CERTAINTY_UNSPECIFIED: _ClassVar[Certainty]
+    CERTAINTY_BOUNDED: _ClassVar[Certainty]
+    CERTAINTY_EXPECTED: _ClassVar[Certainty]
+    CERTAINTY_ASSUMED: _ClassVar[Certainty]
+    CERTAINTY_UNKNOWN: _ClassVar[Certainty]
+
 class MigStrategy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     MIG_STRATEGY_UNSPECIFIED: _ClassVar[MigStrategy]
@@ -88,6 +104,16 @@ class SelectorOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SELECTOR_OPERATOR_DOES_NOT_EXIST: _ClassVar[SelectorOperator]
     SELECTOR_OPERATOR_GREATER_THAN: _ClassVar[SelectorOperator]
     SELECTOR_OPERATOR_LESS_THAN: _ClassVar[SelectorOperator]
+START_DELAY_UNSPECIFIED: StartDelay
+START_DELAY_OVERRUN: StartDelay
+START_DELAY_NODE_LOST: StartDelay
+START_DELAY_QUEUE_BOUND: StartDelay
+START_DELAY_NODES_IN_USE: StartDelay
+CERTAINTY_UNSPECIFIED: Certainty
+CERTAINTY_BOUNDED: Certainty
+CERTAINTY_EXPECTED: Certainty
+CERTAINTY_ASSUMED: Certainty
+CERTAINTY_UNKNOWN: Certainty
 MIG_STRATEGY_UNSPECIFIED: MigStrategy
 MIG_STRATEGY_SINGLE: MigStrategy
 MIG_STRATEGY_MIXED: MigStrategy
@@ -140,7 +166,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "reservations")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -158,6 +184,7 @@ class ClusterSnapshot(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -175,7 +202,42 @@ class ClusterSnapshot(_message.Message):
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudget]
     queue_usage: _containers.RepeatedCompositeFieldContainer[QueueUsage]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateState]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ...) -> None: ...
+    reservations: _containers.RepeatedCompositeFieldContainer[Reservation]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[Reservation, _Mapping]]] = ...) -> None: ...
+
+class Reservation(_message.Message):
+    __slots__ = ("pod_group", "since", "grown_time", "held", "planned_start", "certainty", "pods", "first_bounded_start", "paused_until", "delayed_by")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    GROWN_TIME_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_START_FIELD_NUMBER: _ClassVar[int]
+    CERTAINTY_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_BOUNDED_START_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    DELAYED_BY_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    since: _timestamp_pb2.Timestamp
+    grown_time: _timestamp_pb2.Timestamp
+    held: int
+    planned_start: _timestamp_pb2.Timestamp
+    certainty: Certainty
+    pods: _containers.RepeatedCompositeFieldContainer[ReservedPods]
+    first_bounded_start: _timestamp_pb2.Timestamp
+    paused_until: _timestamp_pb2.Timestamp
+    delayed_by: StartDelay
+    def __init__(self, pod_group: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., grown_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., held: _Optional[int] = ..., planned_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[Certainty, str]] = ..., pods: _Optional[_Iterable[_Union[ReservedPods, _Mapping]]] = ..., first_bounded_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., paused_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delayed_by: _Optional[_Union[StartDelay, str]] = ...) -> None: ...
+
+class ReservedPods(_message.Message):
+    __slots__ = ("node", "shape", "pods")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    shape: str
+    pods: int
+    def __init__(self, node: _Optional[str] = ..., shape: _Optional[str] = ..., pods: _Optional[int] = ...) -> None: ...
 
 class EvictionRateState(_message.Message):
     __slots__ = ("name", "tokens_milli", "time")
@@ -461,7 +523,7 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ..., lending_limit: _Optional[int] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time", "last_checkpoint_time", "checkpoint_interval", "restart_cost", "eviction_cost", "shrink_loses_work", "evictions", "notice", "termination_grace", "checkpoint_on_notice", "last_notice_time", "time_limit", "not_before_time", "eligible_time", "depends_on", "on_time_limit")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time", "last_checkpoint_time", "checkpoint_interval", "restart_cost", "eviction_cost", "shrink_loses_work", "evictions", "notice", "termination_grace", "checkpoint_on_notice", "last_notice_time", "time_limit", "not_before_time", "eligible_time", "depends_on", "on_time_limit", "backfill_for")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -514,6 +576,7 @@ class PodGroup(_message.Message):
     ELIGIBLE_TIME_FIELD_NUMBER: _ClassVar[int]
     DEPENDS_ON_FIELD_NUMBER: _ClassVar[int]
     ON_TIME_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    BACKFILL_FOR_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -559,7 +622,14 @@ class PodGroup(_message.Message):
     eligible_time: _timestamp_pb2.Timestamp
     depends_on: _containers.RepeatedScalarFieldContainer[str]
     on_time_limit: Fate
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., suspendable: bool = ..., held_by: _Optional[_Union[HoldReason, str]] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_checkpoint_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., checkpoint_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., restart_cost: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_cost: _Optional[int] = ..., shrink_loses_work: bool = ..., evictions: _Optional[_Union[EvictionCounts, _Mapping]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., termination_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., checkpoint_on_notice: bool = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., not_before_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eligible_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., depends_on: _Optional[_Iterable[str]] = ..., on_time_limit: _Optional[_Union[Fate, str]] = ...) -> None: ...
+    backfill_for: BackfillOwners
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., suspendable: bool = ..., held_by: _Optional[_Union[HoldReason, str]] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_checkpoint_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., checkpoint_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., restart_cost: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_cost: _Optional[int] = ..., shrink_loses_work: bool = ..., evictions: _Optional[_Union[EvictionCounts, _Mapping]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., termination_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., checkpoint_on_notice: bool = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., not_before_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eligible_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., depends_on: _Optional[_Iterable[str]] = ..., on_time_limit: _Optional[_Union[Fate, str]] = ..., backfill_for: _Optional[_Union[BackfillOwners, _Mapping]] = ...) -> None: ...
+
+class BackfillOwners(_message.Message):
+    __slots__ = ("pod_groups",)
+    POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EvictionCounts(_message.Message):
     __slots__ = ("by_cause",)

@@ -73,6 +73,7 @@ CLASSES: Final = (
             Attribute("held_by", "HoldReason", "HoldReason.UNSPECIFIED"),
             Attribute("depends_on", "tuple[str, ...]", "()", "UIDs of pod groups that it waits for."),
             Attribute("evictions", "Mapping[str, int]", "NO_EVICTIONS", "Numbers of evictions by cause."),
+            Attribute("backfill_for", "tuple[str, ...]", "()", "Pod groups that it started ahead of."),
         ),
         list_name="pod_groups",
         part="victim",

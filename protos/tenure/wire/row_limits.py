@@ -37,6 +37,7 @@ class ListLimits:
     in_flight_groups: int = 10_000
     disruption_budgets: int = 20_000
     queue_usage: int = 10_000
+    reservations: int = 10_000
     eviction_rates: int = 1_000
     elements: int = 1_000_000
 

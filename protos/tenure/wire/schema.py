@@ -193,7 +193,7 @@ ROWS: Final = (
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
-            *messages("eviction_rates", "queue_usage"),
+            *messages("eviction_rates", "queue_usage", "reservations"),
         ),
     ),
     Row(
@@ -290,6 +290,7 @@ ROWS: Final = (
             fact("not_before_time", FactKind.TIME, "not_before").of("victim"),
             fact("eligible_time", FactKind.TIME, "eligible").of("victim"),
             name("depends_on", _K.POD_GROUP),
+            *messages("backfill_for"),
         ),
         key=("uid",),
     ),
@@ -425,6 +426,18 @@ ROWS: Final = (
         (name("queue", _K.QUEUE), *values("time"), *messages("used", "entitled", "normalized")),
         key=("queue",),
     ),
+    Row(
+        pb.Reservation,
+        (
+            name("pod_group", _K.POD_GROUP),
+            *values("since", "grown_time", "held", "planned_start", "certainty"),
+            *messages("pods"),
+            *values("first_bounded_start", "paused_until", "delayed_by"),
+        ),
+        key=("pod_group",),
+    ),
+    Row(pb.ReservedPods, (name("node", _K.NODE), name("shape", _K.SHAPE), *values("pods"))),
+    Row(pb.BackfillOwners, (name("pod_groups", _K.POD_GROUP),)),
     Row(pb.UsageMean, messages("average", "held", "rate")),
     Row(pb.UsageAmounts, values("cpu", "memory", "gpu")),
     Row(

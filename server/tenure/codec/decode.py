@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from tenure.codec.carried_state import (
+from tenure.codec.carried.history import (
     InFlightRows,
     check_in_flight,
     decode_disruption_budgets,
     decode_eviction_history,
     decode_eviction_rates,
     decode_in_flight,
-    decode_queue_usage,
 )
+from tenure.codec.carried.reservations import decode_reservations
+from tenure.codec.carried.usage import decode_queue_usage
 from tenure.codec.checks import (
     MISSING,
     excessive_totals,
@@ -56,7 +57,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, Viol
 _LISTS: Final = (
     *("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
     *("eviction_history", "pod_columns", "in_flight_groups"),
-    *("disruption_budgets", "eviction_rates", "queue_usage"),
+    *("disruption_budgets", "eviction_rates", "queue_usage", "reservations"),
 )
 """Lists of a snapshot in the order of the message."""
 
@@ -215,6 +216,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     rates = decode_eviction_rates(message.eviction_rates, found["eviction_rates"])
     budgets = decode_disruption_budgets(message.disruption_budgets, found["disruption_budgets"])
     usage = decode_queue_usage(message.queue_usage, queue_ranks, found["queue_usage"])
+    reserved = decode_reservations(message.reservations, node_ranks, shape_ranks, found["reservations"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
     check()
     sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
@@ -241,6 +243,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         else (),
         disruption_budgets=budgets,
         queue_usage=usage,
+        reservations=reserved,
         eviction_rates=rates,
         delayed=workloads.delayed,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),

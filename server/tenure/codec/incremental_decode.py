@@ -9,21 +9,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from tenure.codec.carried_state import (
+from tenure.codec.carried.history import (
     InFlightRows,
     check_in_flight,
     decode_disruption_budgets,
     decode_eviction_history,
     decode_eviction_rates,
     decode_in_flight,
-    decode_queue_usage,
 )
+from tenure.codec.carried.reservations import decode_reservations, merge_reservations
+from tenure.codec.carried.usage import decode_queue_usage
 from tenure.codec.checks import excessive_totals, total_requests
 from tenure.codec.decode import DecodeBase, DecodedSnapshot
 from tenure.codec.missing_nodes import collect_missing_node_warnings
 from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
+from tenure.solver.model.caller_state import Reservation
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
@@ -39,7 +41,7 @@ from tenure.wire.violations import ViolationCollector
 _WORKLOADS: Final = frozenset(
     (
         *("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history"),
-        *("disruption_budgets", "eviction_rates", "queue_usage"),
+        *("disruption_budgets", "eviction_rates", "queue_usage", "reservations"),
     )
 )
 _UNKNOWN: Final = -2
@@ -88,11 +90,16 @@ def decode_change(
     in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
     budgets = _disruption_budgets(cluster, upserts, removes)
     rates, usage = _eviction_rates(cluster, upserts, removes), _queue_usage(cluster, upserts, removes)
-    if in_flight is None or history is None or budgets is None or rates is None or usage is None:
+    reserved = _reservations(before, upserts, removes)
+    if in_flight is None or history is None or budgets is None or rates is None:
+        return None
+    if usage is None or reserved is None:
         return None
     after = _cluster(before, base, history, in_flight, now, check)
     return DecodedSnapshot(
-        replace(after, disruption_budgets=budgets, eviction_rates=rates, queue_usage=usage),
+        replace(
+            after, disruption_budgets=budgets, eviction_rates=rates, queue_usage=usage, reservations=reserved
+        ),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -157,6 +164,7 @@ def _cluster(
         in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
         disruption_budgets=cluster.disruption_budgets,
         queue_usage=cluster.queue_usage,
+        reservations=cluster.reservations,
         eviction_rates=cluster.eviction_rates,
         delayed=tuple(sorted(slots.delayed)),
     )
@@ -203,6 +211,19 @@ def _disruption_budgets(
     sent = decode_disruption_budgets(upserts.disruption_budgets, found)
     budgets.update((budget.name, budget) for budget in sent)
     return None if found or "" in budgets else tuple([budgets[name] for name in sorted(budgets)])
+
+
+def _reservations(
+    before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys
+) -> tuple[Reservation, ...] | None:
+    """Reservations after the change; None if they are invalid."""
+    rows = before.cluster.reservations
+    if not upserts.reservations and not removes.reservations:
+        return rows
+    found, known = ViolationCollector("upserts"), before.references
+    shapes = {shape.id: shape.index for shape in known.shapes.values()}
+    sent = decode_reservations(upserts.reservations, known.nodes, shapes, found)
+    return None if found else merge_reservations(rows, sent, removes.reservations)
 
 
 def _queue_usage(

@@ -38,6 +38,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.EVICTIONS_WITHOUT_PROGRESS: ": consecutive evictions without progress counted",
     PatchKind.LAST_NOTICE_TIME: " was given notice",
     PatchKind.HELD_BY: " is held until it is released",
+    PatchKind.BACKFILL_FOR: ": owners of the reserved capacity that it uses updated",
     PatchKind.EVICTIONS: ": evictions counted by cause",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",

@@ -49,6 +49,7 @@ def read_victim_facts(
     held_by: HoldReason,
     depends_on: tuple[str, ...],
     evictions: Mapping[str, int],
+    backfill_for: tuple[str, ...],
 ) -> VictimFacts:
     """Message `i` of its list as facts. Facts by hand are passed as keywords."""
     is_set = message.HasField
@@ -85,6 +86,7 @@ def read_victim_facts(
         held_by=held_by,
         depends_on=depends_on,
         evictions=evictions,
+        backfill_for=backfill_for,
     )
 
 

@@ -12,7 +12,7 @@ from tenure.wire.timestamps import timestamp
 
 LISTS: Final = (
     *("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups"),
-    *("eviction_rates", "queue_usage"),
+    *("eviction_rates", "queue_usage", "reservations"),
 )
 """Lists that change in a run."""
 EPOCH: Final = "run"
@@ -59,6 +59,10 @@ class StateRows:
             self.put("eviction_rates", patch.set_eviction_rate)
         elif patch.HasField("set_queue_usage"):
             self.put("queue_usage", patch.set_queue_usage)
+        elif patch.HasField("reserve"):
+            self.put("reservations", patch.reserve)
+        elif patch.HasField("release"):
+            self.remove("reservations", patch.release)
 
     def put_record(self, record: EvictionRecord) -> None:
         """Add or replace an eviction record, unless one of its pod groups has ended."""

@@ -4,7 +4,7 @@ After all actions, every pod group that no bound and no time keeps waiting is ch
 first reason, also who waits for a protection:
 
     NO_CAPACITY        it fits beside those before it on what pods of this cycle's evictions release
-    RESERVED           it fits if reservations of in-flight groups are lifted
+    RESERVED           it fits if reservations are lifted
     QUEUE_ORDER        it would have fitted at the beginning of the cycle; capacity went to others first
     TOPOLOGY           it fits without its topology constraints
     FRAGMENTED         enough GPUs are free, but on too many nodes
@@ -34,6 +34,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.odd_gpu import OddGpus
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
+from tenure.solver.reservations.kept_capacity import explain_kept, kept_key
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.oracle import WITHIN_FAIR_SHARE
 from tenure.terms.formatting import count_gpus, format_gpus
@@ -83,10 +84,9 @@ class _CapacityChecks:
     """The checks of one cycle."""
 
     def __init__(self, context: CycleContext, reclaims: bool) -> None:
-        self._context = context
-        self._reclaims = reclaims
-        self._session = context.session
-        self._cluster = context.session.cluster
+        self._context, self._reclaims = context, reclaims
+        self._session, self._cluster = context.session, context.session.cluster
+        self._is_varied = bool(self._cluster.topologies or self._cluster.reservations)
         self._nodes = context.parts.node_order.all_nodes
         self._kinds: dict[Hashable, _Kind] = {}
         self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
@@ -113,7 +113,7 @@ class _CapacityChecks:
         shapes = [facts[task].shape.index for task in tasks]
         place = -1 if group.queue is None else group.queue
         recent = self._recent[place]
-        if recent is None or self._cluster.topologies or not recent.has(group, rejection, shapes):
+        if recent is None or self._is_varied or not recent.has(group, rejection, shapes):
             key = self._class_of(group, rejection, shapes)
             recent = self._kinds.get(key)
             if recent is None:
@@ -128,11 +128,13 @@ class _CapacityChecks:
             with self._undone(held):
                 for kind in [each for each in first if self._fits(each.group.index, each.tasks)]:
                     kind.reason = self._reserved(kind.group.index, held)
+        explain_kept(self._session, first, self._fits)
         if self._first and len(self._moves) <= MAX_MOVES:
             with self._undone(self._moves):
                 for kind in first:
                     if kind.reason is None and self._fits(kind.group.index, kind.tasks):
                         kind.reason = self._order(kind.group.index, kind.tasks)
+                explain_kept(self._session, first, self._fits)
         for place, kind in enumerate(self._kinds.values()):
             if kind.reason is None and place < MAX_CHECKS:
                 kind.reason = self._topology(kind.group.index, kind.tasks)
@@ -257,7 +259,8 @@ class _CapacityChecks:
         single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
         is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
         why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
-        return (group.queue, group.facts.priority, group.is_preemptible, is_over, why, tuple(shapes), single)
+        kept = kept_key(self._cluster, group)
+        return group.queue, group.facts.priority, group.is_preemptible, is_over, why, *shapes, single, *kept
 
 
 @final

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.notice_groups import leads, settle_notices
+from tenure.solver.actions.notice_groups import leads
 from tenure.solver.actions.protection_turns import settle_delays
 from tenure.solver.capacity_reasons import check_capacity
 from tenure.solver.eviction_history import update_eviction_history
@@ -28,6 +28,8 @@ from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.queue_usage import next_usage
 from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.solver.reservations.first_turn import begin_cycle
+from tenure.solver.reservations.keep import plan_reservations
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
@@ -75,7 +77,7 @@ def run_cycle(
         )
     session = context.session
     session.guards.leads = leads(session.cluster, profile.options)
-    settle_notices(context)
+    begin_cycle(context, profile)
     waiting = sorted(session.phases.pending) if with_reasons else []
     for action in profile.actions:
         with suppress(CycleStopped), ObservedPhase(observer, Phase.ACTION, action):
@@ -83,6 +85,7 @@ def run_cycle(
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         stopped_early = session.stop.is_set
+        session.reservations = plan_reservations(context, profile)
         if not with_reasons:
             return context, moves_alone(session, profile)
         settle_delays(context)
@@ -144,4 +147,5 @@ def _result(
         stopped_early=stopped_early,
         without_expected_runtime=session.without_expected_runtime,
         queue_usage=usage,
+        reservations=session.reservations,
     )

@@ -1,25 +1,12 @@
 """When running pod groups end: what plans of later starts rest on (semantics R17.1, R17.2)."""
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Final, NamedTuple
 
+from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.inherited_settings import OWN_EXPECTED_RUNTIME, expected_runtime, time_limit
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.workload import PodGroup
-
-
-class Certainty(IntEnum):
-    """How far a time can be relied on, the best first; numbers as on the wire."""
-
-    BOUNDED = 1
-    """It rests on time limits only."""
-    EXPECTED = 2
-    """It rests on an expected runtime."""
-    ASSUMED = 3
-    """It rests on the expected runtime of a queue, or on one that was exceeded and corrected."""
-    UNKNOWN = 4
-    """There is no time."""
 
 
 class End(NamedTuple):
@@ -62,3 +49,10 @@ def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) ->
         return End(hard, start + runtime, Certainty.EXPECTED if is_own else Certainty.ASSUMED)
     doublings = ((now - start) // runtime).bit_length()
     return End(None, start + (runtime << doublings), Certainty.ASSUMED)
+
+
+def is_overdue(group: PodGroup, queues: Sequence[Queue], now: int) -> bool:
+    """Whether a running pod group has exceeded its expected runtime or its time limit."""
+    start, limit = group.facts.last_start, time_limit(group, queues)
+    expected = expected_runtime(group, queues)[0].value
+    return start is not None and any(each is not None and start + each <= now for each in (expected, limit))

@@ -37,4 +37,5 @@ def moves_alone(session: Session, profile: Profile) -> CycleResult:
         stopped_early=False,
         without_expected_runtime=session.without_expected_runtime,
         queue_usage=usage,
+        reservations=session.reservations,
     )

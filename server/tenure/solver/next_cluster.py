@@ -55,6 +55,7 @@ def apply_decisions(
         tasks=tasks,
         pod_groups=pod_groups,
         eviction_history=_eviction_history(cluster.eviction_history, patches.values()),
+        reservations=cluster.reservations if decision.reservations is None else decision.reservations,
         queue_usage=with_changed_rows(cluster.queue_usage, decision.queue_usage),
         in_flight=_reservations(cluster, decision, ids),
         disruption_budgets=_disruption_budgets(cluster, tasks),
@@ -173,6 +174,9 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, victim=replace(facts.victim, last_notice=patch.value))
             case PatchKind.HELD_BY:
                 facts = replace(facts, victim=replace(facts.victim, held_by=HoldReason(patch.value)))
+            case PatchKind.BACKFILL_FOR:
+                owners = tuple(sorted(patch.counts))
+                facts = replace(facts, victim=replace(facts.victim, backfill_for=owners))
             case PatchKind.EVICTIONS:
                 facts = replace(facts, victim=replace(facts.victim, evictions=patch.counts))
             case PatchKind.TOTAL_EVICTION_WAIT:

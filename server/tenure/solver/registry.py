@@ -31,13 +31,18 @@ from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.ruled import PROPORTION
+from tenure.solver.plugins.reservation.plugin import RESERVATION
+from tenure.solver.reservations.end_backfills import END_BACKFILLS
 from tenure.terms.durations import format_duration
 from tenure.terms.formatting import known_names_hint
 
-_ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GANG_EVICTION)
-"""In the order in which the default profile runs them."""
-_OTHER_ACTIONS: Final = (TIME_LIMIT,)
-"""Actions of profiles that list them."""
+_ACTIONS: Final = (
+    *(ALLOCATE, END_BACKFILLS, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE),
+    *(STALE_GANG_EVICTION, TIME_LIMIT),
+)
+"""In the order in which they are to run."""
+_ON_REQUEST: Final = (END_BACKFILLS, TIME_LIMIT)
+"""Not in the default profile."""
 
 _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
@@ -67,18 +72,20 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "waitlimit": WaitLimit,
     "victimcooldown": VictimCooldown,
     "expectedruntime": ExpectedRuntime,
+    "reservation": RESERVATION,
     "topology": TopologyPlugin,
     "numa": Numa,
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
 }
-BUILT_IN: Final = Registry({action.name: action for action in (*_ACTIONS, *_OTHER_ACTIONS)}, _PLUGINS)
+BUILT_IN: Final = Registry({action.name: action for action in _ACTIONS}, _PLUGINS)
 """Names that profiles may use without other packages."""
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
 }
 """Plugin names of existing configurations whose work is done outside the solver."""
 
+DEFAULT_ACTIONS: Final = tuple([action.name for action in _ACTIONS if action not in _ON_REQUEST])
 DEFAULT_PLUGINS: Final = (
     "predicates",
     "proportion",
@@ -120,9 +127,7 @@ _REQUIRED: Final = {name: PluginConfig(name) for name in ALWAYS_ON}
 
 def default_profile() -> Profile:
     """The actions and plugins that reproduce the field's reference scheduler (semantics R2.1, R2.2)."""
-    return Profile(
-        tuple([action.name for action in _ACTIONS]), tuple(PluginConfig(name) for name in DEFAULT_PLUGINS)
-    )
+    return Profile(DEFAULT_ACTIONS, tuple(PluginConfig(name) for name in DEFAULT_PLUGINS))
 
 
 def with_required_plugins(profile: Profile) -> Profile:

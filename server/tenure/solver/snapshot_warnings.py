@@ -11,6 +11,7 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.fate import Fate
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.queue import NO_RULES
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
@@ -103,7 +104,8 @@ def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarnin
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index], most))
     shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *_long(cluster, most))
     bounds = (*_cut_limits(session), *_swings(cluster, profile))
-    return (*cluster.warnings, *shared, *_unknown_budgets(session), *bounds, *own)
+    reserved = _invalid_reservations(cluster) if cluster.reservations else ()
+    return (*cluster.warnings, *shared, *_unknown_budgets(session), *reserved, *bounds, *own)
 
 
 def _swings(cluster: Cluster, profile: Profile) -> Iterator[SnapshotWarning]:
@@ -196,6 +198,38 @@ def _unknown_budgets(session: Session) -> Iterator[SnapshotWarning]:
     what = format_count(len(missing), "disruption budget")
     message = f"{what} of pods not in the snapshot, such as {missing[0]}; its running pods stay"
     yield SnapshotWarning(WarningCode.UNKNOWN_DISRUPTION_BUDGET, pod_groups, message)
+
+
+_IGNORED: Final = (
+    ("pod_group", "of a pod group that has another one"),
+    ("pod_group", "of a pod group that is not in the snapshot"),
+    ("pods.node", "on a node that is not in the snapshot"),
+    ("pods.shape", "of a shape that is not in the snapshot"),
+)
+"""Fields of reservations, and what is ignored."""
+
+
+def _invalid_reservations(cluster: Cluster) -> Iterator[SnapshotWarning]:
+    """One warning for each kind of reservations, or parts of them, that are ignored (semantics R17.7)."""
+    indices = {group.facts.uid: group.index for group in cluster.pod_groups}
+    found: list[list[str]] = [[] for _ in _IGNORED]
+    seen: set[str] = set()
+    for row in cluster.reservations:
+        wrong = (
+            row.pod_group in seen,
+            row.pod_group not in indices,
+            any(place.node == NOWHERE for place in row.places),
+            any(place.shape == NOWHERE for place in row.places),
+        )
+        seen.add(row.pod_group)
+        if True in wrong:
+            found[wrong.index(True)].append(row.pod_group)
+    for (field, what), uids in zip(_IGNORED, found, strict=True):
+        if uids:
+            groups = tuple(sorted({indices[uid] for uid in uids if uid in indices}))
+            number = f"{format_count(len(uids), 'reservation')} {what}"
+            detail = f"reservations.{field}: ignored {number}, such as that of {uids[0]}"
+            yield SnapshotWarning(WarningCode.INVALID_RESERVATION, groups, detail)
 
 
 def _long(cluster: Cluster, most: int) -> Iterator[SnapshotWarning]:

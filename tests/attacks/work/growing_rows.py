@@ -218,6 +218,32 @@ def _usage_of_unknown_queues(snapshot: pb.ClusterSnapshot, count: int) -> None:
         snapshot.queue_usage.add(queue=f"gone{i}", normalized={"gpu": i})
 
 
+def _reservations(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    """Of pod groups that wait for a node that is in use until a time."""
+    for i in range(count):
+        add_group(snapshot, f"w{i}", last_start_time=None)
+        add_pod(snapshot, f"wp{i}", pod_group=f"w{i}", status=pb.POD_STATUS_PENDING, node="")
+        row = snapshot.reservations.add(pod_group=f"w{i}", since=TIME, planned_start={"seconds": 2 * 10**9})
+        row.certainty = pb.CERTAINTY_BOUNDED
+        row.pods.add(node="n", shape="s", pods=1)
+
+
+def _reservations_of_unknown_pod_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.reservations.add(pod_group=f"gone{i}", since=TIME)
+
+
+def _reserved_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    _reservations(snapshot, 1)
+    for i in range(count):
+        snapshot.reservations[0].pods.add(node=f"gone{i}", shape="s", pods=1)
+
+
+def _backfill_owners(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    add_pods(snapshot, 1)
+    snapshot.pod_groups[0].backfill_for.pod_groups.extend([f"w{i}" for i in range(count)])
+
+
 def _eviction_rates(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         snapshot.eviction_rates.add(name=f"r{i}", tokens_milli=i, time=TIME)
@@ -240,6 +266,9 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     ),
     "ClusterSnapshot.eviction_rates": (_eviction_rates,),
     "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
+    "ClusterSnapshot.reservations": (_reservations, _reservations_of_unknown_pod_groups),
+    "Reservation.pods": (_reserved_pods,),
+    "BackfillOwners.pod_groups": (_backfill_owners,),
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
     "DisruptionBudget.counted_pods": (_counted_pods,),
     "PodColumns.string_table": (_columns(_pod_groups),),

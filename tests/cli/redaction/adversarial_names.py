@@ -145,6 +145,10 @@ def _place(draw: Draw, snapshot: pb.ClusterSnapshot, pod: pb.Pod) -> None:
         snapshot.queue_usage.add()
         for queue in snapshot.queues:
             snapshot.queue_usage.add(queue=queue.name, normalized={"gpu": 1})
+    if not snapshot.reservations:
+        row = snapshot.reservations.add(pod_group=pod.pod_group, since=snapshot.now)
+        row.pods.add(node=node, shape=pod.shape, pods=1)
+        snapshot.pod_groups[0].backfill_for.pod_groups.append(pod.pod_group)
     if not snapshot.disruption_budgets:
         snapshot.disruption_budgets.add(name=f"ns/budget of {pod.uid}", counted_pods=[pod.uid, "gone"])
     pod.disruption_budgets.append(draw.choice((snapshot.disruption_budgets[0].name, "ns/gone")))

@@ -270,6 +270,17 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "disruption_budgets[0].name: is required",
         "disruption_budgets[0].allowed: -1 is negative",
     ),
+    "s.reservations.add(held=-1, certainty=9, delayed_by=9).pods.add(node='n1', pods=-1)": (
+        "reservations[0].pod_group: is required",
+        "reservations[0].since: is required",
+        f"reservations[0].certainty: 9 {_NEW}",
+        f"reservations[0].delayed_by: 9 {_NEW}",
+        "reservations[0].held: -1 is negative",
+        "reservations[0].pods[0].pods: -1 is negative",
+    ),
+    "s.reservations.add(pod_group='g', since={'seconds': 1}).planned_start.nanos = -1": (
+        f"reservations[0].planned_start: -1 {_NANOS}",
+    ),
     "s.queue_usage.add(queue='q').used.rate.gpu = -1": (
         "queue_usage[0].time: is required",
         "queue_usage[0].used.rate.gpu: -1 is negative",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[3]
+_SOLVER: Final = _ROOT / "server/tenure/solver"
 _SOURCES: Final = ("server", "client", "protos")
 _REFERENCES: Final = re.compile(
     r"\s*\((?:semantics )?(?:section )?(?:R?\d[\d.]*|R[\d.]+)(?:[-, ]+R?[\d.]+)*\)"
@@ -25,7 +26,8 @@ def plugin_description(factory: Any) -> str:
 
 def action_description(name: str) -> str:
     """What an action does, from the first sentence of the module that defines it."""
-    for file in sorted((_ROOT / "server/tenure/solver/actions").glob("*.py")):
+    folders = ("actions", "reservations")
+    for file in (file for each in folders for file in sorted((_SOLVER / each).glob("*.py"))):
         module = ast.parse(file.read_text())
         if name in _action_names(module):
             effect = _first_sentence(ast.get_docstring(module) or "").partition(": ")[2]

@@ -29,6 +29,6 @@ def test_every_extension_point_has_a_chain() -> None:
 
 def test_every_plugin_class_implements_an_extension_point() -> None:
     classes = {name: plugin for name, plugin in BUILT_IN.plugins.items() if isclass(plugin)}
-    assert set(BUILT_IN.plugins) - set(classes) == {"podaffinity", "predicates", "proportion"}
+    assert set(BUILT_IN.plugins) - set(classes) == {"podaffinity", "predicates", "proportion", "reservation"}
     for name, plugin in classes.items():
         assert set(POINTS.values()) & set(dir(plugin)), name

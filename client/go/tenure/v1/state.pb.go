@@ -719,6 +719,8 @@ type StateKeys struct {
 	QueueUsage []string `protobuf:"bytes,13,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
 	// Names of eviction rates.
 	EvictionRates []string `protobuf:"bytes,11,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
+	// Uids of pod groups of reservations.
+	Reservations  []string `protobuf:"bytes,14,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -833,6 +835,13 @@ func (x *StateKeys) GetQueueUsage() []string {
 func (x *StateKeys) GetEvictionRates() []string {
 	if x != nil {
 		return x.EvictionRates
+	}
+	return nil
+}
+
+func (x *StateKeys) GetReservations() []string {
+	if x != nil {
+		return x.Reservations
 	}
 	return nil
 }
@@ -1260,7 +1269,7 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x124\n" +
 	"\aupserts\x18\x04 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\aupserts\x120\n" +
-	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xb4\x03\n" +
+	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xd8\x03\n" +
 	"\tStateKeys\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x1d\n" +
@@ -1278,7 +1287,8 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	" \x03(\tR\x11disruptionBudgets\x12\x1f\n" +
 	"\vqueue_usage\x18\r \x03(\tR\n" +
 	"queueUsage\x12%\n" +
-	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\"k\n" +
+	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\x12\"\n" +
+	"\freservations\x18\x0e \x03(\tR\freservations\"k\n" +
 	"\x11ApplyDeltaRequest\x12+\n" +
 	"\x05delta\x18\x01 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x02 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"{\n" +

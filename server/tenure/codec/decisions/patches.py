@@ -18,6 +18,7 @@ _SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
 _DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
 _CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
 _EVICTIONS: Final = PatchKind.EVICTIONS
+_BACKFILL_FOR: Final = PatchKind.BACKFILL_FOR
 _TOTAL_EVICTION_WAIT: Final = PatchKind.TOTAL_EVICTION_WAIT
 """Members of the enum, so that they are not looked up for every patch."""
 _VICTIM: Final = tag(snapshot_pb2.EvictionRecord, "victim")
@@ -48,6 +49,8 @@ def _change(cache: EncodingCache, patch: Patch) -> bytes:
         return number(True)
     if kind is _EVICTIONS:
         return serialize_message(snapshot_pb2.EvictionCounts(by_cause=patch.counts))
+    if kind is _BACKFILL_FOR:
+        return serialize_message(snapshot_pb2.BackfillOwners(pod_groups=sorted(patch.counts)))
     return serialize_message(span(patch.value)) if kind is _TOTAL_EVICTION_WAIT else cache.moment(patch.value)
 
 

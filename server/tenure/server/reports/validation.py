@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tenure.codec.carried_state import decode_eviction_history
+from tenure.codec.carried.history import decode_eviction_history
 from tenure.codec.checks import MISSING, time_problem
 from tenure.terms.cancellation import Pace, no_check
 from tenure.v1 import report_pb2 as pb

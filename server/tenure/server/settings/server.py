@@ -53,6 +53,7 @@ class MaxRows(ConfigSection):
     in_flight_groups: AtLeastOne = 10_000
     disruption_budgets: AtLeastOne = 20_000
     queue_usage: AtLeastOne = 10_000
+    reservations: AtLeastOne = 10_000
     eviction_rates: AtLeastOne = 1_000
     elements: AtLeastOne = 1_000_000
     """Entries of all lists and maps within rows, and in the rest of a request, together."""

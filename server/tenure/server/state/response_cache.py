@@ -56,6 +56,7 @@ def _is_steady(summary: CycleSummary, snapshot: ClusterSnapshot) -> bool:
     is_dropped = not summary.in_flight_states <= {IN_FLIGHT_GROUP_STATE_IN_FLIGHT}
     is_skewed = any(warning.code == WARNING_CODE_CLOCK_SKEW for warning in summary.warnings)
     is_idle = not (summary.groups or summary.nominations or snapshot.eviction_history or snapshot.queue_usage)
+    is_idle = is_idle and not snapshot.reservations
     return is_idle and not (is_skewed or summary.has_outcome_until or is_dropped)
 
 

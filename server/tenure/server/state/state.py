@@ -52,7 +52,7 @@ class State:
     def _memory_bytes(self) -> int:
         cluster, decoded = self.cluster, self.decoded
         objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
-        carried = (cluster.eviction_history, cluster.in_flight, cluster.queue_usage)
+        carried = (cluster.eviction_history, cluster.in_flight, cluster.queue_usage, cluster.reservations)
         limits = (cluster.disruption_budgets, cluster.eviction_rates)
         others = sum(map(len, (*objects, *carried, *limits)))
         rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)

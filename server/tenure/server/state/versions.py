@@ -191,6 +191,7 @@ def _has_few_rows(decoded: DecodedSnapshot | None, header: ClusterSnapshot, most
         and len(header.eviction_history) <= most.eviction_history
         and len(decoded.cluster.disruption_budgets) <= most.disruption_budgets
         and len(decoded.cluster.queue_usage) <= most.queue_usage
+        and len(decoded.cluster.reservations) <= most.reservations
         and len(decoded.cluster.eviction_rates) <= most.eviction_rates
     )
 

@@ -23,7 +23,7 @@ def _allocate(context: CycleContext, action: Action) -> None:
         context.session.stop.check()
         if failures.covers(entry.pod_group):
             continue
-        if not _try(context, action, entry.pod_group):
+        if not allocate_next(context, action, entry.pod_group):
             failures.add(entry.pod_group)
         elif context.gangs.has_pending(entry.pod_group):
             queue = context.session.cluster.pod_groups[entry.pod_group].queue
@@ -31,7 +31,8 @@ def _allocate(context: CycleContext, action: Action) -> None:
             tree.push(queue, context.entry(entry.pod_group))
 
 
-def _try(context: CycleContext, action: Action, pod_group: int) -> bool:
+def allocate_next(context: CycleContext, action: Action, pod_group: int) -> bool:
+    """Place the next tasks of a pod group, all or none; whether they are placed."""
     session = context.session
     tasks = context.gangs.tasks_to_allocate(pod_group)
     if not tasks:

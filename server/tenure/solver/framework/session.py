@@ -16,7 +16,7 @@ from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
 from tenure.solver.framework.statement import Commit, Statement
 from tenure.solver.framework.stop_signal import StopSignal
-from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.caller_state import EvictionRecord, Reservation
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupStatus, Patch, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
@@ -85,6 +85,7 @@ class Session:
     notices: NoticeState = field(default_factory=NoticeState)
     reserved_tasks: frozenset[int] = frozenset()
     """Tasks with reservations of in-flight groups, which this cycle does not evict."""
+    reservations: tuple[Reservation, ...] | None = None  # to be stored; None: none are planned
     queue_status: tuple[QueueStatus, ...] = ()
     """Fair share and usage of every queue after all actions."""
     stop: StopSignal = field(default_factory=StopSignal)

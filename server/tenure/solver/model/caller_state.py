@@ -1,5 +1,6 @@
-"""Input that callers store between cycles: in-flight groups and eviction records."""
+"""Input that callers store between cycles: in-flight groups, eviction records and reservations."""
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -69,3 +70,63 @@ class InFlightGroup(NamedTuple):
 
 def _pod_group(step: InFlightDecision) -> int:
     return step.pod_group
+
+
+class Certainty(IntEnum):
+    """How far a time can be relied on, the best first; numbers as on the wire (semantics R17.2)."""
+
+    BOUNDED = 1
+    """It rests on time limits only."""
+    EXPECTED = 2
+    """It rests on an expected runtime."""
+    ASSUMED = 3
+    """It rests on the expected runtime of a queue, or on one that was exceeded and corrected."""
+    UNKNOWN = 4
+    """There is no time."""
+
+
+class StartDelay(IntEnum):
+    """Why a planned start moved to a later time; numbers as on the wire (semantics R17.6)."""
+
+    UNSPECIFIED = 0
+    OVERRUN = 1
+    """A pod group on its nodes runs longer than planned."""
+    NODE_LOST = 2
+    QUEUE_BOUND = 3
+    """Limits, quotas or fair shares permit its queue less."""
+    NODES_IN_USE = 4
+    """Pod groups that need not give way, or could not be evicted in time, use its nodes."""
+
+
+class ReservedPods(NamedTuple):
+    """Pods of one shape that are to start on one node."""
+
+    node: int
+    shape: int
+    pods: int
+
+
+class Reservation(NamedTuple):
+    """A place, and if possible a time, for the minimum of a pod group that waits (semantics R17.7).
+
+    Times are in nanoseconds.
+    """
+
+    pod_group: str
+    """Uid."""
+    since: int
+    grown: int
+    """When `held` last became larger."""
+    held: int = 0
+    """The most that was free on its nodes since then: thousandths of a GPU, or of a core if it needs none."""
+    start: int | None = None
+    """Planned start; None: not known."""
+    certainty: Certainty = Certainty.UNKNOWN
+    places: tuple[ReservedPods, ...] = ()
+    """By node and shape."""
+    first_bounded: int | None = None
+    """The first planned start with the certainty BOUNDED."""
+    paused_until: int | None = None
+    """It was released, and reserves nothing until then."""
+    delayed_by: StartDelay = StartDelay.UNSPECIFIED
+    """Why `start` last moved to a later time."""

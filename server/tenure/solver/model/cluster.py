@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup
+from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup, Reservation
 from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.node import Node
@@ -42,6 +42,8 @@ class Cluster:
     """By ID."""
     queue_usage: tuple[QueueUsage, ...] = ()
     """By queue, at most one each."""
+    reservations: tuple[Reservation, ...] = ()
+    """By uid of the pod group, at most one each."""
     warnings: tuple[SnapshotWarning, ...] = ()
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """By name."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.caller_state import EvictionRecord, Reservation
 from tenure.solver.model.disruption_limits import DisruptionBudgetStatus, EvictionRateStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import NO_EVICTIONS, Fate
@@ -92,6 +92,7 @@ class PatchKind(IntEnum):
     HELD_BY = 12
     EVICTIONS = 13
     LAST_NOTICE_TIME = 14
+    BACKFILL_FOR = 15
 
 
 @fast_dataclass(slots=True, init=False)
@@ -105,7 +106,7 @@ class Patch:
     record: Final[EvictionRecord | None]
     """Eviction record to store."""
     counts: Final[Mapping[str, int]]
-    """Evictions by cause to store."""
+    """Evictions by cause to store; or the uids of the owners of reserved capacity (BACKFILL_FOR)."""
 
     def __init__(
         self,
@@ -288,13 +289,12 @@ class CycleResult:
     warnings: tuple[SnapshotWarning, ...]
     counters: SearchCounters
     nominations: tuple[Nomination, ...] = ()
-    in_flight: tuple[InFlightGroupStatus, ...] = ()
-    """One per in-flight group, by ID."""
+    in_flight: tuple[InFlightGroupStatus, ...] = ()  # one per in-flight group, by ID
     stopped_early: bool = False
     """Whether the deadline passed before the cycle was complete."""
     disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
     without_expected_runtime: int = 0
     """Number of running pod groups that no nominator of requeue evaluated."""
-    queue_usage: tuple[QueueUsage, ...] = ()
-    """Changed rows to store."""
+    queue_usage: tuple[QueueUsage, ...] = ()  # changed rows to store
+    reservations: tuple[Reservation, ...] | None = None  # after the cycle; None: none are planned

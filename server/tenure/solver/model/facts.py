@@ -65,6 +65,8 @@ class VictimFacts:
     """UIDs of pod groups that it waits for."""
     evictions: Final[Mapping[str, int]]
     """Numbers of evictions by cause."""
+    backfill_for: Final[tuple[str, ...]]
+    """Pod groups that it started ahead of."""
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class VictimFacts:
         held_by: HoldReason = HoldReason.UNSPECIFIED,
         depends_on: tuple[str, ...] = (),
         evictions: Mapping[str, int] = NO_EVICTIONS,
+        backfill_for: tuple[str, ...] = (),
     ) -> None:
         self.suspendable = suspendable
         self.last_checkpoint = last_checkpoint
@@ -106,6 +109,7 @@ class VictimFacts:
         self.held_by = held_by
         self.depends_on = depends_on
         self.evictions = evictions
+        self.backfill_for = backfill_for
 
 
 NO_VICTIM_FACTS: Final = VictimFacts()

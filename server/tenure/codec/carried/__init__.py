@@ -1,0 +1,1 @@
+"""What callers carry from cycle to cycle."""

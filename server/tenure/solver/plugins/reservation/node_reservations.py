@@ -1,0 +1,169 @@
+"""Reserved capacity of nodes, and what is left of it for others (semantics R17.8).
+
+The spare capacity of a node for a reservation is what the node has at the planned start, by the ends that the
+plan rests on, beyond what is reserved. It follows every move of a task on the node.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+
+from tenure.solver.ends import End, end_after, end_of
+from tenure.solver.model.caller_state import Certainty, ReservedPods
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import GPU, WHOLE_GPU
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.context import LedgerView
+
+Amounts = list[int]
+"""One amount per slot."""
+
+
+class Owner:
+    """A pod group with a reservation."""
+
+    __slots__ = ("certainty", "index", "nodes", "placed", "places", "rank", "start", "until")
+
+    def __init__(
+        self,
+        index: int,
+        start: int | None,
+        until: int,
+        certainty: Certainty,
+        places: Sequence[ReservedPods],
+    ) -> None:
+        self.index = index
+        self.start = start
+        """Planned start; None: not known."""
+        self.until = until
+        """Planned start, else the end of the hold."""
+        self.certainty = certainty
+        self.places = places
+        self.nodes = frozenset([place.node for place in places])
+        self.rank = 0
+        """Place in the order of planned starts."""
+        self.placed = 0
+        """Number of its tasks that are placed: then nothing is reserved for it any more."""
+
+
+class NodeReservation:
+    """What a reservation has on one node."""
+
+    __slots__ = ("owner", "reserved", "spare")
+
+    def __init__(self, owner: Owner, reserved: Amounts) -> None:
+        self.owner = owner
+        self.reserved = reserved
+        self.spare: Amounts | None = None
+        """Without a planned start there is none."""
+
+
+class NodeReservations:
+    """All reservations by node, and the ends of pod groups."""
+
+    def __init__(self, cluster: Cluster, ledger: LedgerView, time: int) -> None:
+        """`time` is when pod groups start that do not run: the snapshot's, or that of a plan."""
+        self.by_node: dict[int, list[NodeReservation]] = {}
+        self.time = time
+        self.lent: Mapping[int, Container[int]] = {}
+        """Owners on whose capacity pod groups start in this cycle, by pod group; for plans."""
+        self._cluster, self._ledger = cluster, ledger
+        self._ends: dict[int, End] = {}
+        self._charges: dict[tuple[int, int], list[tuple[Amounts, Amounts]]] = {}
+        """Spare amounts that a task on a node uses, with how much of each."""
+
+    def end(self, group: PodGroup) -> End:
+        """When a pod group ends that runs, or that starts at the time."""
+        found = self._ends.get(group.index)
+        if found is None:
+            tasks, queues = self._cluster.tasks, self._cluster.queues
+            if any(tasks[task].placement.is_active_allocated for task in group.tasks):
+                found = end_of(group, queues, self._cluster.now)
+            else:
+                found = end_after(group, queues, self.time, self.time)
+            self._ends[group.index] = found
+        return found
+
+    def move_to(self, time: int, pod_group: int) -> None:
+        """The pod group, which does not run, would start at another time."""
+        self.time = time
+        self._ends.pop(pod_group, None)
+
+    def add(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
+        """Add a reservation. `tasks_on` are the placed tasks of its nodes."""
+        reserved: dict[int, Amounts] = {}
+        for place in owner.places:
+            amounts = reserved.setdefault(place.node, [0] * len(self._cluster.resource_names))
+            for slot, amount in enumerate(whole_demand(self._cluster.shapes[place.shape])):
+                amounts[slot] += amount * place.pods
+        for node, amounts in reserved.items():
+            self.by_node.setdefault(node, []).append(NodeReservation(owner, amounts))
+            self._open(node, tasks_on.get(node, ()))
+
+    def _open(self, node: int, tasks: Sequence[int]) -> None:
+        """Compute the spare amounts of a node."""
+        info, entries = self._ledger.node_info(node), self.by_node[node]
+        free = [info.free_amount(slot) for slot in range(len(self._cluster.resource_names))]
+        for task in tasks:
+            for slot, amount in enumerate(self._cluster.tasks[task].shape.request):
+                free[slot] += amount
+        for entry in entries:
+            if entry.owner.start is None:
+                continue
+            entry.spare = free.copy()
+            for other in entries:
+                if other.owner.start is not None and other.owner.until <= entry.owner.until:
+                    for slot, amount in enumerate(other.reserved):
+                        entry.spare[slot] -= amount
+        for task in tasks:
+            self._charges.pop((task, node), None)
+            self.enter(task, node, self._cluster.tasks[task].shape.request)
+
+    def enter(self, task: int, node: int, demand: Sequence[int], lent: Container[int] = ()) -> None:
+        """A task on the node from now on uses spare amounts of reservations at whose start it is there.
+
+        `lent`: owners that lend it their capacity.
+        """
+        group = self._cluster.pod_groups[self._cluster.tasks[task].pod_group]
+        charged: list[tuple[Amounts, Amounts]] = []
+        for entry in self.by_node[node]:
+            if entry.spare is None or entry.owner.index == group.index or self.leaves(group, entry.owner):
+                continue
+            if entry.owner.index in lent or self.is_backfill(group, entry.owner):
+                continue
+            amounts = list(demand)
+            for slot, amount in enumerate(amounts):
+                entry.spare[slot] -= amount
+            charged.append((entry.spare, amounts))
+        if charged:
+            self._charges[task, node] = charged
+
+    def leave(self, task: int, node: int) -> None:
+        """A task is no longer on the node."""
+        for spare, amounts in self._charges.pop((task, node), ()):
+            for slot, amount in enumerate(amounts):
+                spare[slot] += amount
+
+    def leaves(self, group: PodGroup, owner: Owner) -> bool:
+        """Whether the pod group has ended when the owner starts, by the ends that its plan rests on."""
+        end = self.end(group)
+        if end.hard is not None and end.hard <= owner.until:
+            return True
+        return (
+            owner.certainty is not Certainty.BOUNDED and end.likely is not None and end.likely <= owner.until
+        )
+
+    def is_backfill(self, group: PodGroup, owner: Owner) -> bool:
+        """Whether a placed pod group can be told to yield to the owner."""
+        if owner.index in self.lent.get(group.index, ()):
+            return True
+        owners = group.facts.victim.backfill_for
+        return bool(owners) and self._cluster.pod_groups[owner.index].facts.uid in owners
+
+
+def whole_demand(shape: TaskShape) -> tuple[int, ...]:
+    """What a task takes from a node if it shares no devices with others."""
+    request = shape.request
+    if not shape.gpu.is_shared:
+        return request
+    devices = request[GPU] + shape.gpu.devices * WHOLE_GPU
+    return (*request[:GPU], devices, *request[GPU + 1 :])

@@ -1,0 +1,233 @@
+"""Reserved capacity in every placement: who may use it, and until when (semantics R17.8-R17.11, R17.14).
+
+A pod may go to a node with reservations if, for each of them, (a) it has ended when the owner starts, (b) it
+fits in the spare capacity, (c) it is preemptible, nothing will protect it from the owner by then, and it so
+becomes a backfill, or (d) it need not give way to the owner.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Final, Protocol, final
+
+from tenure.solver.model.caller_state import Certainty
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api import points
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import LedgerView, PluginContext
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugins.reservation.node_reservations import (
+    NodeReservation,
+    NodeReservations,
+    Owner,
+    whole_demand,
+)
+from tenure.solver.plugins.reservation.settings import ARGUMENTS, DEFAULTS, parse_settings
+from tenure.terms.reasons import ReasonCode
+
+RESERVED: Final = Rejection(ReasonCode.RESERVED, "the capacity is reserved for another pod group")
+
+
+class Referee(Protocol):
+    """What the cycle knows and plugins do not: orders, fair shares, guards."""
+
+    def precedes(self, pod_group: int, task: int, owner: Owner, nodes: NodeReservations) -> bool:
+        """Whether the pod group need not give way to the owner (semantics R17.11)."""
+
+    def protected_until(self, pod_group: int, owner: int) -> int | None:
+        """Until when guards would protect the pod group from the owner if it started now; 0: not at all;
+        None: for ever.
+        """
+
+
+@final
+class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate):
+    """The reservations of a session, or of a plan."""
+
+    def __init__(self, cluster: Cluster, ledger: LedgerView) -> None:
+        self._groups, self._tasks, self._ledger = cluster.pod_groups, cluster.tasks, ledger
+        self._now = cluster.now
+        self.nodes = NodeReservations(cluster, ledger, cluster.now)
+        self.owners: dict[int, Owner] = {}
+        self.referee: Referee | None = None
+        self.lends = False
+        """Whether the cycle can end backfills, so that capacity is lent to them."""
+        self.patience = 0
+        self.is_lifted = False
+        """Whether nothing counts as reserved: for in-flight groups, and to find out why pod groups wait."""
+        self.is_plan = False
+        """Whether pods are placed as of the time of `nodes`: earlier reservations are over then."""
+        self._lent: dict[tuple[int, int], set[int]] = {}
+        """Owners of the capacity that a task on a node was lent in this cycle."""
+        self._may_lend: dict[tuple[int, int], bool] = {}
+
+    def add(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
+        """Add a reservation. `tasks_on` are the placed tasks of its nodes."""
+        self.owners[owner.index] = owner
+        self.nodes.add(owner, tasks_on)
+
+    def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
+        """A check of nodes with reservations."""
+        return partial(self._check, task) if self.nodes.by_node and not self.is_lifted else None
+
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """A pod group with a bounded start in the near future evicts no others (semantics R17.14)."""
+        owner = self.owners.get(pod_group)
+        if owner is None or owner.start is None or owner.certainty is not Certainty.BOUNDED:
+            return None
+        if not self._now < owner.start <= self._now + self.patience:
+            return None
+        detail = "it has a planned start, and waits for it before it evicts others"
+        return Rejection(ReasonCode.RESERVED, detail, owner.start)
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """Follow tasks on nodes with reservations, and those of owners."""
+        was_there, is_there = before.is_active_allocated, after.is_active_allocated
+        facts, nodes = self._tasks[task], self.nodes.by_node
+        owner = self.owners.get(facts.pod_group)
+        if owner is not None:
+            owner.placed += is_there - was_there
+        if was_there and before.node in nodes:
+            self._lent.pop((task, before.node), None)
+            self.nodes.leave(task, before.node)
+        if is_there and after.node in nodes:
+            self._enter(task, after.node)
+
+    def lent(self) -> Mapping[int, set[int]]:
+        """Owners on whose capacity pod groups start in this cycle, by pod group."""
+        found: dict[int, set[int]] = {}
+        for (task, _), owners in self._lent.items():
+            found.setdefault(self._tasks[task].pod_group, set()).update(owners)
+        return found
+
+    def _check(self, task: int, node: int) -> Rejection | None:
+        entries = self.nodes.by_node.get(node)
+        if entries is None:
+            return None
+        group = self._groups[self._tasks[task].pod_group]
+        for entry in entries:
+            if not self._may_enter(task, node, group, entry):
+                return RESERVED
+        return None
+
+    def _may_enter(self, task: int, node: int, group: PodGroup, entry: NodeReservation) -> bool:
+        owner, own = entry.owner, self.owners.get(group.index)
+        if own is not None and own.start is not None and own.rank < owner.rank and node in own.nodes:
+            return True  # the later plan leaves it this place
+        if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
+            return True
+        if self.is_plan and owner.until <= self.nodes.time:
+            return True
+        if self._is_spare(task, entry) or self._is_lent(group, owner):
+            return True
+        return self.referee is not None and self.referee.precedes(group.index, task, owner, self.nodes)
+
+    def _ends_in_time(self, group: PodGroup, owner: Owner) -> bool:
+        """(a): by its time limit; if the plan is not bounded, preemptible pod groups by what is expected."""
+        end = self.nodes.end(group)
+        if end.hard is not None and end.hard <= owner.until:
+            return True
+        if owner.certainty is Certainty.BOUNDED or end.likely is None:
+            return False
+        return end.likely <= owner.until and group.is_preemptible
+
+    def _is_spare(self, task: int, entry: NodeReservation) -> bool:
+        """(b)."""
+        spare = entry.spare
+        if spare is None:
+            return False
+        for slot, amount in enumerate(whole_demand(self._tasks[task].shape)):
+            if amount > spare[slot] and amount:
+                return False
+        return True
+
+    def _is_lent(self, group: PodGroup, owner: Owner) -> bool:
+        """(c)."""
+        if not self.lends or not group.is_preemptible or self.referee is None:
+            return False
+        pair = group.index, owner.index
+        found = self._may_lend.get(pair)
+        if found is None:
+            until = self.referee.protected_until(*pair)
+            found = self._may_lend[pair] = until is not None and until <= owner.until
+        return found
+
+    def _enter(self, task: int, node: int) -> None:
+        """Note on whose capacity a task is placed: it is lent where it neither ends in time nor is spare."""
+        group = self._groups[self._tasks[task].pod_group]
+        lent: set[int] = set()
+        for entry in self.nodes.by_node[node]:
+            owner = entry.owner
+            if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
+                continue
+            if not self._is_spare(task, entry) and self._is_lent(group, owner):
+                lent.add(owner.index)
+        if lent:
+            self._lent[task, node] = lent
+        self.nodes.enter(task, node, whole_demand(self._tasks[task].shape), lent)
+
+
+@final
+class ReservationPlugin:
+    """Reserves capacity for pod groups that wait, and lends it to others meanwhile (semantics R17.3).
+
+    In a session without reservations it has nothing to do.
+    """
+
+    ARGUMENTS: ClassVar[Parsers] = ARGUMENTS
+    DEFAULTS: ClassVar[Mapping[str, str]] = DEFAULTS
+
+    def __call__(self, context: PluginContext, arguments: Mapping[str, str]) -> object:
+        """The plugin of a session."""
+        settings = parse_settings(arguments)
+        owners = owners_of(context.cluster, settings.max_hold)
+        if not owners:
+            return points.Idle()
+        made = ReservedCapacity(context.cluster, context.ledger)
+        tasks_on = placed_tasks(context.cluster, context.ledger, {p.node for o in owners for p in o.places})
+        for owner in owners:
+            made.add(owner, tasks_on)
+        made.patience = settings.patience
+        made.is_lifted = True  # until in-flight groups have their capacity
+        return made
+
+
+RESERVATION: Final = ReservationPlugin()
+
+
+def placed_tasks(
+    cluster: Cluster, ledger: LedgerView, nodes: Container[int] | None = None
+) -> Mapping[int, Sequence[int]]:
+    """The tasks that are placed on nodes, of all nodes or of these."""
+    found: dict[int, list[int]] = {}
+    for task in cluster.tasks:
+        placement = ledger.placement(task.index)
+        if placement.is_active_allocated and (nodes is None or placement.node in nodes):
+            found.setdefault(placement.node, []).append(task.index)
+    return found
+
+
+def owners_of(cluster: Cluster, max_hold: int) -> list[Owner]:
+    """Owners of the reservations of a snapshot that are in force, by planned start; without one last."""
+    rows = {row.pod_group: row for row in reversed(cluster.reservations) if row.paused_until is None}
+    if not rows:
+        return []
+    found: list[tuple[tuple[bool, int, int, str], Owner]] = []
+    for group in cluster.pod_groups:
+        row = rows.get(group.facts.uid)
+        if row is None:
+            continue
+        known = [each for each in row.places if each.node >= 0 and each.shape >= 0]
+        until = row.grown + max_hold if row.start is None else row.start
+        owner = Owner(group.index, row.start, until, row.certainty, known)
+        found.append(((row.start is None, until, row.since, row.pod_group), owner))
+    found.sort(key=_by_start)
+    for rank, (_, owner) in enumerate(found):
+        owner.rank = rank
+    return [owner for _, owner in found]
+
+
+def _by_start(entry: tuple[tuple[bool, int, int, str], Owner]) -> tuple[bool, int, int, str]:
+    return entry[0]

@@ -1,0 +1,56 @@
+"""The begin of a cycle: owners of reservations start before all others, if they fit (semantics R17.12)."""
+
+from contextlib import suppress
+from typing import Final
+
+from tenure.solver.actions.allocate import ALLOCATE, allocate_next
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.notice_groups import settle_notices
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.reservation.plugin import ReservedCapacity
+from tenure.solver.reservations.referee import SessionReferee
+
+BACKFILL_ACTION: Final = "reservation"
+"""Name of the action that ends backfills: without it, capacity is lent to none."""
+
+
+def begin_cycle(context: CycleContext, profile: Profile) -> None:
+    """Settle notices; then try to start the owners of reservations, the earliest planned start first."""
+    settle_notices(context)
+    reserved = reserved_capacity(context.session)
+    if reserved is None:
+        return
+    reserved.is_lifted = False
+    reserved.referee = SessionReferee(context.session, profile)
+    reserved.lends = BACKFILL_ACTION in profile.actions
+    with suppress(CycleStopped):
+        for owner in list(reserved.owners.values()):
+            context.session.stop.check()
+            if owner.index in context.session.phases.pending and is_waiting(context, owner.index):
+                allocate_next(context, ALLOCATE, owner.index)
+
+
+def reserved_capacity(session: Session) -> ReservedCapacity | None:
+    """The reservations of the session, if the plugin has any."""
+    found = [each for each in session.chains.placement_filters if isinstance(each, ReservedCapacity)]
+    return found[0] if found else None
+
+
+def is_waiting(context: CycleContext, pod_group: int) -> bool:
+    """Whether a pod group is ready to start, and nothing of it runs or is reserved by an in-flight group."""
+    session = context.session
+    group = session.cluster.pod_groups[pod_group]
+    if group.queue is None or any(session.ledger.active_used[each.index] for each in group.pod_sets):
+        return False
+    return context.gangs.is_ready(pod_group) and bool(context.gangs.tasks_to_allocate(pod_group))
+
+
+def backfills_of(session: Session, owner: int) -> list[int]:
+    """Pod groups that run, or start in this cycle, on capacity of an owner that they were lent."""
+    groups, reserved = session.cluster.pod_groups, reserved_capacity(session)
+    uid, lent = groups[owner].facts.uid, {} if reserved is None else reserved.lent()
+    started = {index for index, owners in lent.items() if owner in owners}
+    running = [index for index in session.phases.running if uid in groups[index].facts.victim.backfill_for]
+    return sorted(index for index in started.union(running) if groups[index].is_preemptible)

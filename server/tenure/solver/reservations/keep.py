@@ -1,0 +1,178 @@
+"""The end of a cycle: who has a reservation, where and when it starts (semantics R17.3-R17.7, R17.15)."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.caller_state import Reservation, StartDelay
+from tenure.solver.model.decision import InFlightGroupState, Patch, PatchKind
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.resources import GPU
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.reservation.settings import (
+    NAME,
+    ReservationSettings,
+    reservation_settings,
+)
+from tenure.solver.reservations.first_turn import is_waiting, reserved_capacity
+from tenure.solver.reservations.plan_search import Plan
+from tenure.solver.reservations.planner import Planner, held_amount, places_of
+from tenure.solver.search.queue_tree import QueueTree
+
+_LAPSED: Final = (InFlightGroupState.EXPIRED, InFlightGroupState.CANCELLED)
+_MOST_LOOKED_AT: Final = 64
+"""Pod groups of a queue that are looked at, in their order, for new reservations."""
+
+
+def plan_reservations(context: CycleContext, profile: Profile) -> tuple[Reservation, ...] | None:
+    """The reservations to store, by uid; None: the profile plans none. Adds patches and wake times.
+
+    A cycle that is stopped keeps the rows that it did not reach.
+    """
+    settings = reservation_settings(profile)
+    if settings is None:
+        return None
+    _patch_backfills(context)
+    keeper = _Keeper(context, settings)
+    with suppress(CycleStopped):
+        keeper.run()
+    return tuple([keeper.rows[uid] for uid in sorted(keeper.rows)])
+
+
+def _patch_backfills(context: CycleContext) -> None:
+    """Store on whose capacity pod groups run that start in this cycle."""
+    session = context.session
+    reserved = reserved_capacity(session)
+    lent = {} if reserved is None else reserved.lent()
+    groups = session.cluster.pod_groups
+    placed = sorted(session.moved_pod_groups())
+    for index in placed:
+        facts, tasks = groups[index].facts, groups[index].tasks
+        if not any(session.ledger.placements[task].status is TaskStatus.BINDING for task in tasks):
+            continue
+        owners = {groups[owner].facts.uid: 1 for owner in lent.get(index, ())}
+        if index in session.phases.running:
+            owners.update((uid, 1) for uid in facts.victim.backfill_for)
+        if tuple(sorted(owners)) != facts.victim.backfill_for:
+            session.add_standalone_patch(NAME, Patch(index, PatchKind.BACKFILL_FOR, counts=owners))
+
+
+@final
+class _Keeper:
+    """The rows of one cycle."""
+
+    def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
+        self._context, self._session, self._settings = context, context.session, settings
+        self._cluster, self._now = context.session.cluster, context.session.cluster.now
+        self.rows: dict[str, Reservation] = {
+            row.pod_group: row for row in reversed(self._cluster.reservations)
+        }
+        self._waiting = {
+            self._cluster.pod_groups[index].facts.uid: index for index in self._session.phases.pending
+        }
+        self._by_queue: dict[int, int] = {}
+        """Number of reservations by leaf queue."""
+        self._reserved_gpus = 0
+        """GPUs of all reservations but the oldest, in thousandths."""
+        self._number = 0
+
+    def run(self) -> None:
+        """Known reservations, the oldest first; then new ones, in queue order."""
+        known = sorted(self.rows.values(), key=lambda row: (row.since, row.pod_group))
+        planner = Planner(self._context, self._settings)
+        self._most_gpus = sum(node.allocatable[GPU] for node in self._cluster.nodes)
+        self._most_gpus = self._most_gpus * self._settings.max_fraction // 1_000
+        for row in known:
+            self._session.stop.check()
+            index = self._waiting.get(row.pod_group)
+            if index is None or not is_waiting(self._context, index):
+                del self.rows[row.pod_group]
+            elif row.paused_until is not None:
+                if self._now >= row.paused_until:
+                    del self.rows[row.pod_group]
+                else:
+                    self._session.wake_times.append(row.paused_until)
+            else:
+                self._plan(planner, index, row)
+        for index in self._newcomers():
+            self._session.stop.check()
+            if self._number >= self._settings.total:
+                break
+            self._plan(planner, index, None)
+
+    def _newcomers(self) -> Iterator[int]:
+        """The first waiting pod groups of each leaf queue that may have a reservation, in queue order."""
+        tree, lapsed = QueueTree(self._session), self._lapsed()
+        for queue in self._context.pod_groups.leaf_queues():
+            entries, left = list[int](), self._settings.per_queue - self._by_queue.get(queue, 0)
+            for place, (_, index) in enumerate(self._context.pod_groups.pending(queue)):
+                if len(entries) >= left or place >= _MOST_LOOKED_AT:
+                    break
+                is_known = self._cluster.pod_groups[index].facts.uid in self.rows
+                if not is_known and is_waiting(self._context, index) and self._waited(index, index in lapsed):
+                    entries.append(index)
+            if entries:
+                tree.fill(queue, iter([self._context.entry(index) for index in entries]))
+        while (entry := tree.pop()) is not None:
+            yield entry.pod_group
+
+    def _lapsed(self) -> set[int]:
+        """Beneficiaries of in-flight groups that end in this cycle without an effect (semantics R17.15)."""
+        ended = [status.group for status in self._session.in_flight if status.state in _LAPSED]
+        return {self._cluster.in_flight[group].beneficiary for group in ended}
+
+    def _waited(self, index: int, is_lapsed: bool) -> bool:
+        """Whether it has waited long enough; if not, another cycle follows when it has."""
+        facts = self._cluster.pod_groups[index].facts
+        until = max(facts.creation, facts.last_eviction or 0) + self._settings.min_wait
+        if is_lapsed or self._now >= until:
+            return True
+        self._session.wake_times.append(until)
+        return False
+
+    def _plan(self, planner: Planner, index: int, known: Reservation | None) -> None:
+        uid = self._cluster.pod_groups[index].facts.uid
+        gpus = self._session.ledger.demand(self._context.gangs.tasks_to_allocate(index))[GPU]
+        self.rows.pop(uid, None)
+        if self._number and self._reserved_gpus + gpus > self._most_gpus > -1 and gpus:
+            return
+        plan = planner.plan(index, known)
+        row = self._row(uid, index, known, plan)
+        if row is None:
+            return
+        self.rows[uid] = row
+        if row.paused_until is not None:
+            self._session.wake_times.append(row.paused_until)
+            return
+        self._reserved_gpus += gpus if self._number else 0
+        self._number += 1
+        queue = self._cluster.pod_groups[index].queue
+        assert queue is not None
+        self._by_queue[queue] = self._by_queue.get(queue, 0) + 1
+        until = row.grown + self._settings.max_hold if row.start is None else row.start
+        planner.add(index, plan, until)
+        if until > self._now:
+            self._session.wake_times.append(until)
+
+    def _row(self, uid: str, index: int, known: Reservation | None, plan: Plan) -> Reservation | None:
+        """What is stored; None: it may not have a reservation, or there is no place for it at all."""
+        if not plan.placements or not plan.is_due:
+            return None
+        places = places_of(self._context, plan.placements)
+        held = held_amount(self._context, index, places)
+        since, grown, most, bounded = self._now, self._now, held, plan.bounded
+        delay = StartDelay.UNSPECIFIED
+        if known is not None:
+            since, bounded = known.since, bounded if known.first_bounded is None else known.first_bounded
+            is_later = known.start is not None and (plan.start is None or plan.start > known.start)
+            delay = plan.delay if is_later else known.delayed_by
+            begins = plan.start is None and known.start is not None
+            if held <= known.held and not begins:
+                grown, most = known.grown, known.held
+        if plan.start is None and self._now >= grown + self._settings.max_hold:
+            until = self._now + self._settings.max_hold
+            return Reservation(uid, since, grown, first_bounded=bounded, paused_until=until)
+        certainty = plan.certainty
+        return Reservation(uid, since, grown, most, plan.start, certainty, places, bounded, delayed_by=delay)

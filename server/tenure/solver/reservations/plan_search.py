@@ -1,0 +1,298 @@
+"""The search for one plan: the earliest time at which pods fit, and where (semantics R17.5, R17.6).
+
+for every end and every start of an earlier plan, in order of time
+    count the pods that fit; if that suffices, place them on the ledger as it is then
+    the known plan comes at its own time, before everything that is not earlier by the resolution
+if nothing succeeds, place as many as fit after all known ends
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.ends import is_overdue
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugins.reservation.node_reservations import whole_demand
+from tenure.solver.plugins.reservation.plugin import ReservedCapacity
+from tenure.solver.plugins.reservation.settings import ReservationSettings
+from tenure.solver.reservations.timeline import (
+    Counts,
+    Event,
+    EventKind,
+    FreeCapacity,
+    Trial,
+    ends_of_running,
+)
+from tenure.solver.search.placer import Placer
+
+_FIRST_PROBES: Final = 8
+"""Probes of consecutive events; after them, twice as many events are passed over each time."""
+
+
+class Plan(NamedTuple):
+    """Where the next tasks of a pod group are to start, and when."""
+
+    start: int | None
+    certainty: Certainty
+    placements: tuple[tuple[int, Placement], ...]
+    """Tasks with their places; without a start, of those that fit after all known ends."""
+    is_due: bool = True
+    """Whether its queue may use as much then; without a start, after all known ends."""
+    delay: StartDelay = StartDelay.UNSPECIFIED
+    """Why it is later than the known plan."""
+
+    @property
+    def bounded(self) -> int | None:
+        """The start, if it is bounded."""
+        return self.start if self.certainty is Certainty.BOUNDED else None
+
+
+@final
+class Plans:
+    """What the plans of one cycle share."""
+
+    def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
+        session = context.session
+        self.context, self.settings = context, settings
+        self.events = ends_of_running(session, session.cluster.now + settings.horizon)
+        """In order; with the starts and ends of earlier plans."""
+        self.allowed = context.parts.allowed_nodes
+        self.free = FreeCapacity(session, context.parts.allowed_nodes)
+        self.reserved = ReservedCapacity(session.cluster, session.ledger)
+        """Earlier plans, as reservations."""
+        self.reserved.is_plan = True
+        self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}
+        """Places of pod groups with a planned start."""
+        self.probes = 0
+
+
+@final
+class PlanSearch:
+    """The search for one plan."""
+
+    def __init__(
+        self, plans: Plans, pod_group: int, known: Reservation | None, backfills: Sequence[int]
+    ) -> None:
+        """`backfills` are placed pod groups that yield to this one: their capacity counts as free."""
+        context = plans.context
+        self._plans, self._pod_group, self._known = plans, pod_group, known
+        self._backfills, self._reserved = backfills, plans.reserved
+        self._session, self._ledger, self._cluster = (
+            context.session,
+            context.session.ledger,
+            context.session.cluster,
+        )
+        self._nodes = context.parts.node_order.all_nodes
+        self._tasks = context.gangs.tasks_to_allocate(pod_group)
+        self._placer = Placer(context.session, context.parts.allowed_nodes, context.parts.node_order)
+        self._trial = Trial(context.session.ledger)
+        self._ended: list[tuple[Event, frozenset[int]]] = []
+        """Ends so far, with the nodes that the pod groups were on."""
+        self._is_due = False
+        self._was_due_at_once = False
+        self._delay = StartDelay.UNSPECIFIED
+
+    def run(self) -> Plan:
+        """Try events in order of time, and the known plan at its own time."""
+        try:
+            return self._run()
+        finally:
+            self._trial.undo()
+
+    def _run(self) -> Plan:
+        plans, now = self._plans, self._cluster.now
+        shapes = Counter([self._cluster.tasks[task].shape.index for task in self._tasks])
+        wanted = [(self._cluster.shapes[index], number) for index, number in sorted(shapes.items())]
+        counts = Counts(self._ledger, plans.free, wanted)
+        for index in self._backfills:
+            counts.change(self._places_of(index), 1)
+            self._trial.end(self._cluster.pod_groups[index].tasks)
+        self._was_due_at_once = self._may_use(self._tasks)
+        known = self._known.start if self._known is not None else None
+        if known is not None and known <= now:
+            self._delay, known = self._why_later(), None
+        probes, skip, pending = 0, 0, list[Event]()
+        times = sorted({now, *[each.time for each in plans.events if each.time > now]})
+        events = iter(plans.events)
+        following = next(events, None)
+        for time in times:
+            while following is not None and following.time <= time:
+                sign = 1 if following.kind is EventKind.END else -1
+                counts.change(self._places_of(following.pod_group), sign)
+                pending.append(following)
+                following = next(events, None)
+            if known is not None and time > known - plans.settings.resolution:
+                self._session.stop.check()
+                if (kept := self._keep(known, pending)) is not None:
+                    return kept
+                self._delay, known = self._why_later(), None
+            if not counts.suffice:
+                continue
+            if skip:
+                skip -= 1
+                continue
+            if probes == plans.settings.max_probes:
+                break
+            self._session.stop.check()
+            self._advance(pending)
+            if not self._may_use(self._tasks):
+                continue
+            probes += 1
+            plans.probes += 1
+            placements = self._place(time, self._tasks)
+            if placements is not None:
+                return Plan(time, self._certainty(placements), placements, delay=self._delay)
+            skip = (1 << (probes - _FIRST_PROBES)) - 1 if probes > _FIRST_PROBES else 0
+        while following is not None:
+            pending.append(following)
+            following = next(events, None)
+        self._advance(pending)
+        return self._gather()
+
+    def _places_of(self, pod_group: int) -> list[tuple[TaskShape, int]]:
+        """Shapes and nodes of the tasks of a pod group that is placed, or has an earlier plan."""
+        tasks, placements = self._cluster.tasks, self._ledger.placements
+        if planned := self._plans.planned.get(pod_group):
+            return [(tasks[task].shape, placement.node) for task, placement in planned]
+        own = self._cluster.pod_groups[pod_group].tasks
+        there = [task for task in own if placements[task].is_active_allocated]
+        return [(tasks[task].shape, placements[task].node) for task in there]
+
+    def _advance(self, events: list[Event]) -> None:
+        """Move the ledger over these events, and forget them."""
+        for event in events:
+            if event.kind is EventKind.START:
+                self._trial.start(event.placements)
+            else:
+                nodes = frozenset([node for _, node in self._places_of(event.pod_group)])
+                self._ended.append((event, nodes))
+                self._trial.end(self._cluster.pod_groups[event.pod_group].tasks)
+        events.clear()
+
+    def _may_use(self, tasks: list[int]) -> bool:
+        """Whether limits, quotas and fair shares permit tasks as the ledger is (semantics R4.40, R4.62)."""
+        if self._placer.capacity(self._pod_group, tasks) is not None:
+            return False
+        return self._session.chains.admits(RECLAIM, self._pod_group, tasks) is None
+
+    def _place(self, time: int, tasks: Sequence[int]) -> tuple[tuple[int, Placement], ...] | None:
+        """Places of all tasks, by a real placement that is undone."""
+        self._reserved.nodes.move_to(time, self._pod_group)
+        with self._session.statement() as statement:
+            problem = self._placer.place(statement, self._pod_group, list(tasks), self._nodes, True)
+            return None if problem is not None else self._placements(tasks)
+
+    def _keep(self, start: int, events: list[Event]) -> Plan | None:
+        """The known plan, on its nodes or on others, if it is feasible at its time."""
+        assert self._known is not None
+        self._advance([each for each in events if each.time <= start])
+        events[:] = [each for each in events if each.time > start]
+        if not self._may_use(self._tasks):
+            return None
+        self._reserved.nodes.move_to(start, self._pod_group)
+        self._plans.probes += 1
+        with self._session.statement() as statement:
+            if self._place_as_known(statement):
+                placements = self._placements(self._tasks)
+                return Plan(start, self._certainty(placements), placements)
+        placements_elsewhere = self._place(start, self._tasks)
+        if placements_elsewhere is None:
+            return None
+        return Plan(start, self._certainty(placements_elsewhere), placements_elsewhere)
+
+    def _why_later(self) -> StartDelay:
+        """Why the known plan is not feasible, with the ledger at its time."""
+        if self._is_node_lost():
+            return StartDelay.NODE_LOST
+        may_use = self._may_use(self._tasks)
+        if self._is_overrun(is_by_queue=not may_use):
+            return StartDelay.OVERRUN
+        return StartDelay.NODES_IN_USE if may_use else StartDelay.QUEUE_BOUND
+
+    def _is_node_lost(self) -> bool:
+        """Whether a node of the known plan is gone, or accepts its pods no longer."""
+        assert self._known is not None
+        allowed, shapes = self._plans.allowed, self._cluster.shapes
+        for place in self._known.places:
+            if place.node < 0 or place.shape < 0 or not allowed.of(shapes[place.shape]) >> place.node & 1:
+                return True
+        return False
+
+    def _is_overrun(self, is_by_queue: bool) -> bool:
+        """Whether a pod group runs too long on nodes of the known plan, or below its top-level queue."""
+        assert self._known is not None
+        nodes, top = {place.node for place in self._known.places}, self._top(self._pod_group)
+        for index in self._session.phases.running:
+            group = self._cluster.pod_groups[index]
+            if is_overdue(group, self._cluster.queues, self._cluster.now):
+                there = {self._cluster.tasks[task].placement.node for task in group.tasks}
+                if (is_by_queue and self._top(index) == top) or not nodes.isdisjoint(there):
+                    return True
+        return False
+
+    def _place_as_known(self, statement: Statement) -> bool:
+        """Place all tasks on the nodes of the known plan."""
+        assert self._known is not None
+        left = {(each.node, each.shape): each.pods for each in self._known.places}
+        for task in self._tasks:
+            shape = self._cluster.tasks[task].shape.index
+            node = next((key[0] for key, number in left.items() if key[1] == shape and number), -1)
+            if node < 0 or self._placer.place_reserved(statement, task, node, (), True) is not None:
+                return False
+            left[node, shape] -= 1
+        return True
+
+    def _gather(self) -> Plan:
+        """As many tasks as fit after all known ends, first where they were (semantics R17.5)."""
+        self._reserved.nodes.move_to(self._cluster.now + self._plans.settings.horizon, self._pod_group)
+        wanted, placed = list(self._tasks), list[int]()
+        with self._session.statement() as statement:
+            left = {} if self._known is None else {(p.node, p.shape): p.pods for p in self._known.places}
+            for task in self._tasks:
+                shape = self._cluster.tasks[task].shape.index
+                for key in [
+                    key for key, number in left.items() if key[1] == shape and number and key[0] >= 0
+                ]:
+                    if self._placer.place_reserved(statement, task, key[0], (), True) is None:
+                        left[key] -= 1
+                        placed.append(task)
+                        break
+            for task in [each for each in wanted if each not in placed]:
+                if self._placer.place_anywhere(statement, [task], self._nodes):
+                    placed.append(task)
+            placements = self._placements(sorted(placed))
+        return Plan(None, Certainty.UNKNOWN, placements, self._may_use(placed), self._delay)
+
+    def _placements(self, tasks: Iterable[int]) -> tuple[tuple[int, Placement], ...]:
+        return tuple([(task, self._ledger.placements[task]) for task in tasks])
+
+    def _certainty(self, placements: Iterable[tuple[int, Placement]]) -> Certainty:
+        """The worst of the ends that the plan needs: on nodes where it does not fit without them.
+
+        If its queue may use as much only later, the ends of all pod groups below the same top-level queue.
+        """
+        needed: dict[int, list[int]] = {}
+        for task, placement in placements:
+            amounts = needed.setdefault(placement.node, [0] * len(self._cluster.resource_names))
+            for slot, amount in enumerate(whole_demand(self._cluster.tasks[task].shape)):
+                amounts[slot] += amount
+        short = {node for node, amounts in needed.items() if not self._is_free(node, amounts)}
+        worst, top = Certainty.BOUNDED, self._top(self._pod_group)
+        for event, there in self._ended:
+            is_ours = not self._was_due_at_once and self._top(event.pod_group) == top
+            if is_ours or not short.isdisjoint(there):
+                worst = max(worst, event.certainty)
+        return worst
+
+    def _is_free(self, node: int, amounts: Sequence[int]) -> bool:
+        free = self._plans.free.of(node).vector()
+        return all(free[slot] >= amount for slot, amount in enumerate(amounts) if amount)
+
+    def _top(self, pod_group: int) -> int:
+        queue = self._cluster.pod_groups[pod_group].queue
+        return -1 if queue is None else self._cluster.queues[queue].path[0]

@@ -1,0 +1,104 @@
+"""Plans of a cycle, one reservation after the other; later ones see earlier ones (semantics R17.5)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.ends import end_after
+from tenure.solver.framework.session import Session
+from tenure.solver.model.caller_state import Reservation, ReservedPods
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.resources import CPU, GPU
+from tenure.solver.plugins.reservation.node_reservations import Owner, whole_demand
+from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
+from tenure.solver.plugins.reservation.settings import ReservationSettings
+from tenure.solver.reservations.first_turn import backfills_of, reserved_capacity
+from tenure.solver.reservations.plan_search import Plan, Plans, PlanSearch
+from tenure.solver.reservations.timeline import Event, EventKind
+
+
+@final
+class Planner:
+    """Plans reservations on one ledger, and leaves nothing on it."""
+
+    def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
+        session = context.session
+        self._context, self._session = context, session
+        self._ledger, self._cluster = session.ledger, session.cluster
+        self._plans = Plans(context, settings)
+        reserved = reserved_capacity(session)
+        self._plans.reserved.nodes.lent = {} if reserved is None else reserved.lent()
+        self._tasks_on: Mapping[int, Sequence[int]] | None = None
+
+    def plan(self, pod_group: int, known: Reservation | None) -> Plan:
+        """The plan of a pod group. A known plan is kept while it is feasible (semantics R17.6)."""
+        backfills = backfills_of(self._session, pod_group)
+        with _in_force(self._session, self._plans.reserved):
+            return PlanSearch(self._plans, pod_group, known, backfills).run()
+
+    def add(self, pod_group: int, plan: Plan, until: int) -> None:
+        """Later plans leave this one its place."""
+        places, plans = places_of(self._context, plan.placements), self._plans
+        if self._tasks_on is None:
+            self._tasks_on = placed_tasks(self._cluster, self._ledger)
+        plans.reserved.add(Owner(pod_group, plan.start, until, plan.certainty, places), self._tasks_on)
+        if plan.start is None:
+            return
+        group = self._cluster.pod_groups[pod_group]
+        uid, start = group.facts.uid, plan.start
+        plans.planned[pod_group] = plan.placements
+        plans.events.append(Event(start, EventKind.START, uid, pod_group, plan.certainty, plan.placements))
+        end = end_after(group, self._cluster.queues, start, start)
+        if end.likely is not None:
+            plans.events.append(Event(end.likely, EventKind.END, uid, pod_group, end.certainty))
+        plans.events.sort()
+
+
+@contextmanager
+def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
+    """Earlier plans count as reservations in every placement of the block, in place of those of the cycle."""
+    chains, ledger = session.chains, session.ledger
+    filters, gates, listeners = chains.placement_filters, chains.gates, ledger.listeners
+    others = [each for each in filters if not isinstance(each, ReservedCapacity)]
+    chains.placement_filters = (*others, reserved)
+    chains.gates = tuple([each for each in gates if not isinstance(each, ReservedCapacity)])
+    kept = [each for each in listeners if not isinstance(each, ReservedCapacity)]
+    ledger.listeners = (*kept, reserved)
+    try:
+        yield
+    finally:
+        chains.placement_filters, chains.gates, ledger.listeners = filters, gates, listeners
+
+
+def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[ReservedPods, ...]:
+    """Numbers of pods by node and shape."""
+    tasks = context.session.cluster.tasks
+    numbers = Counter([(placement.node, tasks[task].shape.index) for task, placement in placements])
+    return tuple([ReservedPods(node, shape, number) for (node, shape), number in sorted(numbers.items())])
+
+
+def held_amount(context: CycleContext, pod_group: int, places: Sequence[ReservedPods]) -> int:
+    """What is free on the nodes of a plan, up to what it needs there, or is lent to its backfills.
+
+    In thousandths of a GPU, or of a core if it requests no GPU.
+    """
+    session, cluster = context.session, context.session.cluster
+    demand: dict[int, list[int]] = {}
+    for place in places:
+        amounts = demand.setdefault(place.node, [0, 0, 0])
+        whole = whole_demand(cluster.shapes[place.shape])
+        for slot in (CPU, GPU):
+            amounts[slot] += whole[slot] * place.pods
+    slot = GPU if any(amounts[GPU] for amounts in demand.values()) else CPU
+    lent = Counter[int]()
+    for index in backfills_of(session, pod_group):
+        for task in cluster.pod_groups[index].tasks:
+            placement = session.ledger.placements[task]
+            if placement.is_active_allocated:
+                lent[placement.node] += cluster.tasks[task].shape.request[slot]
+    total = 0
+    for node, amounts in demand.items():
+        total += max(0, min(amounts[slot], session.ledger.node_infos[node].idle[slot] + lent[node]))
+    return total

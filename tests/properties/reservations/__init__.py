@@ -1,0 +1,1 @@
+"""Reservations on random sequences of cycles."""

@@ -1,0 +1,230 @@
+"""The check `reservations`: promised starts are kept (P17.1, P17.3), on random sequences of cycles.
+
+The judge keeps a book of what was promised and of what started when. It knows time limits and arrivals, and
+nothing of the solver. In every second sequence all pod groups end by their time limits; in the others some
+run longer.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
+
+import typer
+from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
+
+from tests.checks import Counts
+from tests.properties.checks.many_seeds import count_all, report
+from tests.properties.generators.draw import Draw, SeededDraw
+from tests.solver.reservations.play import MINUTE, Play, profile_with
+
+BATCH: Final = 10
+LAST: Final = 3 * 24 * 60
+"""Minutes after which a sequence ends in any case."""
+SLACK: Final = 3
+"""Minutes after the promised start: evictions of backfills, and the cycle that binds."""
+
+
+class Job(NamedTuple):
+    """One pod group; times in minutes."""
+
+    name: str
+    queue: str
+    arrival: int
+    gpus: int
+    pods: int
+    limit: int | None
+    is_preemptible: bool
+    runtime: int
+
+
+class Story(NamedTuple):
+    """One sequence."""
+
+    nodes: tuple[int, ...]
+    """GPUs of each node."""
+    queues: tuple[str, ...]
+    jobs: tuple[Job, ...]
+    arguments: dict[str, str]
+    is_honest: bool
+
+
+def draw_story(draw: Draw) -> Story:
+    """A small cluster on which large pod groups wait behind small ones."""
+    nodes = tuple([draw.choice((2, 4, 4, 8)) for _ in range(draw.integer(1, 4))])
+    queues = ("a",) if draw.chance(60) else ("a", "b")
+    is_honest = draw.chance(50)
+    jobs = [_job(draw, number, nodes, queues, is_honest) for number in range(draw.integer(4, 14))]
+    arguments = {
+        "minWait": draw.choice(("0s", "0s", "5m")),
+        "perQueue": draw.choice(("1", "1", "2")),
+        "maxFraction": draw.choice(("0.25", "1")),
+    }
+    return Story(nodes, queues, tuple(jobs), arguments, is_honest)
+
+
+def _job(draw: Draw, number: int, nodes: tuple[int, ...], queues: tuple[str, ...], is_honest: bool) -> Job:
+    gpus = min(draw.choice((1, 1, 1, 2, 4, 8)), max(nodes))
+    most = sum(each // gpus for each in nodes)
+    pods = min(draw.choice((1, 1, 1, 2, 3)), most)
+    is_preemptible = draw.chance(40)
+    limit = None if is_preemptible and draw.chance(40) else draw.choice((20, 30, 60, 60, 90, 180))
+    runtime = draw.choice((15, 30, 60, 120)) if limit is None else limit
+    if limit is not None and draw.chance(30):
+        runtime = max(5, limit // 2) if is_honest or draw.chance(50) else limit * 2
+    arrival = draw.choice((0, 0, draw.integer(0, 240)))
+    return Job(f"j{number:02}", draw.choice(queues), arrival, gpus, pods, limit, is_preemptible, runtime)
+
+
+def build(story: Story) -> Play:
+    """The story before its first cycle."""
+    builder = ClusterBuilder()
+    for number, gpus in enumerate(story.nodes):
+        builder.node(f"n{number}", gpus=gpus)
+    for name in story.queues:
+        builder.queue(name)
+    for job in sorted(story.jobs, key=lambda job: (job.arrival, job.name)):
+        mode = Preemptibility.PREEMPTIBLE if job.is_preemptible else Preemptibility.NON_PREEMPTIBLE
+        options = {} if job.limit is None else {"time_limit": f"{job.limit}m"}
+        builder.pending(
+            job.name,
+            queue=job.queue,
+            gpus=job.gpus,
+            count=job.pods,
+            preemptibility=mode,
+            created_ago=f"{LAST - job.arrival}m",
+            **options,  # type: ignore[arg-type]
+        )
+    profile = profile_with(("allocate", "reservation"), **story.arguments)
+    return Play(builder.build(), profile, absent=[job.name for job in story.jobs])
+
+
+class Book:
+    """What was promised, and what contradicts it."""
+
+    def __init__(self, story: Story, begin: int) -> None:
+        self._story, self._begin = story, begin
+        self._jobs = {job.name: job for job in story.jobs}
+        self._first: dict[str, float] = {}
+        """The first bounded start of each pod group."""
+        self._rows: dict[str, Reservation] = {}
+        self.started: dict[str, float] = {}
+        self.overran = False
+        self.counts: Counter[str] = Counter()
+
+    def judge(self, now: float, play: Play, result: CycleResult) -> Iterator[str]:
+        """Violations of one cycle."""
+        rows = {row.pod_group: row for row in result.reservations or ()}
+        for name in rows:
+            if name in self.started:
+                yield "a pod group that runs has a reservation"
+        for name, row in rows.items():
+            yield from self._later(name, row)
+            self.counts["reservations with a planned start"] += row.start is not None
+            self.counts["reservations without one"] += row.start is None
+            if row.start is not None and row.certainty is Certainty.BOUNDED:
+                self._first.setdefault(name, (row.start - self._begin) / MINUTE)
+        yield from self._refused(now, play, result, rows)
+        for name in play.running():
+            if name not in self.started:
+                self.started[name] = now
+                yield from self._kept(name, now)
+        self._rows = rows
+
+    def _kept(self, name: str, now: float) -> Iterator[str]:
+        promised = self._first.get(name)
+        if promised is None:
+            return
+        self.counts["starts with a promise"] += 1
+        self.counts["starts after the promise"] += now > promised + SLACK
+        if self._story.is_honest and len(self._story.queues) == 1 and now > promised + SLACK:
+            yield "a pod group starts after its first promised time, though all end by their limits"
+
+    def _later(self, name: str, row: Reservation) -> Iterator[str]:
+        before = self._rows.get(name)
+        if before is None or before.start is None or before.certainty is not Certainty.BOUNDED:
+            return
+        if row.start is not None and row.start <= before.start:
+            return
+        self.counts["promises that moved"] += 1
+        if row.delayed_by is StartDelay.UNSPECIFIED:
+            yield "a promise moves to a later time, and nothing says why"
+        if row.delayed_by is StartDelay.OVERRUN and not self.overran:
+            yield "a promise moves because of a pod group that runs too long, but none does"
+
+    def _refused(
+        self, now: float, play: Play, result: CycleResult, rows: dict[str, Reservation]
+    ) -> Iterator[str]:
+        """P17.3: who ends in time is not refused for a reservation."""
+        starts = [(row.start - self._begin) / MINUTE for row in self._rows.values() if row.start is not None]
+        has_others = any(row.start is None for row in self._rows.values())
+        for outcome in result.outcomes:
+            job = self._jobs[play.cluster.pod_groups[outcome.pod_group].facts.uid]
+            if outcome.reason.code is not ReasonCode.RESERVED or job.limit is None:
+                continue
+            self.counts["refused for a reservation"] += 1
+            if starts and not has_others and now + job.limit <= min(starts):
+                yield "a pod group that ends before all planned starts is refused for a reservation"
+
+
+def play_story(seed: int) -> tuple[list[str], Counter[str]]:
+    """What is wrong in one sequence, and what it contained."""
+    story = draw_story(SeededDraw(seed))
+    play = build(story)
+    book, wrong = Book(story, play.cluster.now), list[str]()
+    jobs = {job.name: job for job in story.jobs}
+    arrived: set[str] = set()
+    ended: set[str] = set()
+    begun: dict[str, float] = {}
+    now = 0.0
+    while len(ended) < len(jobs) and now < LAST:
+        due = [name for name, job in jobs.items() if job.arrival <= now and name not in arrived]
+        play.arrive(*due)
+        arrived.update(due)
+        over = [name for name, at in begun.items() if at + jobs[name].runtime <= now]
+        play.end(*over)
+        ended.update(over)
+        for name in over:
+            del begun[name]
+        late = [n for n, at in begun.items() if (limit := jobs[n].limit) is not None and at + limit <= now]
+        book.overran = book.overran or bool(late)
+        result = play.cycle(now, ends_by_limits=False)
+        wrong += list(book.judge(now, play, result))
+        running = set(play.running())
+        for name in begun.keys() - running:
+            book.started.pop(name, None)
+            book.counts["evictions"] += 1
+            del begun[name]
+        for name in running - begun.keys():
+            begun[name] = now
+        times = [job.arrival for name, job in jobs.items() if name not in arrived]
+        times += [at + jobs[name].runtime for name, at in begun.items()]
+        if result.next_wake_time is not None:
+            times.append((result.next_wake_time - book._begin) / MINUTE)
+        evicts = any(group.evictions for group in result.groups)
+        times.append(now + (0.5 if evicts else 1 if result.groups else 60))
+        now = min([each for each in times if each > now], default=now + 60)
+    if len(ended) < len(jobs):
+        wrong.append("a pod group never starts")
+    return wrong, book.counts
+
+
+def judge(seed: int) -> Counter[str]:
+    """Counts of one sequence."""
+    wrong, counts = play_story(seed)
+    for each in sorted(set(wrong)):
+        print(f"seed {seed}: {each}", flush=True)
+    counts["wrong"] = bool(wrong)
+    return counts
+
+
+def main(
+    sequences: Annotated[int, typer.Option(help="Number of random sequences of cycles.")] = 10_000,
+    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
+) -> Counts:
+    """Judge reservations on random sequences of cycles."""
+    total = count_all(judge, range(first, first + sequences), sequences, BATCH, "Sequences of cycles")
+    return report(total, sequences)

@@ -1,0 +1,66 @@
+"""The worked examples of reservations (E17.1-E17.4)."""
+
+from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.testing import ClusterBuilder
+
+from tests.solver.reservations.play import Play, profile_with
+
+FIRM = Preemptibility.NON_PREEMPTIBLE
+
+
+def two_nodes(r1_limit: str | None) -> Play:
+    """E17.1 at 10:00: r1 ends at 12:00, r2 at 11:00; big waits, and three small ones come later."""
+    limited = {} if r1_limit is None else {"time_limit": r1_limit}
+    builder = (
+        ClusterBuilder()
+        .node("n1", gpus=4)
+        .node("n2", gpus=4)
+        .queue("q")
+        .running("r1", queue="q", gpus=4, node="n1", started_ago="1h", preemptibility=FIRM, **limited)
+        .running("r2", queue="q", gpus=2, node="n2", started_ago="1h", preemptibility=FIRM, time_limit="2h")
+        .pending("big", queue="q", gpus=4, count=2, preemptibility=FIRM)
+        .pending("s1", queue="q", gpus=1, preemptibility=FIRM, time_limit="1h")
+        .pending("s2", queue="q", gpus=1, preemptibility=FIRM, time_limit="3h")
+        .pending("s3", queue="q", gpus=1, preemptibility=Preemptibility.PREEMPTIBLE)
+    )
+    return Play(builder.build(), profile_with(), absent=("s1", "s2", "s3"))
+
+
+def test_small_pod_groups_start_only_if_they_do_not_delay_the_big_one_e17_1() -> None:
+    play = two_nodes("3h")
+    play.cycle(0)
+    assert (play.start("big"), play.nodes("big")) == ((120, "BOUNDED"), {"n1": 1, "n2": 1})
+    play.arrive("s1", "s2", "s3")
+    result = play.cycle(1)
+    assert play.running() == ["r1", "r2", "s1", "s3"]
+    reasons = {
+        play.cluster.pod_groups[each.pod_group].facts.uid: each.reason.code.name for each in result.outcomes
+    }
+    assert reasons["s2"] == "RESERVED"
+    assert play.start("big") == (120, "BOUNDED")
+    play.cycle(60)
+    assert play.running() == ["r1", "s1", "s3"]
+    result = play.cycle(120)
+    assert play.running() == ["s2"] or "s3" not in play.running()
+    play.cycle(121)
+    assert play.running() == ["big"]
+
+
+def test_capacity_is_held_as_long_as_it_grows_and_lent_without_any_end_r17_9_e17_3() -> None:
+    play = two_nodes(None)
+    play.cycle(0)
+    assert (play.start("big"), play.nodes("big")) == ((None, "UNKNOWN"), {"n2": 1})
+    play.arrive("s1", "s2", "s3")
+    play.cycle(1)
+    assert play.running() == ["r1", "r2", "s1", "s3"]
+    play.cycle(62)
+    assert play.running() == ["r1", "s3"]
+    assert play.start("big") == (None, "UNKNOWN")
+    play.cycle(125)
+    assert play.start("big") == (None, "UNKNOWN")
+    play.cycle(183)
+    assert play.start("big") is None
+    play.cycle(184)
+    assert play.running() == ["r1", "s2", "s3"]
+    play.cycle(200)
+    assert play.start("big") is None
