@@ -104,6 +104,14 @@ def test_evictions_by_cause_are_stored_and_read_back(stage: Stage) -> None:
     assert read_back(stage, there).evictions == counts
 
 
+def test_owners_of_lent_capacity_are_stored_and_read_back(stage: Stage) -> None:
+    owners = pb.BackfillOwners(pod_groups=["a", "b"])
+    assert stage.write(Patch(backfill_for=owners)) == ["PATCH"]
+    there = stage.there["annotations"]
+    assert there["tenure.scheduler/backfill-for"] == "a,b"
+    assert read_back(stage, there).backfill_for == owners
+
+
 def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:
     """The row of the pod group in the next snapshot."""
     stage.world.put("kai_pod_groups", pod_group("g", annotations=annotations))

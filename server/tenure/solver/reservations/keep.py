@@ -126,7 +126,8 @@ class _Keeper:
     def _waited(self, index: int, is_lapsed: bool) -> bool:
         """Whether it has waited long enough; if not, another cycle follows when it has."""
         facts = self._cluster.pod_groups[index].facts
-        until = max(facts.creation, facts.last_eviction or 0) + self._settings.min_wait
+        since = max(facts.creation, facts.victim.eligible or 0, facts.last_eviction or 0)
+        until = since + self._settings.min_wait
         if is_lapsed or self._now >= until:
             return True
         self._session.wake_times.append(until)

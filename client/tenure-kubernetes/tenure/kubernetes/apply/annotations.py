@@ -44,6 +44,7 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
     ),
     "last_notice_time": (names.LAST_NOTICE, lambda patch: write_time(patch.last_notice_time)),
     "held_by": (names.HELD_BY, lambda patch: write_hold(patch.held_by)),
+    "backfill_for": (names.BACKFILL_FOR, lambda patch: ",".join(patch.backfill_for.pod_groups)),
     "evictions": (names.EVICTIONS, lambda patch: write_counts(patch.evictions)),
 }
 """Annotation name and text by change. An empty text clears the field."""

@@ -30,6 +30,7 @@ EVICTION_NOTICE: Final = "tenure.scheduler/EvictionNotice"
 """Annotation and condition of pods that are to be evicted, from their notice on."""
 HELD_BY: Final = "tenure.scheduler/held-by"
 EVICTIONS: Final = "tenure.scheduler/evictions"
+BACKFILL_FOR: Final = "tenure.scheduler/backfill-for"
 STORED: Final = (
     LAST_START,
     LAST_EVICTION,
@@ -41,6 +42,7 @@ STORED: Final = (
     LAST_NOTICE,
     HELD_BY,
     EVICTIONS,
+    BACKFILL_FOR,
 )
 """Annotations of pod groups that store patches of the server."""
 SIGNATURE: Final = "tenure.scheduler/signature"

@@ -186,6 +186,7 @@ _TIMES: Final = {
     names.LAST_NOTICE: "last_notice_time",
 }
 _CAUSES: Final = (*sorted(GUARDED_ACTIONS), "stale_gang", "reservation", "time_limit", "external")
+_MOST_OWNERS: Final = 64
 _MOST_CAUSES: Final = 32
 """More than there are."""
 
@@ -199,6 +200,8 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
     row.eviction_count = _count(names.EVICTION_COUNT, annotations, warnings)
     row.evictions_without_progress = _count(names.EVICTIONS_WITHOUT_PROGRESS, annotations, warnings)
     _read_counts(row, annotations.get(names.EVICTIONS, ""), warnings)
+    if owners := annotations.get(names.BACKFILL_FOR):
+        row.backfill_for.pod_groups.extend(filter(None, owners.split(",")[:_MOST_OWNERS]))
     waited = annotations.get(names.TOTAL_EVICTION_WAIT)
     if waited:
         span = read_duration(waited)
