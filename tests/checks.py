@@ -83,7 +83,7 @@ CHECKS: Final = (
     ),
     Check(
         "reservations",
-        "promised starts of 10,000 random sequences of cycles with reservations, judged independently",
+        "planned starts in 10,000 random sequences of cycles with reservations, judged independently",
         "6 min",
         "tests.properties.reservations.judged_reservations:main",
     ),

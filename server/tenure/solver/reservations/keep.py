@@ -22,6 +22,8 @@ from tenure.solver.reservations.planner import Planner, held_amount, places_of
 from tenure.solver.search.queue_tree import QueueTree
 
 _LAPSED: Final = (InFlightGroupState.EXPIRED, InFlightGroupState.CANCELLED)
+_ATTEMPTS: Final = 4
+"""Pod groups that are planned for one reservation, if it is not due to the first ones."""
 _MOST_LOOKED_AT: Final = 64
 """Pod groups of a queue that are looked at, in their order, for new reservations."""
 
@@ -100,15 +102,16 @@ class _Keeper:
             self._session.stop.check()
             if self._number >= self._settings.total:
                 break
-            self._plan(planner, index, None)
+            if self._left(self._cluster.pod_groups[index].queue) > 0:
+                self._plan(planner, index, None)
 
     def _newcomers(self) -> Iterator[int]:
         """The first waiting pod groups of each leaf queue that may have a reservation, in queue order."""
         tree, lapsed = QueueTree(self._session), self._lapsed()
         for queue in self._context.pod_groups.leaf_queues():
-            entries, left = list[int](), self._settings.per_queue - self._by_queue.get(queue, 0)
+            entries, most = list[int](), self._left(queue) * _ATTEMPTS
             for place, (_, index) in enumerate(self._context.pod_groups.pending(queue)):
-                if len(entries) >= left or place >= _MOST_LOOKED_AT:
+                if len(entries) >= most or place >= _MOST_LOOKED_AT:
                     break
                 is_known = self._cluster.pod_groups[index].facts.uid in self.rows
                 if not is_known and is_waiting(self._context, index) and self._waited(index, index in lapsed):
@@ -117,6 +120,10 @@ class _Keeper:
                 tree.fill(queue, iter([self._context.entry(index) for index in entries]))
         while (entry := tree.pop()) is not None:
             yield entry.pod_group
+
+    def _left(self, queue: int | None) -> int:
+        """How many more reservations a leaf queue may have."""
+        return 0 if queue is None else self._settings.per_queue - self._by_queue.get(queue, 0)
 
     def _lapsed(self) -> set[int]:
         """Beneficiaries of in-flight groups that end in this cycle without an effect (semantics R17.15)."""
