@@ -11,7 +11,7 @@ from tenure.server.reports import evaluate
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
 from tenure.v1.decide_pb2 import DecideResponse, EvictionRateStatus, StatePatch
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRateState, PodGroup, QueueUsage
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRateState, PodGroup, QueueUsage, Reservation
 from tenure.v1.state_pb2 import StateDelta
 
 from tests.kubernetes.apply.decision_groups import (
@@ -258,6 +258,23 @@ def test_past_use_is_sent_once_after_each_change() -> None:
         delta = scheduler.delta(NOW)
         rows.extend(delta)
         assert [row.queue for row in delta.upserts.queue_usage] == expected
+
+
+def test_reservations_are_sent_until_they_are_released() -> None:
+    scheduler, journal = cluster(), Journal()
+    rows = JournalRows(journal, scheduler)
+    kept = [StatePatch(reserve=Reservation(pod_group=name, since=NOW)) for name in ("a", "b")]
+    journal.store_state(DecideResponse(state_patches=kept), is_accepted=False)
+    snapshot = scheduler.snapshot(NOW)
+    rows.complete(snapshot)
+    assert [row.pod_group for row in snapshot.reservations] == ["a", "b"]
+    released = [StatePatch(release="a"), StatePatch(reserve=Reservation(pod_group="b", since=NOW, held=1))]
+    journal.store_state(DecideResponse(state_patches=released), is_accepted=False)
+    for changed, gone in ((["b"], ["a"]), ([], [])):
+        delta = scheduler.delta(NOW)
+        rows.extend(delta)
+        assert [row.pod_group for row in delta.upserts.reservations] == changed
+        assert list(delta.removals.reservations) == gone
 
 
 def test_states_of_eviction_rates_are_sent_until_the_profile_has_them_no_more() -> None:

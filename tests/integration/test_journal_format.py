@@ -7,7 +7,7 @@ from tenure.integration.journal_format import pack_journal, unpack_journal
 from tenure.integration.ports import JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, DecisionResult, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, QueueUsage
+from tenure.v1.snapshot_pb2 import EvictionRateState, QueueUsage, Reservation
 
 from tests.kubernetes.apply.decision_groups import bind, evict, group, reserve, set_eviction_record
 
@@ -21,6 +21,7 @@ def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
     made.add([entry])
     made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
     made.queue_usage["q"] = QueueUsage(queue="q", normalized={"gpu": 5})
+    made.reservations["w"] = Reservation(pod_group="w", held=5)
     made.eviction_rates["ten"] = EvictionRateState(name="ten", tokens_milli=-2_000, time={"seconds": 5})
     pending = made.pending_patches["v"] = PendingPatches(last_seen_seconds=12.5)
     pending.add(Patch(pod_group="v", eviction_count=0))
@@ -39,6 +40,7 @@ def test_unpacked_journal_has_entries_possibly_sent(state: EntryState) -> None:
     assert after.check_first
     assert (read.eviction_history, read.pending_patches) == (saved.eviction_history, saved.pending_patches)
     assert read.queue_usage == saved.queue_usage
+    assert read.reservations == saved.reservations
     assert read.eviction_rates == saved.eviction_rates
     assert not read.is_changed
 

@@ -17,6 +17,7 @@ from tenure.codec.decisions.group_counts import (
     pods_with_notice,
     summarize_groups,
 )
+from tenure.codec.decisions.reservations import NO_RESERVATIONS, ReservationCounts, count_reservations
 from tenure.codec.messages import printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
@@ -121,6 +122,7 @@ class CycleSummary(NamedTuple):
     warnings: tuple[WarningSummary, ...]
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
     notices: NoticeCounts = NO_NOTICES
+    reservations: ReservationCounts = NO_RESERVATIONS
 
 
 class EncodedResponse(NamedTuple):
@@ -198,6 +200,7 @@ def summarize(
         warnings=_summarize_warnings(cluster, result),
         eviction_rates=result.eviction_rates,
         notices=count_notices(cluster, result),
+        reservations=count_reservations(cluster, result),
     )
 
 

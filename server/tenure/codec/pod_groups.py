@@ -212,9 +212,13 @@ def _victim_facts(
         held_by=_held_by(i, message, findings),
         depends_on=_depends_on(i, message.depends_on, findings) if message.depends_on else (),
         evictions=evictions,
-        backfill_for=tuple(sorted(set(message.backfill_for.pod_groups))),
+        backfill_for=_owners(message) if message.HasField("backfill_for") else (),
     )
     return NO_VICTIM_FACTS if found == NO_VICTIM_FACTS else found
+
+
+def _owners(message: pb.PodGroup) -> tuple[str, ...]:
+    return tuple(sorted(set(message.backfill_for.pod_groups)))
 
 
 def _evictions(

@@ -104,7 +104,7 @@ def collect_warnings(session: Session, profile: Profile) -> tuple[SnapshotWarnin
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index], most))
     shared = (*_shared(session, doubtful), *_not_permitted(cluster, doubtful, profile), *_long(cluster, most))
     bounds = (*_cut_limits(session), *_swings(cluster, profile))
-    reserved = _invalid_reservations(cluster) if cluster.reservations else ()
+    reserved = _invalid_reservations(cluster) if session.reservations is not None else ()
     return (*cluster.warnings, *shared, *_unknown_budgets(session), *reserved, *bounds, *own)
 
 

@@ -1,10 +1,14 @@
-"""Encode reservations, and what a caller must change in the rows that it stores (semantics R17.7)."""
+"""Encode and count reservations, and what a caller must change in the rows that it stores (R17.7)."""
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult, PatchKind
+from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.timestamps import timestamp
@@ -60,3 +64,45 @@ def reservation_patches(cluster: Cluster, after: Iterable[Reservation]) -> Itera
     for uid in before:
         if uid not in kept:
             yield service_pb.StatePatch(release=uid)
+
+
+class ReservationCounts(NamedTuple):
+    """What metrics tell of the reservations of a cycle."""
+
+    by_certainty: Mapping[int, int]
+    """Reservations after the cycle by Certainty."""
+    delays: Mapping[int, int]
+    """Planned starts that moved to a later time, by StartDelay."""
+    slips: tuple[int, ...]
+    """Starts in this cycle, in nanoseconds after the first bounded plan."""
+    lent: int
+    """Pod groups that start on reserved capacity."""
+    ended: int
+    """Pod groups that are evicted from it."""
+
+
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+NO_RESERVATIONS: Final = ReservationCounts(_NONE, _NONE, (), 0, 0)
+
+
+def count_reservations(cluster: Cluster, result: CycleResult) -> ReservationCounts:
+    """Counts of a cycle that plans reservations."""
+    if result.reservations is None:
+        return NO_RESERVATIONS
+    before = {row.pod_group: row for row in reversed(cluster.reservations)}
+    certainties, delays = Counter[int](), Counter[int]()
+    for row in result.reservations:
+        if row.paused_until is None:
+            certainties[int(row.certainty)] += 1
+        known = before.get(row.pod_group)
+        if known is not None and known.start is not None and (row.start is None or row.start > known.start):
+            delays[int(row.delayed_by)] += 1
+    slips, lent, ended = list[int](), 0, set[int]()
+    for group in result.groups:
+        lent += sum(patch.kind is PatchKind.BACKFILL_FOR and bool(patch.counts) for patch in group.patches)
+        if group.reason is ReasonCode.BACKFILL_ENDED:
+            ended.update([cluster.tasks[step.task].pod_group for step in group.evictions])
+        known = before.get(cluster.pod_groups[group.beneficiary].facts.uid) if group.bindings else None
+        if known is not None and known.first_bounded is not None:
+            slips.append(cluster.now - known.first_bounded)
+    return ReservationCounts(certainties, delays, tuple(slips), lent, len(ended))

@@ -12,7 +12,7 @@ from opentelemetry import metrics
 from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
 from tenure.codec.encoded_response import CycleSummary
-from tenure.server.telemetry import cycle_spans, requeue_metrics
+from tenure.server.telemetry import cycle_spans, requeue_metrics, reservation_metrics
 from tenure.server.telemetry.cycle_log import CycleLog, CycleWorkloads
 from tenure.server.telemetry.gauges import LAST_CYCLES, NOTICE_SECONDS, SECONDS
 from tenure.server.telemetry.timeline import NO_PARENT, Timeline
@@ -181,6 +181,7 @@ class Cycles:
             count(summary)
             measure(timeline)
             requeue_metrics.count(summary)
+            reservation_metrics.count(summary.reservations)
             LAST_CYCLES.update(summary)
         if timeline.is_detailed:
             uids = sorted(workloads.pod_groups) if self._names_workloads else ()

@@ -20,6 +20,8 @@ from tenure.process.telemetry import MAX_SERIES
 from tenure.server.shard import Shard
 from tenure.solver.model.disruption_limits import TOKEN, EvictionRateStatus
 from tenure.solver.model.resources import Share
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.enum_labels import enum_label
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Buckets from a small response to the longest search."""
@@ -68,6 +70,8 @@ class _Last(NamedTuple):
     protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
     rates: Sequence[EvictionRateStatus]
+    reservations: Mapping[int, int]
+    """By Certainty."""
 
 
 class LastCycles:
@@ -82,7 +86,9 @@ class LastCycles:
         """Store the values of a cycle."""
         shard = Shard(summary.cluster_id, summary.node_pool)
         with self._changing:
-            self._last[shard] = _Last(time.time(), summary.queues, summary.protected, summary.eviction_rates)
+            numbers = summary.reservations.by_certainty
+            rates, queues = summary.eviction_rates, summary.queues
+            self._last[shard] = _Last(time.time(), queues, summary.protected, rates, numbers)
             self._last.move_to_end(shard)
             if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
@@ -103,6 +109,13 @@ class LastCycles:
         for shard, last in self._all():
             for rate in last.rates:
                 yield Observation(rate.after / TOKEN, {**_labels(shard), "rate": rate.name})
+
+    def reservations(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Reservations by the certainty of their planned start."""
+        for shard, last in self._all():
+            for certainty, number in last.reservations.items():
+                label = enum_label(pb.Certainty, certainty)
+                yield Observation(number, {**_labels(shard), "certainty": label})
 
     def pods_with_notice(self, _: CallbackOptions) -> Iterable[Observation]:
         """Pods with notice of each queue."""
@@ -168,6 +181,11 @@ _METER.create_observable_gauge(
     "tenure_eviction_rate_tokens",
     [LAST_CYCLES.tokens],
     description="Tokens of an eviction rate after the last cycle; below 0 is a debt.",
+)
+_METER.create_observable_gauge(
+    "tenure_reservations",
+    [LAST_CYCLES.reservations],
+    description="Reservations after the last cycle, by the certainty of the planned start.",
 )
 _METER.create_observable_gauge(
     "tenure_pods_with_notice",

@@ -1,0 +1,81 @@
+"""A large pod group starts at its planned time, and small ones use its capacity until then (R17.5, R17.8)."""
+
+from typing import Final
+
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+
+from tests.requirements.answers import bound, evicted
+from tests.requirements.cluster import NOW, ClusterText
+from tests.requirements.cluster_life import go_on
+from tests.requirements.conftest import Decide
+
+RESERVES: Final = 'actions: "allocate, reservation"\nplugins: {reservation: {minWait: 0s}}\n'
+ALLOCATES: Final = "actions: allocate\n"
+HOUR: Final = 3_600
+
+
+def behind_a_job_of_two_hours() -> ClusterText:
+    """Four GPUs: `old` has two of them for another hour, and `big` wants all."""
+    cluster = ClusterText().node(gpus=4).queue("q")
+    cluster.runs("old", "q", gpus=2).waits("big", "q", gpus=4)
+    cluster.group("old").time_limit.seconds = 2 * HOUR
+    return cluster
+
+
+def with_small_ones(cluster: ClusterText) -> ClusterText:
+    """`short` ends in time, `long` does not and cannot be evicted, `soft` can."""
+    cluster.waits("short", "q").waits("long", "q").waits("soft", "q")
+    cluster.group("short").time_limit.seconds = HOUR // 2
+    cluster.group("long").time_limit.seconds = 3 * HOUR
+    for name in ("short", "long"):
+        cluster.group(name).preemptibility = pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+    return cluster
+
+
+def reserved(answer: DecideResponse) -> dict[str, int]:
+    """Planned starts in seconds from the first snapshot."""
+    return {row.pod_group: row.planned_start.seconds - NOW for row in answer.reservations}
+
+
+def test_small_pod_groups_do_not_push_back_a_large_one(decide: Decide) -> None:
+    cluster = behind_a_job_of_two_hours()
+    first = decide(cluster, RESERVES)
+    assert reserved(first) == {"big": HOUR}
+    assert first.reservations[0].certainty == pb.CERTAINTY_BOUNDED
+    go_on(cluster, first, 60)
+    second = decide(with_small_ones(cluster), RESERVES)
+    assert [pod.split("-")[0] for pod in bound(second)] == ["short", "soft"]
+    go_on(cluster, second, HOUR - 60)
+    for pod in cluster.snapshot.pods:
+        if pod.pod_group in ("old", "short"):
+            pod.status = pb.POD_STATUS_SUCCEEDED
+    third = decide(cluster, RESERVES)
+    assert [pod.split("-")[0] for pod in evicted(third)] == ["soft"]
+
+
+def test_without_reservations_they_do(decide: Decide) -> None:
+    cluster = with_small_ones(behind_a_job_of_two_hours())
+    answer = decide(cluster, ALLOCATES)
+    assert sorted(pod.split("-")[0] for pod in bound(answer)) == ["long", "short"]
+    assert not answer.reservations
+    assert not answer.state_patches
+
+
+def test_rows_change_by_patches_and_end_with_the_wait(decide: Decide) -> None:
+    cluster = behind_a_job_of_two_hours()
+    first = decide(cluster, RESERVES)
+    assert [patch.reserve for patch in first.state_patches] == list(first.reservations)
+    go_on(cluster, first, 60)
+    assert not decide(cluster, RESERVES).state_patches
+    cluster.snapshot.pods[0].status = pb.POD_STATUS_SUCCEEDED
+    last = decide(cluster, RESERVES)
+    assert [patch.release for patch in last.state_patches] == ["big"]
+
+
+def test_row_of_an_unknown_pod_group_harms_no_other(decide: Decide) -> None:
+    cluster = behind_a_job_of_two_hours()
+    cluster.snapshot.reservations.add(pod_group="gone", since=cluster.snapshot.now)
+    answer = decide(cluster, RESERVES)
+    assert reserved(answer) == {"big": HOUR}
+    assert any("reservations.pod_group: ignored 1 reservation" in each.message for each in answer.warnings)
