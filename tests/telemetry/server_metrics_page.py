@@ -10,11 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from tenure.client import Client, StateSession
 from tenure.client.errors import InvalidSnapshot
 from tenure.client.in_flight import track_group
+from tenure.solver.registry import BUILT_IN
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, ReportResultsRequest
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import POD_STATUS_SUCCEEDED, ClusterSnapshot
 
 from tests.requirements.cluster import ClusterText
+from tests.requirements.cluster_life import go_on
 from tests.requirements.victims.notice_story import notice
 from tests.telemetry.external_programs import free_port
 from tests.telemetry.otlp_receiver import ReceivedTelemetry, run_receiver
@@ -30,6 +32,9 @@ CYCLES = 3
 NOTICES = "notices"
 """ID of another cluster, on which pods are given notice."""
 NOTICE_CYCLES = 3
+RESERVATIONS = "reservations"
+"""ID of another cluster, on which capacity is reserved for a large pod group."""
+RESERVATION_CYCLES = 5
 MEASURED = "tenure_call_duration_seconds"
 """A histogram whose exemplars refer to traces."""
 
@@ -59,7 +64,8 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
         run_telemetry_server(
             folder,
             options={**AMPLE_RATE, "maxNotice": "1h"},
-            plugins={"evictioncost": {}},
+            plugins={"evictioncost": {}, "reservation": {"minWait": "200d"}},
+            actions=", ".join(BUILT_IN.actions),
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
             metricsListen=f"127.0.0.1:{port}",
@@ -88,6 +94,7 @@ def _call(client: Client) -> None:
         answer = session.decide(now=now)
     assert session.decide(now=now) == answer
     _give_notices(client)
+    _reserve(client)
     client.report_results(_report_first_applied(answer))
     with pytest.raises(InvalidSnapshot):
         client.decide(ClusterSnapshot())
@@ -104,6 +111,21 @@ def _give_notices(client: Client) -> None:
     del cluster.group("v").opt_out_actions[:]
     snapshot.now.seconds += 120
     client.decide(snapshot)
+
+
+def _reserve(client: Client) -> None:
+    """A start is planned, and moves because of an overrun; a pod group starts before it, and yields."""
+    cluster = ClusterText().node(gpus=4).queue("q")
+    cluster.runs("old", "q", gpus=2).waits("big", "q", gpus=4).waits("next", "q", gpus=4)
+    cluster.snapshot.cluster_id = RESERVATIONS
+    cluster.group("old").time_limit.seconds = cluster.group("big").time_limit.seconds = 7_200
+    go_on(cluster, client.decide(cluster.snapshot), 60)
+    cluster.waits("soft", "q")
+    go_on(cluster, client.decide(cluster.snapshot), 3_600)
+    go_on(cluster, client.decide(cluster.snapshot), 60)
+    cluster.snapshot.pods[0].status = POD_STATUS_SUCCEEDED
+    go_on(cluster, client.decide(cluster.snapshot), 60)
+    client.decide(cluster.snapshot)
 
 
 def protected_snapshot() -> ClusterSnapshot:

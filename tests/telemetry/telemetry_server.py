@@ -40,11 +40,12 @@ def run_telemetry_server(
     solver: str = "thread",
     options: Mapping[str, Any] = NO_OPTIONS,
     plugins: Mapping[str, Any] = NO_OPTIONS,
+    actions: str = "",
     **telemetry: Any,
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run `tenure serve` with these keys in section `telemetry`. Yields its address."""
     file = folder / "telling.yaml"
-    write_configuration(file, solver=solver, options=options, plugins=plugins, **telemetry)
+    write_configuration(file, solver=solver, options=options, plugins=plugins, actions=actions, **telemetry)
     arguments = ("--records", str(folder / "records.db"), "--config", str(file))
     with run_server_process(*arguments) as (process, address):
         yield process, address
@@ -56,11 +57,13 @@ def write_configuration(
     solver: str = "thread",
     options: Mapping[str, Any] = NO_OPTIONS,
     plugins: Mapping[str, Any] = NO_OPTIONS,
+    actions: str = "",
     **telemetry: Any,
 ) -> None:
     """Write the configuration as JSON, which is valid YAML."""
     sections = {"server": {"solverHost": solver}, "telemetry": telemetry}
     sections |= {"options": dict(options), "plugins": dict(plugins)}
+    sections |= {"actions": actions} if actions else {}
     file.write_text(json.dumps(sections))
 
 

@@ -13,7 +13,15 @@ from tenure.wire.enum_labels import enum_label
 
 from tests.server.telemetry.cycle_summaries import summary_with
 from tests.telemetry.external_programs import find_program
-from tests.telemetry.server_metrics_page import CYCLES, MEASURED, NOTICE_CYCLES, NOTICES, ServerMetrics
+from tests.telemetry.server_metrics_page import (
+    CYCLES,
+    MEASURED,
+    NOTICE_CYCLES,
+    NOTICES,
+    RESERVATION_CYCLES,
+    RESERVATIONS,
+    ServerMetrics,
+)
 
 
 def test_metrics_page_passes_promtool(server_metrics: ServerMetrics) -> None:
@@ -33,16 +41,27 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         assert family.type in ("counter", "gauge", "histogram")
 
 
+ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES
+
+
 @pytest.mark.parametrize(
     ("sample", "labels", "value"),
     [
-        ("tenure_cycle_duration_seconds_count", {}, CYCLES + NOTICE_CYCLES),
-        ("tenure_action_duration_seconds_count", {"action": "reclaim"}, CYCLES + NOTICE_CYCLES),
-        ("tenure_cycle_phase_duration_seconds_count", {"phase": "encode"}, CYCLES + NOTICE_CYCLES),
+        ("tenure_cycle_duration_seconds_count", {}, ALL_CYCLES),
+        (
+            "tenure_action_duration_seconds_count",
+            {"action": "reclaim"},
+            ALL_CYCLES,
+        ),
+        (
+            "tenure_cycle_phase_duration_seconds_count",
+            {"phase": "encode"},
+            ALL_CYCLES,
+        ),
         (
             "tenure_call_duration_seconds_count",
             {"method": "Decide", "code": "OK"},
-            CYCLES + NOTICE_CYCLES + 1,
+            ALL_CYCLES + 1,
         ),
         ("tenure_call_duration_seconds_count", {"method": "Decide", "code": "INVALID_ARGUMENT"}, 1),
         ("tenure_call_failures_total", {"cause": "snapshot_validation_error"}, 1),
@@ -59,8 +78,13 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         ("tenure_notices_withdrawn_total", {"action": "preempt", "reason": "not_needed"}, 1),
         ("tenure_notice_duration_seconds_sum", {"action": "preempt"}, 120),
         ("tenure_pods_with_notice", {"cluster": NOTICES, "queue": "q"}, 0),
+        ("tenure_reservations", {"cluster": RESERVATIONS, "certainty": "bounded"}, 1),
+        ("tenure_reservation_delays_total", {"cause": "overrun"}, 1),
+        ("tenure_reservation_slip_seconds_count", {}, 1),
+        ("tenure_backfills_total", {"event": "started"}, 1),
+        ("tenure_backfills_total", {"event": "evicted"}, 1),
         ("tenure_eviction_rate_refusals_total", {"rate": "ample"}, 0),
-        ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES + 2),
+        ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES + 3),
         ("tenure_cycles_stopped_early_total", {}, 0),
         ("tenure_cached_responses_total", {}, 1),
         ("tenure_states", {}, 1),

@@ -135,7 +135,7 @@ class Book:
         self._rows = rows
 
     def _kept(self, name: str, now: float) -> Iterator[str]:
-        promised = self._first.get(name)
+        promised = self._first.pop(name, None)
         if promised is None:
             return
         self.counts["starts with a promise"] += 1

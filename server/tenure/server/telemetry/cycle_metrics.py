@@ -11,14 +11,16 @@ from typing import Final
 from opentelemetry import metrics
 from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
+from tenure.codec.decisions.reservations import ReservationCounts
 from tenure.codec.encoded_response import CycleSummary
-from tenure.server.telemetry import cycle_spans, requeue_metrics, reservation_metrics
+from tenure.server.telemetry import cycle_spans, requeue_metrics
 from tenure.server.telemetry.cycle_log import CycleLog, CycleWorkloads
 from tenure.server.telemetry.gauges import LAST_CYCLES, NOTICE_SECONDS, SECONDS
 from tenure.server.telemetry.timeline import NO_PARENT, Timeline
 from tenure.solver.framework.observer import Phase
 from tenure.terms.durations import SECOND
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1 import snapshot_pb2
 from tenure.wire.enum_labels import enum_label
 
 _METER: Final = metrics.get_meter("tenure.server")
@@ -107,6 +109,21 @@ _RATE_REFUSALS: Final = _METER.create_counter(
     description="Scenarios that were rejected because an eviction rate had too few tokens.",
 )
 
+_SLIP_SECONDS: Final = (1.0, 10.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)
+_SLIPS: Final = _METER.create_histogram(
+    "tenure_reservation_slip_seconds",
+    description="Start of a pod group after the first start that was planned by time limits, or 0.",
+    explicit_bucket_boundaries_advisory=_SLIP_SECONDS,
+)
+_DELAYS: Final = _METER.create_counter(
+    "tenure_reservation_delays_total",
+    description="Planned starts that moved to a later time, by the cause.",
+)
+_BACKFILLS: Final = _METER.create_counter(
+    "tenure_backfills_total",
+    description="Pod groups that started on reserved capacity, or were evicted from it.",
+)
+
 
 def count_cached_response() -> None:
     """Count a cached response."""
@@ -155,6 +172,17 @@ def count(summary: CycleSummary) -> None:
     for rate in summary.eviction_rates:
         _RATE_REFUSALS.add(rate.refusals, {"rate": rate.name})
     _STOPPED.add(int(summary.stopped_early))
+    _count_reservations(summary.reservations)
+
+
+def _count_reservations(counts: ReservationCounts) -> None:
+    for slip in counts.slips:
+        _SLIPS.record(max(0, slip) / SECOND)
+    for cause, number in counts.delays.items():
+        _DELAYS.add(number, {"cause": enum_label(snapshot_pb2.StartDelay, cause)})
+    for event, number in (("started", counts.lent), ("evicted", counts.ended)):
+        if number:
+            _BACKFILLS.add(number, {"event": event})
 
 
 class Cycles:
@@ -181,7 +209,6 @@ class Cycles:
             count(summary)
             measure(timeline)
             requeue_metrics.count(summary)
-            reservation_metrics.count(summary.reservations)
             LAST_CYCLES.update(summary)
         if timeline.is_detailed:
             uids = sorted(workloads.pod_groups) if self._names_workloads else ()

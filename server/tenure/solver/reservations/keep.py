@@ -79,31 +79,46 @@ class _Keeper:
         self._reserved_gpus = 0
         """GPUs of all reservations but the oldest, in thousandths."""
         self._number = 0
+        self._oldest = ""
+        """The pod group with the oldest reservation."""
 
     def run(self) -> None:
-        """Known reservations, the oldest first; then new ones, in queue order."""
-        known = sorted(self.rows.values(), key=lambda row: (row.since, row.pod_group))
+        """Known reservations, by planned start; then new ones, in queue order."""
         planner = Planner(self._context, self._settings)
         self._most_gpus = sum(node.allocatable[GPU] for node in self._cluster.nodes)
         self._most_gpus = self._most_gpus * self._settings.max_fraction // 1_000
-        for row in known:
+        known = sorted(self._standing(), key=_by_start)
+        self._oldest = min([(row.since, row.pod_group) for _, row in known], default=(0, ""))[1]
+        planner.keep(known)
+        for index, row in known:
             self._session.stop.check()
-            index = self._waiting.get(row.pod_group)
-            if index is None or not is_waiting(self._context, index):
-                del self.rows[row.pod_group]
-            elif row.paused_until is not None:
-                if self._now >= row.paused_until:
-                    del self.rows[row.pod_group]
-                else:
-                    self._session.wake_times.append(row.paused_until)
-            else:
-                self._plan(planner, index, row)
+            self._plan(planner, index, row)
         for index in self._newcomers():
             self._session.stop.check()
             if self._number >= self._settings.total:
                 break
             if self._left(self._cluster.pod_groups[index].queue) > 0:
                 self._plan(planner, index, None)
+
+    def _standing(self) -> Iterator[tuple[int, Reservation]]:
+        """Known reservations of pod groups that wait; others are released, or kept as they are."""
+        for row in list(self.rows.values()):
+            index = self._waiting.get(row.pod_group)
+            if index is None or not is_waiting(self._context, index):
+                if index is None or not self._awaits_release(index):
+                    del self.rows[row.pod_group]
+            elif row.paused_until is None:
+                yield index, row
+            elif self._now >= row.paused_until:
+                del self.rows[row.pod_group]
+            else:
+                self._session.wake_times.append(row.paused_until)
+
+    def _awaits_release(self, index: int) -> bool:
+        """Whether it starts when other pods have terminated; until then the row stays."""
+        ledger = self._session.ledger
+        pod_sets = self._cluster.pod_groups[index].pod_sets
+        return not ledger.allocated[index] and any(ledger.pipelined[each.index] for each in pod_sets)
 
     def _newcomers(self) -> Iterator[int]:
         """The first waiting pod groups of each leaf queue that may have a reservation, in queue order."""
@@ -144,17 +159,21 @@ class _Keeper:
         uid = self._cluster.pod_groups[index].facts.uid
         gpus = self._session.ledger.demand(self._context.gangs.tasks_to_allocate(index))[GPU]
         self.rows.pop(uid, None)
-        if self._number and self._reserved_gpus + gpus > self._most_gpus > -1 and gpus:
+        is_oldest = uid == self._oldest or not (self._oldest or self._number)
+        if not is_oldest and gpus and self._reserved_gpus + gpus > self._most_gpus:
+            planner.drop(index)
             return
         plan = planner.plan(index, known)
         row = self._row(uid, index, known, plan)
         if row is None:
+            planner.drop(index)
             return
         self.rows[uid] = row
         if row.paused_until is not None:
             self._session.wake_times.append(row.paused_until)
+            planner.drop(index)
             return
-        self._reserved_gpus += gpus if self._number else 0
+        self._reserved_gpus += 0 if is_oldest else gpus
         self._number += 1
         queue = self._cluster.pod_groups[index].queue
         assert queue is not None
@@ -184,3 +203,8 @@ class _Keeper:
             return Reservation(uid, since, grown, first_bounded=bounded, paused_until=until)
         certainty = plan.certainty
         return Reservation(uid, since, grown, most, plan.start, certainty, places, bounded, delayed_by=delay)
+
+
+def _by_start(known: tuple[int, Reservation]) -> tuple[bool, int, int, str]:
+    row = known[1]
+    return row.start is None, row.start or 0, row.since, row.pod_group

@@ -1,6 +1,6 @@
 """The search for one plan: the earliest time at which pods fit, and where (semantics R17.5, R17.6).
 
-for every end and every start of an earlier plan, in order of time
+for every end, and every start of another plan, in order of time
     count the pods that fit; if that suffices, place them on the ledger as it is then
     the known plan comes at its own time, before everything that is not earlier by the resolution
 if nothing succeeds, place as many as fit after all known ends
@@ -60,11 +60,11 @@ class Plans:
         session = context.session
         self.context, self.settings = context, settings
         self.events = ends_of_running(session, session.cluster.now + settings.horizon)
-        """In order; with the starts and ends of earlier plans."""
+        """In order; with the starts and ends of other plans."""
         self.allowed = context.parts.allowed_nodes
         self.free = FreeCapacity(session, context.parts.allowed_nodes)
         self.reserved = ReservedCapacity(session.cluster, session.ledger)
-        """Earlier plans, as reservations."""
+        """Other plans, as reservations."""
         self.reserved.is_plan = True
         self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}
         """Places of pod groups with a planned start."""
@@ -117,8 +117,9 @@ class PlanSearch:
         if known is not None and known <= now:
             self._delay, known = self._why_later(), None
         probes, skip, pending = 0, 0, list[Event]()
-        times = sorted({now, *[each.time for each in plans.events if each.time > now]})
-        events = iter(plans.events)
+        others = [each for each in plans.events if each.pod_group != self._pod_group]
+        times = sorted({now, *[each.time for each in others if each.time > now]})
+        events = iter(others)
         following = next(events, None)
         for time in times:
             while following is not None and following.time <= time:

@@ -1,4 +1,4 @@
-"""Plans of a cycle, one reservation after the other; later ones see earlier ones (semantics R17.5)."""
+"""Plans of a cycle, one reservation after the other; each leaves the others their places (R17.5)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import end_after
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import Reservation, ReservedPods
-from tenure.solver.model.placement import Placement
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.plugins.reservation.node_reservations import Owner, whole_demand
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
@@ -24,13 +24,19 @@ class Planner:
     """Plans reservations on one ledger, and leaves nothing on it."""
 
     def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
-        session = context.session
-        self._context, self._session = context, session
-        self._ledger, self._cluster = session.ledger, session.cluster
+        self._context, self._session, self._settings = context, context.session, settings
+        self._ledger, self._cluster = context.session.ledger, context.session.cluster
         self._plans = Plans(context, settings)
-        reserved = reserved_capacity(session)
+        reserved = reserved_capacity(self._session)
         self._plans.reserved.nodes.lent = {} if reserved is None else reserved.lent()
         self._tasks_on: Mapping[int, Sequence[int]] | None = None
+
+    def keep(self, known: Iterable[tuple[int, Reservation]]) -> None:
+        """Plans of earlier cycles, by planned start: every plan leaves all others their places."""
+        for index, row in known:
+            until = row.grown + self._settings.max_hold if row.start is None else row.start
+            plan = Plan(row.start, row.certainty, self._placements(index, row))
+            self._register(index, plan, until)
 
     def plan(self, pod_group: int, known: Reservation | None) -> Plan:
         """The plan of a pod group. A known plan is kept while it is feasible (semantics R17.6)."""
@@ -39,15 +45,28 @@ class Planner:
             return PlanSearch(self._plans, pod_group, known, backfills).run()
 
     def add(self, pod_group: int, plan: Plan, until: int) -> None:
-        """Later plans leave this one its place."""
-        places, plans = places_of(self._context, plan.placements), self._plans
-        if self._tasks_on is None:
-            self._tasks_on = placed_tasks(self._cluster, self._ledger)
-        plans.reserved.add(Owner(pod_group, plan.start, until, plan.certainty, places), self._tasks_on)
+        """The plan of a pod group, in place of its known one."""
+        self.drop(pod_group)
+        self._register(pod_group, plan, until)
+
+    def drop(self, pod_group: int) -> None:
+        """Forget the plan of a pod group, if it has one."""
+        plans = self._plans
+        if pod_group in plans.reserved.owners:
+            plans.reserved.remove(pod_group, self._placed())
+            plans.planned.pop(pod_group, None)
+            plans.events = [each for each in plans.events if each.pod_group != pod_group]
+
+    def _register(self, pod_group: int, plan: Plan, until: int) -> None:
+        plans = self._plans
+        places = places_of(self._context, plan.placements)
+        owner = Owner(pod_group, plan.start, until, plan.certainty, places)
+        owner.rank = len(plans.reserved.owners)
+        plans.reserved.add(owner, self._placed())
         if plan.start is None:
             return
         group = self._cluster.pod_groups[pod_group]
-        uid, start = group.facts.uid, plan.start
+        uid, start = group.facts.uid, max(plan.start, self._cluster.now)
         plans.planned[pod_group] = plan.placements
         plans.events.append(Event(start, EventKind.START, uid, pod_group, plan.certainty, plan.placements))
         end = end_after(group, self._cluster.queues, start, start)
@@ -55,10 +74,27 @@ class Planner:
             plans.events.append(Event(end.likely, EventKind.END, uid, pod_group, end.certainty))
         plans.events.sort()
 
+    def _placed(self) -> Mapping[int, Sequence[int]]:
+        if self._tasks_on is None:
+            self._tasks_on = placed_tasks(self._cluster, self._ledger)
+        return self._tasks_on
+
+    def _placements(self, pod_group: int, row: Reservation) -> tuple[tuple[int, Placement], ...]:
+        """Its next tasks on the nodes of its known plan."""
+        left = {(each.node, each.shape): each.pods for each in row.places if each.node >= 0}
+        found: list[tuple[int, Placement]] = []
+        for task in self._context.gangs.tasks_to_allocate(pod_group):
+            shape = self._cluster.tasks[task].shape.index
+            node = next((key[0] for key, number in left.items() if key[1] == shape and number), NOWHERE)
+            if node != NOWHERE:
+                left[node, shape] -= 1
+                found.append((task, Placement(TaskStatus.PIPELINED, node)))
+        return tuple(found)
+
 
 @contextmanager
 def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
-    """Earlier plans count as reservations in every placement of the block, in place of those of the cycle."""
+    """Other plans count as reservations in every placement of the block, in place of those of the cycle."""
     chains, ledger = session.chains, session.ledger
     filters, gates, listeners = chains.placement_filters, chains.gates, ledger.listeners
     others = [each for each in filters if not isinstance(each, ReservedCapacity)]

@@ -99,6 +99,14 @@ class NodeReservations:
             self.by_node.setdefault(node, []).append(NodeReservation(owner, amounts))
             self._open(node, tasks_on.get(node, ()))
 
+    def remove(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
+        """Remove a reservation."""
+        for node in owner.nodes:
+            self.by_node[node] = [entry for entry in self.by_node[node] if entry.owner is not owner]
+            self._open(node, tasks_on.get(node, ()))
+            if not self.by_node[node]:
+                del self.by_node[node]
+
     def _open(self, node: int, tasks: Sequence[int]) -> None:
         """Compute the spare amounts of a node."""
         info, entries = self._ledger.node_info(node), self.by_node[node]

@@ -68,6 +68,10 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         self.owners[owner.index] = owner
         self.nodes.add(owner, tasks_on)
 
+    def remove(self, index: int, tasks_on: Mapping[int, Sequence[int]]) -> None:
+        """Remove the reservation of a pod group."""
+        self.nodes.remove(self.owners.pop(index), tasks_on)
+
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of nodes with reservations."""
         return partial(self._check, task) if self.nodes.by_node and not self.is_lifted else None
@@ -113,9 +117,9 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         return None
 
     def _may_enter(self, task: int, node: int, group: PodGroup, entry: NodeReservation) -> bool:
-        owner, own = entry.owner, self.owners.get(group.index)
-        if own is not None and own.start is not None and own.rank < owner.rank and node in own.nodes:
-            return True  # the later plan leaves it this place
+        owner = entry.owner
+        if self._is_left(group, owner, node):
+            return True
         if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
             return True
         if self.is_plan and owner.until <= self.nodes.time:
@@ -123,6 +127,11 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         if self._is_spare(task, entry) or self._is_lent(group, owner):
             return True
         return self.referee is not None and self.referee.precedes(group.index, task, owner, self.nodes)
+
+    def _is_left(self, group: PodGroup, owner: Owner, node: int) -> bool:
+        """(d): whether a later plan leaves the pod group its planned place on the node."""
+        own = self.owners.get(group.index)
+        return own is not None and own.start is not None and own.rank < owner.rank and node in own.nodes
 
     def _ends_in_time(self, group: PodGroup, owner: Owner) -> bool:
         """(a): by its time limit; if the plan is not bounded, preemptible pod groups by what is expected."""
@@ -161,6 +170,8 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         for entry in self.nodes.by_node[node]:
             owner = entry.owner
             if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
+                continue
+            if self._is_left(group, owner, node):
                 continue
             if not self._is_spare(task, entry) and self._is_lent(group, owner):
                 lent.add(owner.index)
