@@ -103,6 +103,7 @@ QUESTIONS = (
     ("why-victim", "sweep"),
     ("why-not-victim", "finetune", "--for", "distill"),
     ("protected-until", "finetune"),
+    ("when-starts", "nightly-eval"),
 )
 
 
@@ -117,6 +118,13 @@ def test_remedies_are_listed(tenure: Tenure) -> None:
     assert "Remedies:\n· raise its priority from 40 to 41; it starts after 1 pod of other pod groups" in out
 
 
+def test_without_a_name_all_that_wait_are_listed_by_place(tenure: Tenure) -> None:
+    out = tenure("explain", "when-starts").out
+    assert "Of 3 pod groups, 2 start within 6m, if nothing more important arrives." in out
+    assert "nightly-eval   vision          1            0   not known" in out
+    assert "When they start" not in tenure("explain", "when-starts", "--audience", "tenant").out
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("audience", ["public", "tenant"])
 def test_json_for_public_and_tenant_contains_only_their_part(
@@ -124,7 +132,7 @@ def test_json_for_public_and_tenant_contains_only_their_part(
 ) -> None:
     answer = json.loads(tenure("explain", *question, "--audience", audience, "--output", "json").out)
     assert list(answer["explanation"]) == [audience]
-    assert not {"reasons", "protections"} & set(answer)
+    assert not {"reasons", "protections", "start_estimates"} & set(answer)
     assert all(list(each["explanation"]) == [audience] for each in answer.get("remedies", []))
     assert "sweep" not in json.dumps(answer) or "sweep" in question
 
@@ -143,6 +151,7 @@ def test_json_for_operators_contains_every_audience(tenure: Tenure) -> None:
             "unknown pod group 'nightly'; did you mean nightly-eval?",
         ),
         (("explain", "why-pending", "zzz"), "unknown pod group 'zzz'\n"),
+        (("explain", "why-pending"), "NAME"),
         (("explain", "why-not-victim", "sweep"), "is required with why-not-victim, and invalid otherwise"),
         (
             ("explain", "protected-until", "sweep", "--for", "x"),

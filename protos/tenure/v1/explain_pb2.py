@@ -28,7 +28,7 @@ from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\x9e\x03\n\x0e\x45xplainRequest\x12.\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshotH\x00\x12*\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReferenceH\x00\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x0bwhy_pending\x18\x04 \x01(\x0b\x32\x15.tenure.v1.WhyPendingH\x01\x12*\n\nwhy_victim\x18\x05 \x01(\x0b\x32\x14.tenure.v1.WhyVictimH\x01\x12\x31\n\x0ewhy_not_victim\x18\x06 \x01(\x0b\x32\x17.tenure.v1.WhyNotVictimH\x01\x12\x34\n\x0fprotected_until\x18\x07 \x01(\x0b\x32\x19.tenure.v1.ProtectedUntilH\x01\x12.\n\x0cvictim_ranks\x18\x08 \x01(\x0b\x32\x16.tenure.v1.VictimRanksH\x01\x42\x08\n\x06sourceB\n\n\x08question\"\x1f\n\nWhyPending\x12\x11\n\tpod_group\x18\x01 \x01(\t\"\x1e\n\tWhyVictim\x12\x11\n\tpod_group\x18\x01 \x01(\t\"4\n\x0cWhyNotVictim\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x11\n\tpreemptor\x18\x02 \x01(\t\"#\n\x0eProtectedUntil\x12\x11\n\tpod_group\x18\x01 \x01(\t\"\x1c\n\x0bVictimRanks\x12\r\n\x05queue\x18\x01 \x01(\t\"\xb6\x02\n\x0f\x45xplainResponse\x12+\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x16.tenure.v1.Explanation\x12\"\n\x07reasons\x18\x02 \x03(\x0b\x32\x11.tenure.v1.Reason\x12*\n\x0bprotections\x18\x03 \x03(\x0b\x32\x15.tenure.v1.Protection\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x08remedies\x18\x05 \x03(\x0b\x32\x11.tenure.v1.Remedy\x12)\n\x0bvictim_sets\x18\x06 \x03(\x0b\x32\x14.tenure.v1.VictimSet\x12+\n\x0cvictim_ranks\x18\x07 \x03(\x0b\x32\x15.tenure.v1.VictimRank\"\x8e\x01\n\nVictimRank\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05place\x18\x02 \x01(\x05\x12\x11\n\x04\x63ost\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\x04lost\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12&\n\x08next_for\x18\x05 \x03(\x0b\x32\x14.tenure.v1.NextTakerB\x07\n\x05_costB\x07\n\x05_lost\"=\n\tNextTaker\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x11\n\tpod_group\x18\x03 \x01(\t\"?\n\x0b\x45xplanation\x12\x0e\n\x06public\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x10\n\x08operator\x18\x03 \x01(\t\"\xc4\x01\n\x06Remedy\x12#\n\x04kind\x18\x01 \x01(\x0e\x32\x15.tenure.v1.RemedyKind\x12+\n\x0b\x65xplanation\x18\x02 \x01(\x0b\x32\x16.tenure.v1.Explanation\x12\'\n\x07outcome\x18\x03 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12\x14\n\x0c\x65victed_pods\x18\x04 \x01(\x05\x12)\n\x05until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xf6\x01\n\nRemedyKind\x12\x1b\n\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10REMEDY_KIND_WAIT\x10\x01\x12\x1e\n\x1aREMEDY_KIND_REDUCE_MINIMUM\x10\x02\x12\x1e\n\x1aREMEDY_KIND_RAISE_PRIORITY\x10\x03\x12 \n\x1cREMEDY_KIND_MAKE_PREEMPTIBLE\x10\x04\x12\x1b\n\x17REMEDY_KIND_RAISE_QUOTA\x10\x05\x12\x1b\n\x17REMEDY_KIND_RAISE_LIMIT\x10\x06\x12\x19\n\x15REMEDY_KIND_ADD_NODES\x10\x07\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xcc\x03\n\x0e\x45xplainRequest\x12.\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshotH\x00\x12*\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReferenceH\x00\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x0bwhy_pending\x18\x04 \x01(\x0b\x32\x15.tenure.v1.WhyPendingH\x01\x12*\n\nwhy_victim\x18\x05 \x01(\x0b\x32\x14.tenure.v1.WhyVictimH\x01\x12\x31\n\x0ewhy_not_victim\x18\x06 \x01(\x0b\x32\x17.tenure.v1.WhyNotVictimH\x01\x12\x34\n\x0fprotected_until\x18\x07 \x01(\x0b\x32\x19.tenure.v1.ProtectedUntilH\x01\x12.\n\x0cvictim_ranks\x18\x08 \x01(\x0b\x32\x16.tenure.v1.VictimRanksH\x01\x12,\n\x0bwhen_starts\x18\t \x01(\x0b\x32\x15.tenure.v1.WhenStartsH\x01\x42\x08\n\x06sourceB\n\n\x08question\"\x1f\n\nWhyPending\x12\x11\n\tpod_group\x18\x01 \x01(\t\"\x1e\n\tWhyVictim\x12\x11\n\tpod_group\x18\x01 \x01(\t\"4\n\x0cWhyNotVictim\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x11\n\tpreemptor\x18\x02 \x01(\t\"#\n\x0eProtectedUntil\x12\x11\n\tpod_group\x18\x01 \x01(\t\"\x1c\n\x0bVictimRanks\x12\r\n\x05queue\x18\x01 \x01(\t\" \n\nWhenStarts\x12\x12\n\npod_groups\x18\x01 \x03(\t\"\xe9\x02\n\x0f\x45xplainResponse\x12+\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x16.tenure.v1.Explanation\x12\"\n\x07reasons\x18\x02 \x03(\x0b\x32\x11.tenure.v1.Reason\x12*\n\x0bprotections\x18\x03 \x03(\x0b\x32\x15.tenure.v1.Protection\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x08remedies\x18\x05 \x03(\x0b\x32\x11.tenure.v1.Remedy\x12)\n\x0bvictim_sets\x18\x06 \x03(\x0b\x32\x14.tenure.v1.VictimSet\x12+\n\x0cvictim_ranks\x18\x07 \x03(\x0b\x32\x15.tenure.v1.VictimRank\x12\x31\n\x0fstart_estimates\x18\x08 \x03(\x0b\x32\x18.tenure.v1.StartEstimate\"\xe8\x02\n\rStartEstimate\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\x05\x12\x17\n\x0fgpu_milli_ahead\x18\x03 \x01(\x03\x12\x32\n\x0e\x65\x61rliest_start\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clikely_start\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clatest_start\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\tcertainty\x18\x07 \x01(\x0e\x32\x14.tenure.v1.Certainty\x12+\n\x0c\x61waited_ends\x18\x08 \x03(\x0b\x32\x15.tenure.v1.AwaitedEnd\x12+\n\x0b\x65xplanation\x18\t \x01(\x0b\x32\x16.tenure.v1.Explanation\"v\n\nAwaitedEnd\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12,\n\x08\x65nd_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\tcertainty\x18\x03 \x01(\x0e\x32\x14.tenure.v1.Certainty\"\x8e\x01\n\nVictimRank\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05place\x18\x02 \x01(\x05\x12\x11\n\x04\x63ost\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\x04lost\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12&\n\x08next_for\x18\x05 \x03(\x0b\x32\x14.tenure.v1.NextTakerB\x07\n\x05_costB\x07\n\x05_lost\"=\n\tNextTaker\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12\x11\n\tpod_group\x18\x03 \x01(\t\"?\n\x0b\x45xplanation\x12\x0e\n\x06public\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x10\n\x08operator\x18\x03 \x01(\t\"\xc4\x01\n\x06Remedy\x12#\n\x04kind\x18\x01 \x01(\x0e\x32\x15.tenure.v1.RemedyKind\x12+\n\x0b\x65xplanation\x18\x02 \x01(\x0b\x32\x16.tenure.v1.Explanation\x12\'\n\x07outcome\x18\x03 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12\x14\n\x0c\x65victed_pods\x18\x04 \x01(\x05\x12)\n\x05until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xf6\x01\n\nRemedyKind\x12\x1b\n\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10REMEDY_KIND_WAIT\x10\x01\x12\x1e\n\x1aREMEDY_KIND_REDUCE_MINIMUM\x10\x02\x12\x1e\n\x1aREMEDY_KIND_RAISE_PRIORITY\x10\x03\x12 \n\x1cREMEDY_KIND_MAKE_PREEMPTIBLE\x10\x04\x12\x1b\n\x17REMEDY_KIND_RAISE_QUOTA\x10\x05\x12\x1b\n\x17REMEDY_KIND_RAISE_LIMIT\x10\x06\x12\x19\n\x15REMEDY_KIND_ADD_NODES\x10\x07\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,28 +36,34 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.explain_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
-  _globals['_REMEDYKIND']._serialized_start=1535
-  _globals['_REMEDYKIND']._serialized_end=1781
+  _globals['_REMEDYKIND']._serialized_start=2149
+  _globals['_REMEDYKIND']._serialized_end=2395
   _globals['_EXPLAINREQUEST']._serialized_start=147
-  _globals['_EXPLAINREQUEST']._serialized_end=561
-  _globals['_WHYPENDING']._serialized_start=563
-  _globals['_WHYPENDING']._serialized_end=594
-  _globals['_WHYVICTIM']._serialized_start=596
-  _globals['_WHYVICTIM']._serialized_end=626
-  _globals['_WHYNOTVICTIM']._serialized_start=628
-  _globals['_WHYNOTVICTIM']._serialized_end=680
-  _globals['_PROTECTEDUNTIL']._serialized_start=682
-  _globals['_PROTECTEDUNTIL']._serialized_end=717
-  _globals['_VICTIMRANKS']._serialized_start=719
-  _globals['_VICTIMRANKS']._serialized_end=747
-  _globals['_EXPLAINRESPONSE']._serialized_start=750
-  _globals['_EXPLAINRESPONSE']._serialized_end=1060
-  _globals['_VICTIMRANK']._serialized_start=1063
-  _globals['_VICTIMRANK']._serialized_end=1205
-  _globals['_NEXTTAKER']._serialized_start=1207
-  _globals['_NEXTTAKER']._serialized_end=1268
-  _globals['_EXPLANATION']._serialized_start=1270
-  _globals['_EXPLANATION']._serialized_end=1333
-  _globals['_REMEDY']._serialized_start=1336
-  _globals['_REMEDY']._serialized_end=1532
+  _globals['_EXPLAINREQUEST']._serialized_end=607
+  _globals['_WHYPENDING']._serialized_start=609
+  _globals['_WHYPENDING']._serialized_end=640
+  _globals['_WHYVICTIM']._serialized_start=642
+  _globals['_WHYVICTIM']._serialized_end=672
+  _globals['_WHYNOTVICTIM']._serialized_start=674
+  _globals['_WHYNOTVICTIM']._serialized_end=726
+  _globals['_PROTECTEDUNTIL']._serialized_start=728
+  _globals['_PROTECTEDUNTIL']._serialized_end=763
+  _globals['_VICTIMRANKS']._serialized_start=765
+  _globals['_VICTIMRANKS']._serialized_end=793
+  _globals['_WHENSTARTS']._serialized_start=795
+  _globals['_WHENSTARTS']._serialized_end=827
+  _globals['_EXPLAINRESPONSE']._serialized_start=830
+  _globals['_EXPLAINRESPONSE']._serialized_end=1191
+  _globals['_STARTESTIMATE']._serialized_start=1194
+  _globals['_STARTESTIMATE']._serialized_end=1554
+  _globals['_AWAITEDEND']._serialized_start=1556
+  _globals['_AWAITEDEND']._serialized_end=1674
+  _globals['_VICTIMRANK']._serialized_start=1677
+  _globals['_VICTIMRANK']._serialized_end=1819
+  _globals['_NEXTTAKER']._serialized_start=1821
+  _globals['_NEXTTAKER']._serialized_end=1882
+  _globals['_EXPLANATION']._serialized_start=1884
+  _globals['_EXPLANATION']._serialized_end=1947
+  _globals['_REMEDY']._serialized_start=1950
+  _globals['_REMEDY']._serialized_end=2146
 # @@protoc_insertion_point(module_scope)

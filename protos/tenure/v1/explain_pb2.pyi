@@ -33,7 +33,7 @@ REMEDY_KIND_RAISE_LIMIT: RemedyKind
 REMEDY_KIND_ADD_NODES: RemedyKind
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until", "victim_ranks")
+    __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until", "victim_ranks", "when_starts")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,7 @@ class ExplainRequest(_message.Message):
     WHY_NOT_VICTIM_FIELD_NUMBER: _ClassVar[int]
     PROTECTED_UNTIL_FIELD_NUMBER: _ClassVar[int]
     VICTIM_RANKS_FIELD_NUMBER: _ClassVar[int]
+    WHEN_STARTS_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     state: _state_pb2.StateReference
     now: _timestamp_pb2.Timestamp
@@ -50,7 +51,8 @@ class ExplainRequest(_message.Message):
     why_not_victim: WhyNotVictim
     protected_until: ProtectedUntil
     victim_ranks: VictimRanks
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why_pending: _Optional[_Union[WhyPending, _Mapping]] = ..., why_victim: _Optional[_Union[WhyVictim, _Mapping]] = ..., why_not_victim: _Optional[_Union[WhyNotVictim, _Mapping]] = ..., protected_until: _Optional[_Union[ProtectedUntil, _Mapping]] = ..., victim_ranks: _Optional[_Union[VictimRanks, _Mapping]] = ...) -> None: ...
+    when_starts: WhenStarts
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why_pending: _Optional[_Union[WhyPending, _Mapping]] = ..., why_victim: _Optional[_Union[WhyVictim, _Mapping]] = ..., why_not_victim: _Optional[_Union[WhyNotVictim, _Mapping]] = ..., protected_until: _Optional[_Union[ProtectedUntil, _Mapping]] = ..., victim_ranks: _Optional[_Union[VictimRanks, _Mapping]] = ..., when_starts: _Optional[_Union[WhenStarts, _Mapping]] = ...) -> None: ...
 
 class WhyPending(_message.Message):
     __slots__ = ("pod_group",)
@@ -84,8 +86,14 @@ class VictimRanks(_message.Message):
     queue: str
     def __init__(self, queue: _Optional[str] = ...) -> None: ...
 
+class WhenStarts(_message.Message):
+    __slots__ = ("pod_groups",)
+    POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod_groups: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ExplainResponse(_message.Message):
-    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets", "victim_ranks")
+    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets", "victim_ranks", "start_estimates")
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +101,7 @@ class ExplainResponse(_message.Message):
     REMEDIES_FIELD_NUMBER: _ClassVar[int]
     VICTIM_SETS_FIELD_NUMBER: _ClassVar[int]
     VICTIM_RANKS_FIELD_NUMBER: _ClassVar[int]
+    START_ESTIMATES_FIELD_NUMBER: _ClassVar[int]
     explanation: Explanation
     reasons: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]
     protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
@@ -100,7 +109,40 @@ class ExplainResponse(_message.Message):
     remedies: _containers.RepeatedCompositeFieldContainer[Remedy]
     victim_sets: _containers.RepeatedCompositeFieldContainer[_decision_pb2.VictimSet]
     victim_ranks: _containers.RepeatedCompositeFieldContainer[VictimRank]
-    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ...) -> None: ...
+    start_estimates: _containers.RepeatedCompositeFieldContainer[StartEstimate]
+    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[StartEstimate, _Mapping]]] = ...) -> None: ...
+
+class StartEstimate(_message.Message):
+    __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_AHEAD_FIELD_NUMBER: _ClassVar[int]
+    EARLIEST_START_FIELD_NUMBER: _ClassVar[int]
+    LIKELY_START_FIELD_NUMBER: _ClassVar[int]
+    LATEST_START_FIELD_NUMBER: _ClassVar[int]
+    CERTAINTY_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_ENDS_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    position: int
+    gpu_milli_ahead: int
+    earliest_start: _timestamp_pb2.Timestamp
+    likely_start: _timestamp_pb2.Timestamp
+    latest_start: _timestamp_pb2.Timestamp
+    certainty: _snapshot_pb2.Certainty
+    awaited_ends: _containers.RepeatedCompositeFieldContainer[AwaitedEnd]
+    explanation: Explanation
+    def __init__(self, pod_group: _Optional[str] = ..., position: _Optional[int] = ..., gpu_milli_ahead: _Optional[int] = ..., earliest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., likely_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., latest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., awaited_ends: _Optional[_Iterable[_Union[AwaitedEnd, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
+
+class AwaitedEnd(_message.Message):
+    __slots__ = ("pod_group", "end_time", "certainty")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    CERTAINTY_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    end_time: _timestamp_pb2.Timestamp
+    certainty: _snapshot_pb2.Certainty
+    def __init__(self, pod_group: _Optional[str] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ...) -> None: ...
 
 class VictimRank(_message.Message):
     __slots__ = ("pod_group", "place", "cost", "lost", "next_for")

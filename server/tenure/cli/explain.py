@@ -1,4 +1,4 @@
-"""`tenure explain`: why a pod group is pending, evicted, not evicted or protected."""
+"""`tenure explain`: why a pod group is pending, evicted, not evicted or protected, and when it starts."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +20,7 @@ class ExplainTopic(StrEnum):
     WHY_VICTIM = "why-victim"
     WHY_NOT_VICTIM = "why-not-victim"
     PROTECTED_UNTIL = "protected-until"
+    WHEN_STARTS = "when-starts"
 
 
 class Audience(StrEnum):
@@ -33,7 +34,13 @@ class Audience(StrEnum):
 def explain(
     snapshot: SnapshotFile,
     topic: Annotated[ExplainTopic, typer.Argument(help="What to explain.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Pod group: its name, NAMESPACE/NAME or uid.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Pod group: its name, NAMESPACE/NAME or uid. Default, with when-starts: all that wait.",
+        ),
+    ] = None,
     preemptor: Annotated[
         str | None,
         typer.Option("--for", metavar="NAME", help="With why-not-victim: the pending pod group."),
@@ -59,6 +66,7 @@ def explain(
       why-victim NAME          why its pods are evicted
       why-not-victim NAME --for NAME  why it is not evicted for a pending pod group
       protected-until NAME     who may not evict it, until when, and by whose word
+      when-starts [NAME]       its place in its queue, and when it starts if nothing new arrives
 
     For example: tenure explain cluster.yaml why-not-victim old-job --for new-job
 
@@ -70,7 +78,10 @@ def explain(
 
     if (topic is ExplainTopic.WHY_NOT_VICTIM) != (preemptor is not None):
         raise typer.BadParameter("is required with why-not-victim, and invalid otherwise", param_hint="--for")
-    request = _request(read_for_local(snapshot, form), topic, name, preemptor)
+    if name is None and topic is not ExplainTopic.WHEN_STARTS:
+        raise typer.BadParameter("is missing", param_hint="NAME")
+    read = read_for_local(snapshot, form)
+    request = _request(read, topic, name, preemptor)
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     answer = request_explanation(request, connection, config)
     if output is Output.JSON:
@@ -80,19 +91,28 @@ def explain(
         typer.echo(MessageToJson(readable_by(answer, audience), preserving_proto_field_name=True))
         return
     from tenure.render.simulation import print_explanation
+    from tenure.render.start_estimates import print_start_estimates
     from tenure.render.terminal import TerminalConsole
 
     print_explanation(TerminalConsole(), answer, audience)
+    if name is None and audience is Audience.OPERATOR:
+        print_start_estimates(TerminalConsole(), answer, read)
 
 
 def _request(
-    snapshot: "ClusterSnapshot", topic: ExplainTopic, name: str, preemptor: str | None
+    snapshot: "ClusterSnapshot", topic: ExplainTopic, name: str | None, preemptor: str | None
 ) -> "ExplainRequest":
     from tenure.cli.options import pod_group
     from tenure.v1 import explain_pb2 as pb
 
-    uid, request = pod_group(snapshot, name, "NAME").uid, pb.ExplainRequest(snapshot=snapshot)
+    request = pb.ExplainRequest(snapshot=snapshot)
+    if name is None:
+        request.when_starts.SetInParent()
+        return request
+    uid = pod_group(snapshot, name, "NAME").uid
     match topic:
+        case ExplainTopic.WHEN_STARTS:
+            request.when_starts.pod_groups.append(uid)
         case ExplainTopic.WHY_PENDING:
             request.why_pending.pod_group = uid
         case ExplainTopic.WHY_VICTIM:

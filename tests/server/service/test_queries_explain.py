@@ -19,12 +19,14 @@ from tests.server.telemetry.captured_telemetry import count_metrics, log_lines
 
 SAMPLE = Path(__file__).parents[3] / "server/tenure/cli/samples/two-departments.yaml"
 PROFILE = default_profile()
-QUESTIONS: dict[str, dict[str, dict[str, str]]] = {
+QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "why pending": {"why_pending": {"pod_group": "nightly-eval"}},
     "why this victim": {"why_victim": {"pod_group": "sweep"}},
     "why not that one": {"why_not_victim": {"pod_group": "finetune", "preemptor": "distill"}},
     "protected until": {"protected_until": {"pod_group": "finetune"}},
     "victim ranks": {"victim_ranks": {"queue": "research"}},
+    "when it starts": {"when_starts": {"pod_groups": ["nightly-eval"]}},
+    "when all start": {"when_starts": {}},
 }
 
 
@@ -89,6 +91,13 @@ FAULTS: dict[str, tuple[dict[str, object], list[str]]] = {
     "an unknown queue": (
         {"victim_ranks": {"queue": "north"}},
         ["victim_ranks.queue: there is no queue with name 'north'"],
+    ),
+    "unknown pod groups of several": (
+        {"when_starts": {"pod_groups": ["nightly-eval", "b", ""]}},
+        [
+            "when_starts.pod_groups[1]: there is no pod group with uid 'b'",
+            "when_starts.pod_groups[2]: is required",
+        ],
     ),
     "a bad time": (
         {"now": {"nanos": -1}, **QUESTIONS["why pending"]},

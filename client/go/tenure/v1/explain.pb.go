@@ -118,6 +118,7 @@ type ExplainRequest struct {
 	//	*ExplainRequest_WhyNotVictim
 	//	*ExplainRequest_ProtectedUntil
 	//	*ExplainRequest_VictimRanks
+	//	*ExplainRequest_WhenStarts
 	Question      isExplainRequest_Question `protobuf_oneof:"question"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,6 +238,15 @@ func (x *ExplainRequest) GetVictimRanks() *VictimRanks {
 	return nil
 }
 
+func (x *ExplainRequest) GetWhenStarts() *WhenStarts {
+	if x != nil {
+		if x, ok := x.Question.(*ExplainRequest_WhenStarts); ok {
+			return x.WhenStarts
+		}
+	}
+	return nil
+}
+
 type isExplainRequest_Source interface {
 	isExplainRequest_Source()
 }
@@ -285,6 +295,11 @@ type ExplainRequest_VictimRanks struct {
 	VictimRanks *VictimRanks `protobuf:"bytes,8,opt,name=victim_ranks,json=victimRanks,proto3,oneof"`
 }
 
+type ExplainRequest_WhenStarts struct {
+	// When pending pod groups start, and what is ahead of them.
+	WhenStarts *WhenStarts `protobuf:"bytes,9,opt,name=when_starts,json=whenStarts,proto3,oneof"`
+}
+
 func (*ExplainRequest_WhyPending) isExplainRequest_Question() {}
 
 func (*ExplainRequest_WhyVictim) isExplainRequest_Question() {}
@@ -294,6 +309,8 @@ func (*ExplainRequest_WhyNotVictim) isExplainRequest_Question() {}
 func (*ExplainRequest_ProtectedUntil) isExplainRequest_Question() {}
 
 func (*ExplainRequest_VictimRanks) isExplainRequest_Question() {}
+
+func (*ExplainRequest_WhenStarts) isExplainRequest_Question() {}
 
 // Query: why a pod group is pending, and what would let it start.
 type WhyPending struct {
@@ -534,6 +551,54 @@ func (x *VictimRanks) GetQueue() string {
 	return ""
 }
 
+// Query: when pending pod groups start if nothing new arrives. Cycles are played on a copy
+// of the state, in which pod groups end after their expected runtimes, and again with their
+// time limits.
+type WhenStarts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uids of pending pod groups. Empty: all that wait.
+	PodGroups     []string `protobuf:"bytes,1,rep,name=pod_groups,json=podGroups,proto3" json:"pod_groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhenStarts) Reset() {
+	*x = WhenStarts{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhenStarts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhenStarts) ProtoMessage() {}
+
+func (x *WhenStarts) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhenStarts.ProtoReflect.Descriptor instead.
+func (*WhenStarts) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WhenStarts) GetPodGroups() []string {
+	if x != nil {
+		return x.PodGroups
+	}
+	return nil
+}
+
 // Response to one query.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -554,14 +619,17 @@ type ExplainResponse struct {
 	VictimSets []*VictimSet `protobuf:"bytes,6,rep,name=victim_sets,json=victimSets,proto3" json:"victim_sets,omitempty"`
 	// Ranks as victims, as of the state: of the pod group, for `protected_until`, or of
 	// those that were asked for, ordered by uid. For operators.
-	VictimRanks   []*VictimRank `protobuf:"bytes,7,rep,name=victim_ranks,json=victimRanks,proto3" json:"victim_ranks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	VictimRanks []*VictimRank `protobuf:"bytes,7,rep,name=victim_ranks,json=victimRanks,proto3" json:"victim_ranks,omitempty"`
+	// When pod groups start, ordered by uid, for `when_starts`. For operators: it names
+	// other pod groups.
+	StartEstimates []*StartEstimate `protobuf:"bytes,8,rep,name=start_estimates,json=startEstimates,proto3" json:"start_estimates,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	mi := &file_tenure_v1_explain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +641,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[6]
+	mi := &file_tenure_v1_explain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +654,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainResponse) GetExplanation() *Explanation {
@@ -638,6 +706,196 @@ func (x *ExplainResponse) GetVictimRanks() []*VictimRank {
 	return nil
 }
 
+func (x *ExplainResponse) GetStartEstimates() []*StartEstimate {
+	if x != nil {
+		return x.StartEstimates
+	}
+	return nil
+}
+
+// When a pending pod group starts if nothing new arrives.
+type StartEstimate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Place in the order of its queue: 1 is the first. 0: it does not wait.
+	Position int32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// GPUs that pod groups before it in its queue ask for, in thousandths.
+	GpuMilliAhead int64 `protobuf:"varint,3,opt,name=gpu_milli_ahead,json=gpuMilliAhead,proto3" json:"gpu_milli_ahead,omitempty"`
+	// It does not start before. Unset: it was not placed in the cycles that were played.
+	EarliestStart *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=earliest_start,json=earliestStart,proto3" json:"earliest_start,omitempty"`
+	// When it starts if running pod groups end after their expected runtimes. Times between
+	// this and `earliest_start` were not played. Unset: as `earliest_start`.
+	LikelyStart *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=likely_start,json=likelyStart,proto3" json:"likely_start,omitempty"`
+	// When it starts if they end at their time limits only. Unset: not known.
+	LatestStart *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=latest_start,json=latestStart,proto3" json:"latest_start,omitempty"`
+	// How far `likely_start` can be relied on.
+	Certainty Certainty `protobuf:"varint,7,opt,name=certainty,proto3,enum=tenure.v1.Certainty" json:"certainty,omitempty"`
+	// Ends that it waits for, the last one first. At most 5.
+	AwaitedEnds []*AwaitedEnd `protobuf:"bytes,8,rep,name=awaited_ends,json=awaitedEnds,proto3" json:"awaited_ends,omitempty"`
+	// The same as a sentence.
+	Explanation   *Explanation `protobuf:"bytes,9,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartEstimate) Reset() {
+	*x = StartEstimate{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartEstimate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartEstimate) ProtoMessage() {}
+
+func (x *StartEstimate) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartEstimate.ProtoReflect.Descriptor instead.
+func (*StartEstimate) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StartEstimate) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *StartEstimate) GetPosition() int32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *StartEstimate) GetGpuMilliAhead() int64 {
+	if x != nil {
+		return x.GpuMilliAhead
+	}
+	return 0
+}
+
+func (x *StartEstimate) GetEarliestStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EarliestStart
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetLikelyStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LikelyStart
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetLatestStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LatestStart
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetCertainty() Certainty {
+	if x != nil {
+		return x.Certainty
+	}
+	return Certainty_CERTAINTY_UNSPECIFIED
+}
+
+func (x *StartEstimate) GetAwaitedEnds() []*AwaitedEnd {
+	if x != nil {
+		return x.AwaitedEnds
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
+// The end of a running pod group that others wait for.
+type AwaitedEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// When it ends.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// How far that can be relied on.
+	Certainty     Certainty `protobuf:"varint,3,opt,name=certainty,proto3,enum=tenure.v1.Certainty" json:"certainty,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitedEnd) Reset() {
+	*x = AwaitedEnd{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitedEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitedEnd) ProtoMessage() {}
+
+func (x *AwaitedEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitedEnd.ProtoReflect.Descriptor instead.
+func (*AwaitedEnd) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AwaitedEnd) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *AwaitedEnd) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *AwaitedEnd) GetCertainty() Certainty {
+	if x != nil {
+		return x.Certainty
+	}
+	return Certainty_CERTAINTY_UNSPECIFIED
+}
+
 // Rank of a running pod group as a victim.
 type VictimRank struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -660,7 +918,7 @@ type VictimRank struct {
 
 func (x *VictimRank) Reset() {
 	*x = VictimRank{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +930,7 @@ func (x *VictimRank) String() string {
 func (*VictimRank) ProtoMessage() {}
 
 func (x *VictimRank) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[7]
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +943,7 @@ func (x *VictimRank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimRank.ProtoReflect.Descriptor instead.
 func (*VictimRank) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *VictimRank) GetPodGroup() string {
@@ -738,7 +996,7 @@ type NextTaker struct {
 
 func (x *NextTaker) Reset() {
 	*x = NextTaker{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	mi := &file_tenure_v1_explain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +1008,7 @@ func (x *NextTaker) String() string {
 func (*NextTaker) ProtoMessage() {}
 
 func (x *NextTaker) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	mi := &file_tenure_v1_explain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +1021,7 @@ func (x *NextTaker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextTaker.ProtoReflect.Descriptor instead.
 func (*NextTaker) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NextTaker) GetAction() string {
@@ -803,7 +1061,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	mi := &file_tenure_v1_explain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1073,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	mi := &file_tenure_v1_explain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1086,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Explanation) GetPublic() string {
@@ -871,7 +1129,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	mi := &file_tenure_v1_explain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1141,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	mi := &file_tenure_v1_explain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1154,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Remedy) GetKind() RemedyKind {
@@ -938,7 +1196,7 @@ var File_tenure_v1_explain_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xf6\x03\n" +
+	"\x17tenure/v1/explain.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xb0\x04\n" +
 	"\x0eExplainRequest\x128\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.tenure.v1.ClusterSnapshotH\x00R\bsnapshot\x121\n" +
 	"\x05state\x18\x02 \x01(\v2\x19.tenure.v1.StateReferenceH\x00R\x05state\x12,\n" +
@@ -949,7 +1207,9 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"why_victim\x18\x05 \x01(\v2\x14.tenure.v1.WhyVictimH\x01R\twhyVictim\x12?\n" +
 	"\x0ewhy_not_victim\x18\x06 \x01(\v2\x17.tenure.v1.WhyNotVictimH\x01R\fwhyNotVictim\x12D\n" +
 	"\x0fprotected_until\x18\a \x01(\v2\x19.tenure.v1.ProtectedUntilH\x01R\x0eprotectedUntil\x12;\n" +
-	"\fvictim_ranks\x18\b \x01(\v2\x16.tenure.v1.VictimRanksH\x01R\vvictimRanksB\b\n" +
+	"\fvictim_ranks\x18\b \x01(\v2\x16.tenure.v1.VictimRanksH\x01R\vvictimRanks\x128\n" +
+	"\vwhen_starts\x18\t \x01(\v2\x15.tenure.v1.WhenStartsH\x01R\n" +
+	"whenStartsB\b\n" +
 	"\x06sourceB\n" +
 	"\n" +
 	"\bquestion\")\n" +
@@ -964,7 +1224,11 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\x0eProtectedUntil\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\"#\n" +
 	"\vVictimRanks\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\"\x83\x03\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"+\n" +
+	"\n" +
+	"WhenStarts\x12\x1d\n" +
+	"\n" +
+	"pod_groups\x18\x01 \x03(\tR\tpodGroups\"\xc6\x03\n" +
 	"\x0fExplainResponse\x128\n" +
 	"\vexplanation\x18\x01 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12+\n" +
 	"\areasons\x18\x02 \x03(\v2\x11.tenure.v1.ReasonR\areasons\x127\n" +
@@ -973,7 +1237,23 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\bremedies\x18\x05 \x03(\v2\x11.tenure.v1.RemedyR\bremedies\x125\n" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
 	"victimSets\x128\n" +
-	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\"\xb4\x01\n" +
+	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\x12A\n" +
+	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xd9\x03\n" +
+	"\rStartEstimate\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x05R\bposition\x12&\n" +
+	"\x0fgpu_milli_ahead\x18\x03 \x01(\x03R\rgpuMilliAhead\x12A\n" +
+	"\x0eearliest_start\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\rearliestStart\x12=\n" +
+	"\flikely_start\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlikelyStart\x12=\n" +
+	"\flatest_start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vlatestStart\x122\n" +
+	"\tcertainty\x18\a \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\x128\n" +
+	"\fawaited_ends\x18\b \x03(\v2\x15.tenure.v1.AwaitedEndR\vawaitedEnds\x128\n" +
+	"\vexplanation\x18\t \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\"\x94\x01\n" +
+	"\n" +
+	"AwaitedEnd\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x122\n" +
+	"\tcertainty\x18\x03 \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\"\xb4\x01\n" +
 	"\n" +
 	"VictimRank\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x14\n" +
@@ -1021,7 +1301,7 @@ func file_tenure_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_tenure_v1_explain_proto_goTypes = []any{
 	(RemedyKind)(0),               // 0: tenure.v1.RemedyKind
 	(*ExplainRequest)(nil),        // 1: tenure.v1.ExplainRequest
@@ -1030,45 +1310,59 @@ var file_tenure_v1_explain_proto_goTypes = []any{
 	(*WhyNotVictim)(nil),          // 4: tenure.v1.WhyNotVictim
 	(*ProtectedUntil)(nil),        // 5: tenure.v1.ProtectedUntil
 	(*VictimRanks)(nil),           // 6: tenure.v1.VictimRanks
-	(*ExplainResponse)(nil),       // 7: tenure.v1.ExplainResponse
-	(*VictimRank)(nil),            // 8: tenure.v1.VictimRank
-	(*NextTaker)(nil),             // 9: tenure.v1.NextTaker
-	(*Explanation)(nil),           // 10: tenure.v1.Explanation
-	(*Remedy)(nil),                // 11: tenure.v1.Remedy
-	(*ClusterSnapshot)(nil),       // 12: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),        // 13: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Reason)(nil),                // 15: tenure.v1.Reason
-	(*Protection)(nil),            // 16: tenure.v1.Protection
-	(*VictimSet)(nil),             // 17: tenure.v1.VictimSet
-	(OutcomeKind)(0),              // 18: tenure.v1.OutcomeKind
+	(*WhenStarts)(nil),            // 7: tenure.v1.WhenStarts
+	(*ExplainResponse)(nil),       // 8: tenure.v1.ExplainResponse
+	(*StartEstimate)(nil),         // 9: tenure.v1.StartEstimate
+	(*AwaitedEnd)(nil),            // 10: tenure.v1.AwaitedEnd
+	(*VictimRank)(nil),            // 11: tenure.v1.VictimRank
+	(*NextTaker)(nil),             // 12: tenure.v1.NextTaker
+	(*Explanation)(nil),           // 13: tenure.v1.Explanation
+	(*Remedy)(nil),                // 14: tenure.v1.Remedy
+	(*ClusterSnapshot)(nil),       // 15: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),        // 16: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*Reason)(nil),                // 18: tenure.v1.Reason
+	(*Protection)(nil),            // 19: tenure.v1.Protection
+	(*VictimSet)(nil),             // 20: tenure.v1.VictimSet
+	(Certainty)(0),                // 21: tenure.v1.Certainty
+	(OutcomeKind)(0),              // 22: tenure.v1.OutcomeKind
 }
 var file_tenure_v1_explain_proto_depIdxs = []int32{
-	12, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	13, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
-	14, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
+	15, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	16, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
+	17, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
 	2,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
 	3,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
 	4,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
 	5,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
 	6,  // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
-	10, // 8: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
-	15, // 9: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
-	16, // 10: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
-	14, // 11: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
-	11, // 12: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
-	17, // 13: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
-	8,  // 14: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
-	9,  // 15: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
-	0,  // 16: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	10, // 17: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	18, // 18: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	14, // 19: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	7,  // 8: tenure.v1.ExplainRequest.when_starts:type_name -> tenure.v1.WhenStarts
+	13, // 9: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
+	18, // 10: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
+	19, // 11: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
+	17, // 12: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
+	14, // 13: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
+	20, // 14: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
+	11, // 15: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
+	9,  // 16: tenure.v1.ExplainResponse.start_estimates:type_name -> tenure.v1.StartEstimate
+	17, // 17: tenure.v1.StartEstimate.earliest_start:type_name -> google.protobuf.Timestamp
+	17, // 18: tenure.v1.StartEstimate.likely_start:type_name -> google.protobuf.Timestamp
+	17, // 19: tenure.v1.StartEstimate.latest_start:type_name -> google.protobuf.Timestamp
+	21, // 20: tenure.v1.StartEstimate.certainty:type_name -> tenure.v1.Certainty
+	10, // 21: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
+	13, // 22: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
+	17, // 23: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
+	21, // 24: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
+	12, // 25: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
+	0,  // 26: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	13, // 27: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	22, // 28: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	17, // 29: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }
@@ -1087,15 +1381,16 @@ func file_tenure_v1_explain_proto_init() {
 		(*ExplainRequest_WhyNotVictim)(nil),
 		(*ExplainRequest_ProtectedUntil)(nil),
 		(*ExplainRequest_VictimRanks)(nil),
+		(*ExplainRequest_WhenStarts)(nil),
 	}
-	file_tenure_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
+	file_tenure_v1_explain_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_explain_proto_rawDesc), len(file_tenure_v1_explain_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -42,6 +42,7 @@ class ExplainResult:
     victim_sets: Sequence[bytes] = ()
     """Encoded."""
     victim_ranks: Sequence[pb.VictimRank] = ()
+    start_estimates: Sequence[pb.StartEstimate] = ()
 
     def message(self, cluster: Cluster) -> pb.ExplainResponse:
         """Message of the response."""
@@ -51,6 +52,7 @@ class ExplainResult:
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
             victim_ranks=self.victim_ranks,
+            start_estimates=self.start_estimates,
         )
         encoder = ProtectionEncoder(cluster, EncodingCache(cluster))
         for protection in self.protections:

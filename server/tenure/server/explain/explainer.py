@@ -8,6 +8,7 @@ from tenure.codec.simulation import BaseState, decode_source
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.protected_until import protected_until
 from tenure.server.explain.victim_ranks import ranks_of_queue
+from tenure.server.explain.when_starts import when_starts
 from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
@@ -47,6 +48,9 @@ class Explainer:
             raise SnapshotValidationError(violations)
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
+        if request.WhichOneof("question") == "when_starts":
+            asked = [groups[uid] for uid in request.when_starts.pod_groups]
+            return when_starts(cluster, self._profile, self._registry, asked, stop).message(cluster)
         replay = CycleReplay.of(cluster, self._profile, stop, self._registry)
         if replay.result.stopped_early:
             raise CycleStopped
@@ -86,6 +90,12 @@ def _unknown_names(
         if queue and queue not in queues:
             unknown = f"there is no queue with name {quote_name(queue)}"
             yield FieldViolation("victim_ranks.queue", unknown)
+        return
+    if question == "when_starts":
+        for number, uid in enumerate(request.when_starts.pod_groups):
+            if uid not in groups:
+                unknown = f"there is no pod group with uid {quote_name(uid)}" if uid else MISSING
+                yield FieldViolation(f"when_starts.pod_groups[{number}]", unknown)
         return
     asked = getattr(request, question)
     for field in asked.DESCRIPTOR.fields:

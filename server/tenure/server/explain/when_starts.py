@@ -1,0 +1,125 @@
+"""When do pending pod groups start if nothing new arrives, and what is ahead of them?"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from tenure.server.explain.audience_text import (
+    AudienceNames,
+    AudienceText,
+    capital,
+    for_all,
+    for_operators,
+    format_text,
+    join,
+    moment,
+)
+from tenure.server.explain.explain_result import ExplainResult
+from tenure.solver.explain.start_times import Played, Start, StartPlayer, hard_end, likely_end
+from tenure.solver.model.caller_state import Certainty
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.terms.durations import SECOND, format_duration
+from tenure.terms.formatting import count_gpus, format_count, format_ordinal, join_words
+from tenure.v1 import explain_pb2 as pb
+from tenure.wire.timestamps import timestamp
+
+_STEP: Final = 300 * SECOND
+"""Times that rest on expected runtimes are rounded up to it (semantics R17.23)."""
+_MAX_NAMED: Final = 3
+_ARRIVALS: Final = "if nothing more important arrives"
+
+
+def when_starts(
+    cluster: Cluster, profile: Profile, registry: Registry, asked: Sequence[int], stop: Callable[[], bool]
+) -> ExplainResult:
+    """One estimate for each pod group, by uid; without any, for all that wait."""
+    likely = StartPlayer(profile, registry, likely_end, stop).play(cluster, asked)
+    hard = StartPlayer(profile, registry, hard_end, stop).play(cluster, asked or list(likely.places))
+    told = asked or [*likely.places, *likely.starts]
+    groups = sorted(set(told), key=lambda index: cluster.pod_groups[index].facts.uid)
+    texts = {index: _text(cluster, index, likely, hard) for index in groups}
+    estimates = [_message(cluster, index, likely, hard, texts[index]) for index in groups]
+    if len(groups) == 1:
+        return ExplainResult(texts[groups[0]], start_estimates=estimates)
+    count = sum(estimate.HasField("earliest_start") for estimate in estimates)
+    until = format_duration(likely.until - cluster.now)
+    found = f"Of {format_count(len(groups), 'pod group')}, {count:,} start within {until}, {_ARRIVALS}."
+    return ExplainResult(for_all(found), start_estimates=estimates)
+
+
+def _message(
+    cluster: Cluster, index: int, likely: Played, hard: Played, text: AudienceText
+) -> pb.StartEstimate:
+    uids = cluster.pod_groups
+    start = likely.starts.get(index)
+    known = Certainty.UNKNOWN if start is None else start.certainty
+    made = pb.StartEstimate(
+        pod_group=uids[index].facts.uid, certainty=f"CERTAINTY_{known.name}", explanation=text.message()
+    )
+    if (place := likely.places.get(index)) is not None:
+        made.position, made.gpu_milli_ahead = place
+    if start is not None:
+        made.earliest_start.CopyFrom(timestamp(start.after))
+        made.likely_start.CopyFrom(timestamp(start.by))
+        for end in start.awaited:
+            made.awaited_ends.add(
+                pod_group=uids[end.pod_group].facts.uid,
+                end_time=timestamp(end.time),
+                certainty=f"CERTAINTY_{end.certainty.name}",
+            )
+    if (latest := hard.starts.get(index)) is not None:
+        made.latest_start.CopyFrom(timestamp(latest.by))
+    return made
+
+
+def _text(cluster: Cluster, index: int, likely: Played, hard: Played) -> AudienceText:
+    names = AudienceNames(cluster, index)
+    who = capital(names.pod_group(index))
+    if index in likely.held:
+        return format_text("{who} is held, so it has no place in its queue.", who=who)
+    place, start = likely.places.get(index), likely.starts.get(index)
+    if place is None:
+        verb = "does not wait" if start is None else "starts in this cycle"
+        return format_text("{who} {verb}.", who=who, verb=verb)
+    rank = format_text("{who} is {rank} in its queue", who=who, rank=format_ordinal(place.position))
+    ahead = count_gpus(place.gpu_milli_ahead)
+    before = f", after pod groups that ask for {ahead}" if place.position > 1 else ""
+    if start is None:
+        return join([format_text("{rank}{before}.", rank=rank, before=before), *_no_start(names, likely)])
+    return join(
+        [
+            format_text("{rank}{before}.", rank=rank, before=before),
+            for_all(f"{_when(start, hard.starts.get(index))}, {_ARRIVALS}."),
+            *_awaited(names, start),
+        ]
+    )
+
+
+def _when(start: Start, latest: Start | None) -> str:
+    if start.certainty is Certainty.BOUNDED:
+        return f"It starts by {moment(start.by)}"
+    about = f"It starts at about {moment(-(-start.by // _STEP) * _STEP)}"
+    if start.by - start.after > _STEP:
+        about += f", not before {moment(start.after)}"
+    return about if latest is None else f"{about}, by {moment(latest.by)} at the latest"
+
+
+def _awaited(names: AudienceNames, start: Start) -> Iterator[AudienceText]:
+    if start.awaited:
+        last = start.awaited[0]
+        text = "It waits for the end of {other} at {time}."
+        yield format_text(text, other=names.pod_group(last.pod_group), time=moment(last.time))
+
+
+def _no_start(names: AudienceNames, likely: Played) -> Iterator[AudienceText]:
+    if not likely.is_complete:
+        yield for_all(f"It does not start before {moment(likely.until)}; later times were not looked at.")
+        return
+    yield for_all("It does not start by known ends of others.")
+    if likely.endless:
+        count = format_count(len(likely.endless), "pod group")
+        verb = "has" if len(likely.endless) == 1 else "have"
+        yield for_all(f"{count} that then run {verb} neither an expected runtime nor a time limit.")
+        first = [names.pod_group(index).operator for index in likely.endless[:_MAX_NAMED]]
+        yield for_operators(f"Among them: {join_words(first)}.")
