@@ -4,7 +4,6 @@ from enum import IntEnum
 
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
-from tenure.solver.ends import Certainty
 from tenure.solver.explain.remedies import RemedyKind
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.constraints import Operator, TaintEffect

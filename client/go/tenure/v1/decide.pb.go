@@ -65,8 +65,14 @@ const (
 	// A pod group or a queue asks for a longer notice than options.maxNotice. It gets
 	// options.maxNotice. There is no such warning if that is 0: then there are no notices.
 	WarningCode_WARNING_CODE_NOTICE_ABOVE_MAXIMUM WarningCode = 15
+	// A reservation of a pod group, node or shape that is not in the snapshot, or a second
+	// one of a pod group: ignored.
+	WarningCode_WARNING_CODE_INVALID_RESERVATION WarningCode = 16
 	// A class limit or a lending limit of a queue contradicts a quota, and is cut.
 	WarningCode_WARNING_CODE_QUEUE_LIMIT_CUT WarningCode = 20
+	// Fair shares follow past use (usageHalfLife), and no queue has a minimum runtime before
+	// reclaim: queues may evict each other in turn.
+	WarningCode_WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME WarningCode = 21
 )
 
 // Enum value maps for WarningCode.
@@ -87,7 +93,9 @@ var (
 		12: "WARNING_CODE_CANNOT_BE_SUSPENDED",
 		14: "WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET",
 		15: "WARNING_CODE_NOTICE_ABOVE_MAXIMUM",
+		16: "WARNING_CODE_INVALID_RESERVATION",
 		20: "WARNING_CODE_QUEUE_LIMIT_CUT",
+		21: "WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -105,7 +113,9 @@ var (
 		"WARNING_CODE_CANNOT_BE_SUSPENDED":        12,
 		"WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET":  14,
 		"WARNING_CODE_NOTICE_ABOVE_MAXIMUM":       15,
+		"WARNING_CODE_INVALID_RESERVATION":        16,
 		"WARNING_CODE_QUEUE_LIMIT_CUT":            20,
+		"WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME":  21,
 	}
 )
 
@@ -270,7 +280,10 @@ type DecideResponse struct {
 	EvictionRates []*EvictionRateStatus `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
 	// Stored data that belongs to no pod group and changes. Store it before you apply
 	// decisions; eviction rates only if you accept any of them.
-	StatePatches  []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
+	StatePatches []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
+	// Reservations after this cycle, ordered by uid of the pod group. Only with the plugin
+	// reservation.
+	Reservations  []*Reservation `protobuf:"bytes,18,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +423,13 @@ func (x *DecideResponse) GetStatePatches() []*StatePatch {
 	return nil
 }
 
+func (x *DecideResponse) GetReservations() []*Reservation {
+	if x != nil {
+		return x.Reservations
+	}
+	return nil
+}
+
 // Change of stored data that belongs to no pod group. Ignore unknown changes.
 type StatePatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -419,6 +439,8 @@ type StatePatch struct {
 	//
 	//	*StatePatch_SetEvictionRate
 	//	*StatePatch_SetQueueUsage
+	//	*StatePatch_Reserve
+	//	*StatePatch_Release
 	Change        isStatePatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -479,6 +501,24 @@ func (x *StatePatch) GetSetQueueUsage() *QueueUsage {
 	return nil
 }
 
+func (x *StatePatch) GetReserve() *Reservation {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_Reserve); ok {
+			return x.Reserve
+		}
+	}
+	return nil
+}
+
+func (x *StatePatch) GetRelease() string {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_Release); ok {
+			return x.Release
+		}
+	}
+	return ""
+}
+
 type isStatePatch_Change interface {
 	isStatePatch_Change()
 }
@@ -494,9 +534,23 @@ type StatePatch_SetQueueUsage struct {
 	SetQueueUsage *QueueUsage `protobuf:"bytes,2,opt,name=set_queue_usage,json=setQueueUsage,proto3,oneof"`
 }
 
+type StatePatch_Reserve struct {
+	// Store as the row of the same pod group of ClusterSnapshot.reservations.
+	Reserve *Reservation `protobuf:"bytes,3,opt,name=reserve,proto3,oneof"`
+}
+
+type StatePatch_Release struct {
+	// Delete the row of this pod group, by uid, of ClusterSnapshot.reservations.
+	Release string `protobuf:"bytes,4,opt,name=release,proto3,oneof"`
+}
+
 func (*StatePatch_SetEvictionRate) isStatePatch_Change() {}
 
 func (*StatePatch_SetQueueUsage) isStatePatch_Change() {}
+
+func (*StatePatch_Reserve) isStatePatch_Change() {}
+
+func (*StatePatch_Release) isStatePatch_Change() {}
 
 // Tokens of an eviction rate, in thousandths.
 type EvictionRateStatus struct {
@@ -838,7 +892,12 @@ type QueueStatus struct {
 	// Allocated resources after the cycle: reservations included, victims excluded.
 	AllocatedAfter *ResourceShare `protobuf:"bytes,4,opt,name=allocated_after,json=allocatedAfter,proto3" json:"allocated_after,omitempty"`
 	// Requested resources before the cycle: of allocated and of pending pods.
-	Requested     *ResourceShare `protobuf:"bytes,5,opt,name=requested,proto3" json:"requested,omitempty"`
+	Requested *ResourceShare `protobuf:"bytes,5,opt,name=requested,proto3" json:"requested,omitempty"`
+	// Past use that the fair share follows, in millionths of the cluster, or of the fair
+	// share of its parent (usageScope parent). Unset: no queue has any.
+	PastUse *UsageAmounts `protobuf:"bytes,6,opt,name=past_use,json=pastUse,proto3" json:"past_use,omitempty"`
+	// What its fair share would be without past use. Set with `past_use`.
+	ShareByWeight *ResourceShare `protobuf:"bytes,7,opt,name=share_by_weight,json=shareByWeight,proto3" json:"share_by_weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -904,6 +963,20 @@ func (x *QueueStatus) GetAllocatedAfter() *ResourceShare {
 func (x *QueueStatus) GetRequested() *ResourceShare {
 	if x != nil {
 		return x.Requested
+	}
+	return nil
+}
+
+func (x *QueueStatus) GetPastUse() *UsageAmounts {
+	if x != nil {
+		return x.PastUse
+	}
+	return nil
+}
+
+func (x *QueueStatus) GetShareByWeight() *ResourceShare {
+	if x != nil {
+		return x.ShareByWeight
 	}
 	return nil
 }
@@ -1083,7 +1156,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\x88\a\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xc4\a\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -1100,11 +1173,14 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x12D\n" +
 	"\x0eeviction_rates\x18\x10 \x03(\v2\x1d.tenure.v1.EvictionRateStatusR\revictionRates\x12:\n" +
-	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\"\xa3\x01\n" +
+	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\x12:\n" +
+	"\freservations\x18\x12 \x03(\v2\x16.tenure.v1.ReservationR\freservations\"\xf3\x01\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
 	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
-	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsageB\b\n" +
+	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsage\x122\n" +
+	"\areserve\x18\x03 \x01(\v2\x16.tenure.v1.ReservationH\x00R\areserve\x12\x1a\n" +
+	"\arelease\x18\x04 \x01(\tH\x00R\areleaseB\b\n" +
 	"\x06change\"\xc1\x01\n" +
 	"\x12EvictionRateStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
@@ -1132,14 +1208,16 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12%\n" +
-	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\x9a\x02\n" +
+	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\x90\x03\n" +
 	"\vQueueStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\n" +
 	"fair_share\x18\x02 \x01(\v2\x18.tenure.v1.ResourceShareR\tfairShare\x12C\n" +
 	"\x10allocated_before\x18\x03 \x01(\v2\x18.tenure.v1.ResourceShareR\x0fallocatedBefore\x12A\n" +
 	"\x0fallocated_after\x18\x04 \x01(\v2\x18.tenure.v1.ResourceShareR\x0eallocatedAfter\x126\n" +
-	"\trequested\x18\x05 \x01(\v2\x18.tenure.v1.ResourceShareR\trequested\"l\n" +
+	"\trequested\x18\x05 \x01(\v2\x18.tenure.v1.ResourceShareR\trequested\x122\n" +
+	"\bpast_use\x18\x06 \x01(\v2\x17.tenure.v1.UsageAmountsR\apastUse\x12@\n" +
+	"\x0fshare_by_weight\x18\a \x01(\v2\x18.tenure.v1.ResourceShareR\rshareByWeight\"l\n" +
 	"\rResourceShare\x12\x1b\n" +
 	"\tcpu_milli\x18\x01 \x01(\x03R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1b\n" +
@@ -1151,7 +1229,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
 	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
-	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xee\x04\n" +
+	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xc0\x05\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -1168,8 +1246,10 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\v\x12$\n" +
 	" WARNING_CODE_CANNOT_BE_SUSPENDED\x10\f\x12*\n" +
 	"&WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET\x10\x0e\x12%\n" +
-	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0f\x12 \n" +
-	"\x1cWARNING_CODE_QUEUE_LIMIT_CUT\x10\x14B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0f\x12$\n" +
+	" WARNING_CODE_INVALID_RESERVATION\x10\x10\x12 \n" +
+	"\x1cWARNING_CODE_QUEUE_LIMIT_CUT\x10\x14\x12*\n" +
+	"&WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME\x10\x15B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once
@@ -1208,8 +1288,10 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*Nomination)(nil),             // 19: tenure.v1.Nomination
 	(*InFlightGroupStatus)(nil),    // 20: tenure.v1.InFlightGroupStatus
 	(*SetAsideRows)(nil),           // 21: tenure.v1.SetAsideRows
-	(*EvictionRateState)(nil),      // 22: tenure.v1.EvictionRateState
-	(*QueueUsage)(nil),             // 23: tenure.v1.QueueUsage
+	(*Reservation)(nil),            // 22: tenure.v1.Reservation
+	(*EvictionRateState)(nil),      // 23: tenure.v1.EvictionRateState
+	(*QueueUsage)(nil),             // 24: tenure.v1.QueueUsage
+	(*UsageAmounts)(nil),           // 25: tenure.v1.UsageAmounts
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1231,20 +1313,24 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	5,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
 	4,  // 17: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
 	3,  // 18: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
-	22, // 19: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
-	23, // 20: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
-	13, // 21: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
-	0,  // 22: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	13, // 23: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	9,  // 24: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	9,  // 25: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	9,  // 26: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	9,  // 27: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	22, // 19: tenure.v1.DecideResponse.reservations:type_name -> tenure.v1.Reservation
+	23, // 20: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	24, // 21: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
+	22, // 22: tenure.v1.StatePatch.reserve:type_name -> tenure.v1.Reservation
+	13, // 23: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 24: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 25: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 26: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 27: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 28: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 29: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	25, // 30: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
+	9,  // 31: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -1258,6 +1344,8 @@ func file_tenure_v1_decide_proto_init() {
 	file_tenure_v1_decide_proto_msgTypes[2].OneofWrappers = []any{
 		(*StatePatch_SetEvictionRate)(nil),
 		(*StatePatch_SetQueueUsage)(nil),
+		(*StatePatch_Reserve)(nil),
+		(*StatePatch_Release)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

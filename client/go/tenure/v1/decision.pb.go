@@ -333,6 +333,8 @@ const (
 	ReasonCode_REASON_CODE_NOTICE_GIVEN ReasonCode = 58
 	// The eviction that was announced is not needed, or no longer allowed.
 	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 59
+	// Evicted: it ran on capacity that is reserved for another pod group, which can start.
+	ReasonCode_REASON_CODE_BACKFILL_ENDED ReasonCode = 61
 	// The time before which it may not start is not reached.
 	ReasonCode_REASON_CODE_NOT_BEFORE ReasonCode = 65
 	// It would take capacity that another queue keeps of its quota and does not lend.
@@ -400,6 +402,7 @@ var (
 		49: "REASON_CODE_HELD",
 		58: "REASON_CODE_NOTICE_GIVEN",
 		59: "REASON_CODE_NOT_NEEDED",
+		61: "REASON_CODE_BACKFILL_ENDED",
 		65: "REASON_CODE_NOT_BEFORE",
 		66: "REASON_CODE_KEPT_FOR_LENDER",
 		67: "REASON_CODE_TIME_LIMIT",
@@ -453,6 +456,7 @@ var (
 		"REASON_CODE_HELD":                       49,
 		"REASON_CODE_NOTICE_GIVEN":               58,
 		"REASON_CODE_NOT_NEEDED":                 59,
+		"REASON_CODE_BACKFILL_ENDED":             61,
 		"REASON_CODE_NOT_BEFORE":                 65,
 		"REASON_CODE_KEPT_FOR_LENDER":            66,
 		"REASON_CODE_TIME_LIMIT":                 67,
@@ -2018,6 +2022,7 @@ type Patch struct {
 	//	*Patch_HeldBy
 	//	*Patch_Evictions
 	//	*Patch_LastNoticeTime
+	//	*Patch_BackfillFor
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2184,6 +2189,15 @@ func (x *Patch) GetLastNoticeTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Patch) GetBackfillFor() *BackfillOwners {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_BackfillFor); ok {
+			return x.BackfillFor
+		}
+	}
+	return nil
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -2260,6 +2274,12 @@ type Patch_LastNoticeTime struct {
 	LastNoticeTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=last_notice_time,json=lastNoticeTime,proto3,oneof"`
 }
 
+type Patch_BackfillFor struct {
+	// The pod group starts on reserved capacity, or no longer runs there: store as
+	// PodGroup.backfill_for.
+	BackfillFor *BackfillOwners `protobuf:"bytes,15,opt,name=backfill_for,json=backfillFor,proto3,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -2285,6 +2305,8 @@ func (*Patch_HeldBy) isPatch_Change() {}
 func (*Patch_Evictions) isPatch_Change() {}
 
 func (*Patch_LastNoticeTime) isPatch_Change() {}
+
+func (*Patch_BackfillFor) isPatch_Change() {}
 
 // Why something was decided or not decided.
 type Reason struct {
@@ -2943,7 +2965,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xe9\x06\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xa9\a\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2960,7 +2982,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x1aevictions_without_progress\x18\v \x01(\x05H\x00R\x18evictionsWithoutProgress\x120\n" +
 	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldBy\x129\n" +
 	"\tevictions\x18\r \x01(\v2\x19.tenure.v1.EvictionCountsH\x00R\tevictions\x12F\n" +
-	"\x10last_notice_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x0elastNoticeTimeB\b\n" +
+	"\x10last_notice_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x0elastNoticeTime\x12>\n" +
+	"\fbackfill_for\x18\x0f \x01(\v2\x19.tenure.v1.BackfillOwnersH\x00R\vbackfillForB\b\n" +
 	"\x06change\"\xaf\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
@@ -3023,7 +3046,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\x89\f\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xa9\f\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3067,7 +3090,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x1bREASON_CODE_VICTIM_COOLDOWN\x100\x12\x14\n" +
 	"\x10REASON_CODE_HELD\x101\x12\x1c\n" +
 	"\x18REASON_CODE_NOTICE_GIVEN\x10:\x12\x1a\n" +
-	"\x16REASON_CODE_NOT_NEEDED\x10;\x12\x1a\n" +
+	"\x16REASON_CODE_NOT_NEEDED\x10;\x12\x1e\n" +
+	"\x1aREASON_CODE_BACKFILL_ENDED\x10=\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_BEFORE\x10A\x12\x1f\n" +
 	"\x1bREASON_CODE_KEPT_FOR_LENDER\x10B\x12\x1a\n" +
 	"\x16REASON_CODE_TIME_LIMIT\x10C\x12\x1b\n" +
@@ -3168,6 +3192,7 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(*EvictionRecord)(nil),        // 32: tenure.v1.EvictionRecord
 	(HoldReason)(0),               // 33: tenure.v1.HoldReason
 	(*EvictionCounts)(nil),        // 34: tenure.v1.EvictionCounts
+	(*BackfillOwners)(nil),        // 35: tenure.v1.BackfillOwners
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
 	12, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
@@ -3207,25 +3232,26 @@ var file_tenure_v1_decision_proto_depIdxs = []int32{
 	33, // 34: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
 	34, // 35: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
 	28, // 36: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
-	4,  // 37: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	28, // 38: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	5,  // 39: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	22, // 40: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	28, // 41: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	3,  // 42: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	6,  // 43: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	7,  // 44: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	22, // 45: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	31, // 46: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	28, // 47: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 48: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	22, // 49: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	19, // 50: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	35, // 37: tenure.v1.Patch.backfill_for:type_name -> tenure.v1.BackfillOwners
+	4,  // 38: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	28, // 39: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	5,  // 40: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	22, // 41: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	28, // 42: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	3,  // 43: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	6,  // 44: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	7,  // 45: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	22, // 46: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	31, // 47: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	28, // 48: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 49: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	22, // 50: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	19, // 51: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -3259,6 +3285,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_HeldBy)(nil),
 		(*Patch_Evictions)(nil),
 		(*Patch_LastNoticeTime)(nil),
+		(*Patch_BackfillFor)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -23,6 +23,130 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Why a planned start moved to a later time. Treat an unknown value as OVERRUN.
+type StartDelay int32
+
+const (
+	// It did not.
+	StartDelay_START_DELAY_UNSPECIFIED StartDelay = 0
+	// A pod group on its nodes runs longer than planned.
+	StartDelay_START_DELAY_OVERRUN StartDelay = 1
+	// A node of the plan is gone, or accepts its pods no longer.
+	StartDelay_START_DELAY_NODE_LOST StartDelay = 2
+	// Limits, quotas or fair shares permit its queue less than planned.
+	StartDelay_START_DELAY_QUEUE_BOUND StartDelay = 3
+	// Pod groups that need not give way to it, or that could not be evicted in time, use its
+	// nodes.
+	StartDelay_START_DELAY_NODES_IN_USE StartDelay = 4
+)
+
+// Enum value maps for StartDelay.
+var (
+	StartDelay_name = map[int32]string{
+		0: "START_DELAY_UNSPECIFIED",
+		1: "START_DELAY_OVERRUN",
+		2: "START_DELAY_NODE_LOST",
+		3: "START_DELAY_QUEUE_BOUND",
+		4: "START_DELAY_NODES_IN_USE",
+	}
+	StartDelay_value = map[string]int32{
+		"START_DELAY_UNSPECIFIED":  0,
+		"START_DELAY_OVERRUN":      1,
+		"START_DELAY_NODE_LOST":    2,
+		"START_DELAY_QUEUE_BOUND":  3,
+		"START_DELAY_NODES_IN_USE": 4,
+	}
+)
+
+func (x StartDelay) Enum() *StartDelay {
+	p := new(StartDelay)
+	*p = x
+	return p
+}
+
+func (x StartDelay) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StartDelay) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_snapshot_proto_enumTypes[0].Descriptor()
+}
+
+func (StartDelay) Type() protoreflect.EnumType {
+	return &file_tenure_v1_snapshot_proto_enumTypes[0]
+}
+
+func (x StartDelay) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StartDelay.Descriptor instead.
+func (StartDelay) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{0}
+}
+
+// How far a time can be relied on. Treat an unknown value as UNKNOWN.
+type Certainty int32
+
+const (
+	// Not set.
+	Certainty_CERTAINTY_UNSPECIFIED Certainty = 0
+	// It rests on time limits only.
+	Certainty_CERTAINTY_BOUNDED Certainty = 1
+	// It rests on an expected runtime.
+	Certainty_CERTAINTY_EXPECTED Certainty = 2
+	// It rests on the expected runtime of a queue, or on one that was exceeded and
+	// corrected.
+	Certainty_CERTAINTY_ASSUMED Certainty = 3
+	// There is no time.
+	Certainty_CERTAINTY_UNKNOWN Certainty = 4
+)
+
+// Enum value maps for Certainty.
+var (
+	Certainty_name = map[int32]string{
+		0: "CERTAINTY_UNSPECIFIED",
+		1: "CERTAINTY_BOUNDED",
+		2: "CERTAINTY_EXPECTED",
+		3: "CERTAINTY_ASSUMED",
+		4: "CERTAINTY_UNKNOWN",
+	}
+	Certainty_value = map[string]int32{
+		"CERTAINTY_UNSPECIFIED": 0,
+		"CERTAINTY_BOUNDED":     1,
+		"CERTAINTY_EXPECTED":    2,
+		"CERTAINTY_ASSUMED":     3,
+		"CERTAINTY_UNKNOWN":     4,
+	}
+)
+
+func (x Certainty) Enum() *Certainty {
+	p := new(Certainty)
+	*p = x
+	return p
+}
+
+func (x Certainty) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Certainty) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_snapshot_proto_enumTypes[1].Descriptor()
+}
+
+func (Certainty) Type() protoreflect.EnumType {
+	return &file_tenure_v1_snapshot_proto_enumTypes[1]
+}
+
+func (x Certainty) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Certainty.Descriptor instead.
+func (Certainty) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
 // How a node exposes NVIDIA multi-instance GPUs.
 type MigStrategy int32
 
@@ -62,11 +186,11 @@ func (x MigStrategy) String() string {
 }
 
 func (MigStrategy) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[0].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[2].Descriptor()
 }
 
 func (MigStrategy) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[0]
+	return &file_tenure_v1_snapshot_proto_enumTypes[2]
 }
 
 func (x MigStrategy) Number() protoreflect.EnumNumber {
@@ -75,7 +199,7 @@ func (x MigStrategy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MigStrategy.Descriptor instead.
 func (MigStrategy) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{0}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 // How a node aligns pods with its NUMA zones (the policy of the kubelet's Topology
@@ -122,11 +246,11 @@ func (x NumaPolicy) String() string {
 }
 
 func (NumaPolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[1].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
 }
 
 func (NumaPolicy) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[1]
+	return &file_tenure_v1_snapshot_proto_enumTypes[3]
 }
 
 func (x NumaPolicy) Number() protoreflect.EnumNumber {
@@ -135,7 +259,7 @@ func (x NumaPolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NumaPolicy.Descriptor instead.
 func (NumaPolicy) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 // Effect of a taint on pods that do not tolerate it.
@@ -179,11 +303,11 @@ func (x TaintEffect) String() string {
 }
 
 func (TaintEffect) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[2].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (TaintEffect) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[2]
+	return &file_tenure_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x TaintEffect) Number() protoreflect.EnumNumber {
@@ -192,7 +316,7 @@ func (x TaintEffect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaintEffect.Descriptor instead.
 func (TaintEffect) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // What happens to a pod group that was evicted as often as it may be. Treat an unknown
@@ -233,11 +357,11 @@ func (x AtEvictionLimit) String() string {
 }
 
 func (AtEvictionLimit) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (AtEvictionLimit) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[3]
+	return &file_tenure_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x AtEvictionLimit) Number() protoreflect.EnumNumber {
@@ -246,7 +370,7 @@ func (x AtEvictionLimit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AtEvictionLimit.Descriptor instead.
 func (AtEvictionLimit) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // What becomes of a pod group after its eviction. Treat an unknown value as REQUEUE.
@@ -294,11 +418,11 @@ func (x Fate) String() string {
 }
 
 func (Fate) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (Fate) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[4]
+	return &file_tenure_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x Fate) Number() protoreflect.EnumNumber {
@@ -307,7 +431,7 @@ func (x Fate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Fate.Descriptor instead.
 func (Fate) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // What holds a pod group.
@@ -367,11 +491,11 @@ func (x HoldReason) String() string {
 }
 
 func (HoldReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[7].Descriptor()
 }
 
 func (HoldReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[5]
+	return &file_tenure_v1_snapshot_proto_enumTypes[7]
 }
 
 func (x HoldReason) Number() protoreflect.EnumNumber {
@@ -380,7 +504,7 @@ func (x HoldReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HoldReason.Descriptor instead.
 func (HoldReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 // Whether a pod group may be evicted while running.
@@ -426,11 +550,11 @@ func (x Preemptibility) String() string {
 }
 
 func (Preemptibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[6].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[8].Descriptor()
 }
 
 func (Preemptibility) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[6]
+	return &file_tenure_v1_snapshot_proto_enumTypes[8]
 }
 
 func (x Preemptibility) Number() protoreflect.EnumNumber {
@@ -439,7 +563,7 @@ func (x Preemptibility) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Preemptibility.Descriptor instead.
 func (Preemptibility) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 // Status of a pod as the scheduler sees it.
@@ -516,11 +640,11 @@ func (x PodStatus) String() string {
 }
 
 func (PodStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[7].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[9].Descriptor()
 }
 
 func (PodStatus) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[7]
+	return &file_tenure_v1_snapshot_proto_enumTypes[9]
 }
 
 func (x PodStatus) Number() protoreflect.EnumNumber {
@@ -529,7 +653,7 @@ func (x PodStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PodStatus.Descriptor instead.
 func (PodStatus) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 // Comparison of a label with the values of a requirement.
@@ -585,11 +709,11 @@ func (x SelectorOperator) String() string {
 }
 
 func (SelectorOperator) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_snapshot_proto_enumTypes[8].Descriptor()
+	return file_tenure_v1_snapshot_proto_enumTypes[10].Descriptor()
 }
 
 func (SelectorOperator) Type() protoreflect.EnumType {
-	return &file_tenure_v1_snapshot_proto_enumTypes[8]
+	return &file_tenure_v1_snapshot_proto_enumTypes[10]
 }
 
 func (x SelectorOperator) Number() protoreflect.EnumNumber {
@@ -598,7 +722,7 @@ func (x SelectorOperator) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SelectorOperator.Descriptor instead.
 func (SelectorOperator) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 // Complete description of a cluster at one time. Decisions depend on nothing else: no
@@ -651,6 +775,10 @@ type ClusterSnapshot struct {
 	// States of the eviction rates of the profile, as set by earlier patches. Names are
 	// unique. A rate without a state is full; a state without a rate is ignored.
 	EvictionRates []*EvictionRateState `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
+	// Reservations of pod groups that wait, one row per pod group, as set by earlier
+	// responses. Only with the plugin reservation. A row of a pod group that is not in the
+	// snapshot is ignored, with a warning, and may be dropped.
+	Reservations  []*Reservation `protobuf:"bytes,19,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +932,208 @@ func (x *ClusterSnapshot) GetEvictionRates() []*EvictionRateState {
 	return nil
 }
 
+func (x *ClusterSnapshot) GetReservations() []*Reservation {
+	if x != nil {
+		return x.Reservations
+	}
+	return nil
+}
+
+// A place, and if possible a time, for the minimum of a pod group that waits. Written by
+// responses only.
+type Reservation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Since when it has a reservation. Required.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// When the free capacity on its nodes last became larger. Without a planned start, the
+	// reservation ends the argument maxHold after this.
+	GrownTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=grown_time,json=grownTime,proto3" json:"grown_time,omitempty"`
+	// The most that was free on its nodes: thousandths of a GPU; thousandths of a core if
+	// it requests no GPU.
+	Held int64 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
+	// Planned start. Unset: not known.
+	PlannedStart *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=planned_start,json=plannedStart,proto3" json:"planned_start,omitempty"`
+	// How far the planned start can be relied on.
+	Certainty Certainty `protobuf:"varint,6,opt,name=certainty,proto3,enum=tenure.v1.Certainty" json:"certainty,omitempty"`
+	// Where its pods are to start. A row with an unknown node or shape is ignored, with a
+	// warning.
+	Pods []*ReservedPods `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
+	// The first planned start with the certainty BOUNDED.
+	FirstBoundedStart *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=first_bounded_start,json=firstBoundedStart,proto3" json:"first_bounded_start,omitempty"`
+	// It was released, and reserves nothing until this time.
+	PausedUntil *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=paused_until,json=pausedUntil,proto3" json:"paused_until,omitempty"`
+	// Why the planned start last moved to a later time. Unset: it never did.
+	DelayedBy     StartDelay `protobuf:"varint,10,opt,name=delayed_by,json=delayedBy,proto3,enum=tenure.v1.StartDelay" json:"delayed_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reservation) Reset() {
+	*x = Reservation{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reservation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reservation) ProtoMessage() {}
+
+func (x *Reservation) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
+func (*Reservation) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Reservation) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *Reservation) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Reservation) GetGrownTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.GrownTime
+	}
+	return nil
+}
+
+func (x *Reservation) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Reservation) GetPlannedStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PlannedStart
+	}
+	return nil
+}
+
+func (x *Reservation) GetCertainty() Certainty {
+	if x != nil {
+		return x.Certainty
+	}
+	return Certainty_CERTAINTY_UNSPECIFIED
+}
+
+func (x *Reservation) GetPods() []*ReservedPods {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *Reservation) GetFirstBoundedStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstBoundedStart
+	}
+	return nil
+}
+
+func (x *Reservation) GetPausedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PausedUntil
+	}
+	return nil
+}
+
+func (x *Reservation) GetDelayedBy() StartDelay {
+	if x != nil {
+		return x.DelayedBy
+	}
+	return StartDelay_START_DELAY_UNSPECIFIED
+}
+
+// Pods of one shape that are to start on one node.
+type ReservedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// ID of the shape.
+	Shape string `protobuf:"bytes,2,opt,name=shape,proto3" json:"shape,omitempty"`
+	// Number of pods.
+	Pods          int32 `protobuf:"varint,3,opt,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReservedPods) Reset() {
+	*x = ReservedPods{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReservedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReservedPods) ProtoMessage() {}
+
+func (x *ReservedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReservedPods.ProtoReflect.Descriptor instead.
+func (*ReservedPods) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReservedPods) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ReservedPods) GetShape() string {
+	if x != nil {
+		return x.Shape
+	}
+	return ""
+}
+
+func (x *ReservedPods) GetPods() int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
 // What is left of an eviction rate, a token bucket. Written by patches only.
 type EvictionRateState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -819,7 +1149,7 @@ type EvictionRateState struct {
 
 func (x *EvictionRateState) Reset() {
 	*x = EvictionRateState{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1161,7 @@ func (x *EvictionRateState) String() string {
 func (*EvictionRateState) ProtoMessage() {}
 
 func (x *EvictionRateState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1174,7 @@ func (x *EvictionRateState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRateState.ProtoReflect.Descriptor instead.
 func (*EvictionRateState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EvictionRateState) GetName() string {
@@ -888,7 +1218,7 @@ type DisruptionBudget struct {
 
 func (x *DisruptionBudget) Reset() {
 	*x = DisruptionBudget{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1230,7 @@ func (x *DisruptionBudget) String() string {
 func (*DisruptionBudget) ProtoMessage() {}
 
 func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1243,7 @@ func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisruptionBudget.ProtoReflect.Descriptor instead.
 func (*DisruptionBudget) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DisruptionBudget) GetName() string {
@@ -968,7 +1298,7 @@ type QueueUsage struct {
 
 func (x *QueueUsage) Reset() {
 	*x = QueueUsage{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1310,7 @@ func (x *QueueUsage) String() string {
 func (*QueueUsage) ProtoMessage() {}
 
 func (x *QueueUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1323,7 @@ func (x *QueueUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueUsage.ProtoReflect.Descriptor instead.
 func (*QueueUsage) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QueueUsage) GetQueue() string {
@@ -1046,7 +1376,7 @@ type UsageMean struct {
 
 func (x *UsageMean) Reset() {
 	*x = UsageMean{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1388,7 @@ func (x *UsageMean) String() string {
 func (*UsageMean) ProtoMessage() {}
 
 func (x *UsageMean) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1401,7 @@ func (x *UsageMean) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageMean.ProtoReflect.Descriptor instead.
 func (*UsageMean) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UsageMean) GetAverage() *UsageAmounts {
@@ -1111,7 +1441,7 @@ type UsageAmounts struct {
 
 func (x *UsageAmounts) Reset() {
 	*x = UsageAmounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1453,7 @@ func (x *UsageAmounts) String() string {
 func (*UsageAmounts) ProtoMessage() {}
 
 func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1466,7 @@ func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageAmounts.ProtoReflect.Descriptor instead.
 func (*UsageAmounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UsageAmounts) GetCpu() int64 {
@@ -1195,7 +1525,7 @@ type InFlightGroup struct {
 
 func (x *InFlightGroup) Reset() {
 	*x = InFlightGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1537,7 @@ func (x *InFlightGroup) String() string {
 func (*InFlightGroup) ProtoMessage() {}
 
 func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1550,7 @@ func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroup.ProtoReflect.Descriptor instead.
 func (*InFlightGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InFlightGroup) GetId() string {
@@ -1308,7 +1638,7 @@ type InFlightDecision struct {
 
 func (x *InFlightDecision) Reset() {
 	*x = InFlightDecision{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1650,7 @@ func (x *InFlightDecision) String() string {
 func (*InFlightDecision) ProtoMessage() {}
 
 func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1663,7 @@ func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightDecision.ProtoReflect.Descriptor instead.
 func (*InFlightDecision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InFlightDecision) GetPod() string {
@@ -1403,7 +1733,7 @@ type PodColumns struct {
 
 func (x *PodColumns) Reset() {
 	*x = PodColumns{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1745,7 @@ func (x *PodColumns) String() string {
 func (*PodColumns) ProtoMessage() {}
 
 func (x *PodColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1758,7 @@ func (x *PodColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodColumns.ProtoReflect.Descriptor instead.
 func (*PodColumns) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PodColumns) GetStringTable() []string {
@@ -1524,7 +1854,7 @@ type EvictionRecord struct {
 
 func (x *EvictionRecord) Reset() {
 	*x = EvictionRecord{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1866,7 @@ func (x *EvictionRecord) String() string {
 func (*EvictionRecord) ProtoMessage() {}
 
 func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1879,7 @@ func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRecord.ProtoReflect.Descriptor instead.
 func (*EvictionRecord) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EvictionRecord) GetVictim() string {
@@ -1640,7 +1970,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1982,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1995,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Node) GetName() string {
@@ -1782,7 +2112,7 @@ type OtherPods struct {
 
 func (x *OtherPods) Reset() {
 	*x = OtherPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +2124,7 @@ func (x *OtherPods) String() string {
 func (*OtherPods) ProtoMessage() {}
 
 func (x *OtherPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +2137,7 @@ func (x *OtherPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
 func (*OtherPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OtherPods) GetNamespace() string {
@@ -1870,7 +2200,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1882,7 +2212,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1895,7 +2225,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NumaZone) GetId() string {
@@ -1935,7 +2265,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2277,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2290,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Taint) GetKey() string {
@@ -2054,7 +2384,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2396,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2409,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Queue) GetName() string {
@@ -2232,7 +2562,7 @@ type ClassLimit struct {
 
 func (x *ClassLimit) Reset() {
 	*x = ClassLimit{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2574,7 @@ func (x *ClassLimit) String() string {
 func (*ClassLimit) ProtoMessage() {}
 
 func (x *ClassLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2587,7 @@ func (x *ClassLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassLimit.ProtoReflect.Descriptor instead.
 func (*ClassLimit) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClassLimit) GetNodeClass() string {
@@ -2302,7 +2632,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2644,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2657,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -2496,14 +2826,17 @@ type PodGroup struct {
 	// What becomes of it at its time limit, if the profile has the action timelimit. Unset:
 	// the value of the nearest queue, else HOLD. SUSPEND counts as HOLD if it is not
 	// `suspendable`.
-	OnTimeLimit   Fate `protobuf:"varint,48,opt,name=on_time_limit,json=onTimeLimit,proto3,enum=tenure.v1.Fate" json:"on_time_limit,omitempty"`
+	OnTimeLimit Fate `protobuf:"varint,48,opt,name=on_time_limit,json=onTimeLimit,proto3,enum=tenure.v1.Fate" json:"on_time_limit,omitempty"`
+	// Pod groups on whose reserved capacity it runs: the action reservation may evict it
+	// for them. Set by patches.
+	BackfillFor   *BackfillOwners `protobuf:"bytes,42,opt,name=backfill_for,json=backfillFor,proto3" json:"backfill_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2848,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2861,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -2846,6 +3179,59 @@ func (x *PodGroup) GetOnTimeLimit() Fate {
 	return Fate_FATE_UNSPECIFIED
 }
 
+func (x *PodGroup) GetBackfillFor() *BackfillOwners {
+	if x != nil {
+		return x.BackfillFor
+	}
+	return nil
+}
+
+// Owners of reserved capacity on which a pod group runs until they can start.
+type BackfillOwners struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uids of pod groups.
+	PodGroups     []string `protobuf:"bytes,1,rep,name=pod_groups,json=podGroups,proto3" json:"pod_groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackfillOwners) Reset() {
+	*x = BackfillOwners{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackfillOwners) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackfillOwners) ProtoMessage() {}
+
+func (x *BackfillOwners) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackfillOwners.ProtoReflect.Descriptor instead.
+func (*BackfillOwners) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BackfillOwners) GetPodGroups() []string {
+	if x != nil {
+		return x.PodGroups
+	}
+	return nil
+}
+
 // Numbers of evictions by cause.
 type EvictionCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2859,7 +3245,7 @@ type EvictionCounts struct {
 
 func (x *EvictionCounts) Reset() {
 	*x = EvictionCounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +3257,7 @@ func (x *EvictionCounts) String() string {
 func (*EvictionCounts) ProtoMessage() {}
 
 func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +3270,7 @@ func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionCounts.ProtoReflect.Descriptor instead.
 func (*EvictionCounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EvictionCounts) GetByCause() map[string]int32 {
@@ -2913,7 +3299,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3311,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3324,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubGroup) GetName() string {
@@ -2991,7 +3377,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3389,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3402,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -3053,7 +3439,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3451,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3464,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Topology) GetName() string {
@@ -3148,7 +3534,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3546,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3559,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pod) GetUid() string {
@@ -3346,7 +3732,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3744,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3757,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PodShape) GetId() string {
@@ -3492,7 +3878,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3890,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3903,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -3547,7 +3933,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3945,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3958,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -3611,7 +3997,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +4009,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +4022,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -3689,7 +4075,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +4087,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +4100,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -3766,7 +4152,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +4164,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +4177,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -3871,7 +4257,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +4269,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +4282,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -3955,7 +4341,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4353,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4366,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -4008,7 +4394,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4406,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4419,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -4058,7 +4444,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4456,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4469,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -4124,7 +4510,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4136,7 +4522,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4149,7 +4535,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Toleration) GetKey() string {
@@ -4184,7 +4570,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xee\x06\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xaa\a\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -4209,7 +4595,26 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\x126\n" +
 	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
 	"queueUsage\x12C\n" +
-	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\"z\n" +
+	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\x12:\n" +
+	"\freservations\x18\x13 \x03(\v2\x16.tenure.v1.ReservationR\freservations\"\x8e\x04\n" +
+	"\vReservation\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x129\n" +
+	"\n" +
+	"grown_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tgrownTime\x12\x12\n" +
+	"\x04held\x18\x04 \x01(\x03R\x04held\x12?\n" +
+	"\rplanned_start\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fplannedStart\x122\n" +
+	"\tcertainty\x18\x06 \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\x12+\n" +
+	"\x04pods\x18\a \x03(\v2\x17.tenure.v1.ReservedPodsR\x04pods\x12J\n" +
+	"\x13first_bounded_start\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x11firstBoundedStart\x12=\n" +
+	"\fpaused_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vpausedUntil\x124\n" +
+	"\n" +
+	"delayed_by\x18\n" +
+	" \x01(\x0e2\x15.tenure.v1.StartDelayR\tdelayedBy\"L\n" +
+	"\fReservedPods\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05shape\x18\x02 \x01(\tR\x05shape\x12\x12\n" +
+	"\x04pods\x18\x03 \x01(\x05R\x04pods\"z\n" +
 	"\x11EvictionRateState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\ftokens_milli\x18\x02 \x01(\x03R\vtokensMilli\x12.\n" +
@@ -4359,7 +4764,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\rlending_limit\x18\x04 \x01(\x03H\x02R\flendingLimit\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
 	"\x12_over_quota_weightB\x10\n" +
-	"\x0e_lending_limit\"\x8c\x14\n" +
+	"\x0e_lending_limit\"\xca\x14\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4412,12 +4817,16 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\religible_time\x18. \x01(\v2\x1a.google.protobuf.TimestampR\feligibleTime\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18/ \x03(\tR\tdependsOn\x123\n" +
-	"\ron_time_limit\x180 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimit\x1a>\n" +
+	"\ron_time_limit\x180 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimit\x12<\n" +
+	"\fbackfill_for\x18* \x01(\v2\x19.tenure.v1.BackfillOwnersR\vbackfillFor\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
 	"\v_min_memberB\x10\n" +
-	"\x0e_min_sub_group\"\x8f\x01\n" +
+	"\x0e_min_sub_group\"/\n" +
+	"\x0eBackfillOwners\x12\x1d\n" +
+	"\n" +
+	"pod_groups\x18\x01 \x03(\tR\tpodGroups\"\x8f\x01\n" +
 	"\x0eEvictionCounts\x12A\n" +
 	"\bby_cause\x18\x01 \x03(\v2&.tenure.v1.EvictionCounts.ByCauseEntryR\abyCause\x1a:\n" +
 	"\fByCauseEntry\x12\x10\n" +
@@ -4542,7 +4951,20 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06exists\x18\x02 \x01(\bR\x06exists\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\tR\x05value\x12.\n" +
-	"\x06effect\x18\x04 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect*\\\n" +
+	"\x06effect\x18\x04 \x01(\x0e2\x16.tenure.v1.TaintEffectR\x06effect*\x98\x01\n" +
+	"\n" +
+	"StartDelay\x12\x1b\n" +
+	"\x17START_DELAY_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13START_DELAY_OVERRUN\x10\x01\x12\x19\n" +
+	"\x15START_DELAY_NODE_LOST\x10\x02\x12\x1b\n" +
+	"\x17START_DELAY_QUEUE_BOUND\x10\x03\x12\x1c\n" +
+	"\x18START_DELAY_NODES_IN_USE\x10\x04*\x83\x01\n" +
+	"\tCertainty\x12\x19\n" +
+	"\x15CERTAINTY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11CERTAINTY_BOUNDED\x10\x01\x12\x16\n" +
+	"\x12CERTAINTY_EXPECTED\x10\x02\x12\x15\n" +
+	"\x11CERTAINTY_ASSUMED\x10\x03\x12\x15\n" +
+	"\x11CERTAINTY_UNKNOWN\x10\x04*\\\n" +
 	"\vMigStrategy\x12\x1c\n" +
 	"\x18MIG_STRATEGY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MIG_STRATEGY_SINGLE\x10\x01\x12\x16\n" +
@@ -4618,193 +5040,208 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_snapshot_proto_rawDescData
 }
 
-var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
-	(MigStrategy)(0),                // 0: tenure.v1.MigStrategy
-	(NumaPolicy)(0),                 // 1: tenure.v1.NumaPolicy
-	(TaintEffect)(0),                // 2: tenure.v1.TaintEffect
-	(AtEvictionLimit)(0),            // 3: tenure.v1.AtEvictionLimit
-	(Fate)(0),                       // 4: tenure.v1.Fate
-	(HoldReason)(0),                 // 5: tenure.v1.HoldReason
-	(Preemptibility)(0),             // 6: tenure.v1.Preemptibility
-	(PodStatus)(0),                  // 7: tenure.v1.PodStatus
-	(SelectorOperator)(0),           // 8: tenure.v1.SelectorOperator
-	(*ClusterSnapshot)(nil),         // 9: tenure.v1.ClusterSnapshot
-	(*EvictionRateState)(nil),       // 10: tenure.v1.EvictionRateState
-	(*DisruptionBudget)(nil),        // 11: tenure.v1.DisruptionBudget
-	(*QueueUsage)(nil),              // 12: tenure.v1.QueueUsage
-	(*UsageMean)(nil),               // 13: tenure.v1.UsageMean
-	(*UsageAmounts)(nil),            // 14: tenure.v1.UsageAmounts
-	(*InFlightGroup)(nil),           // 15: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 16: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 17: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 18: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 19: tenure.v1.Node
-	(*OtherPods)(nil),               // 20: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 21: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 22: tenure.v1.Taint
-	(*Queue)(nil),                   // 23: tenure.v1.Queue
-	(*ClassLimit)(nil),              // 24: tenure.v1.ClassLimit
-	(*QueueResource)(nil),           // 25: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 26: tenure.v1.PodGroup
-	(*EvictionCounts)(nil),          // 27: tenure.v1.EvictionCounts
-	(*SubGroup)(nil),                // 28: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 29: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 30: tenure.v1.Topology
-	(*Pod)(nil),                     // 31: tenure.v1.Pod
-	(*PodShape)(nil),                // 32: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 33: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 34: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 35: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 36: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 37: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 38: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 39: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 40: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 41: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 42: tenure.v1.Toleration
-	nil,                             // 43: tenure.v1.Node.LabelsEntry
-	nil,                             // 44: tenure.v1.Node.DevicesEntry
-	nil,                             // 45: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 46: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 47: tenure.v1.EvictionCounts.ByCauseEntry
-	nil,                             // 48: tenure.v1.Pod.LabelsEntry
-	nil,                             // 49: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 50: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 51: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 52: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 53: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 54: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 56: tenure.v1.GpuRequest
+	(StartDelay)(0),                 // 0: tenure.v1.StartDelay
+	(Certainty)(0),                  // 1: tenure.v1.Certainty
+	(MigStrategy)(0),                // 2: tenure.v1.MigStrategy
+	(NumaPolicy)(0),                 // 3: tenure.v1.NumaPolicy
+	(TaintEffect)(0),                // 4: tenure.v1.TaintEffect
+	(AtEvictionLimit)(0),            // 5: tenure.v1.AtEvictionLimit
+	(Fate)(0),                       // 6: tenure.v1.Fate
+	(HoldReason)(0),                 // 7: tenure.v1.HoldReason
+	(Preemptibility)(0),             // 8: tenure.v1.Preemptibility
+	(PodStatus)(0),                  // 9: tenure.v1.PodStatus
+	(SelectorOperator)(0),           // 10: tenure.v1.SelectorOperator
+	(*ClusterSnapshot)(nil),         // 11: tenure.v1.ClusterSnapshot
+	(*Reservation)(nil),             // 12: tenure.v1.Reservation
+	(*ReservedPods)(nil),            // 13: tenure.v1.ReservedPods
+	(*EvictionRateState)(nil),       // 14: tenure.v1.EvictionRateState
+	(*DisruptionBudget)(nil),        // 15: tenure.v1.DisruptionBudget
+	(*QueueUsage)(nil),              // 16: tenure.v1.QueueUsage
+	(*UsageMean)(nil),               // 17: tenure.v1.UsageMean
+	(*UsageAmounts)(nil),            // 18: tenure.v1.UsageAmounts
+	(*InFlightGroup)(nil),           // 19: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 20: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 21: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 22: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 23: tenure.v1.Node
+	(*OtherPods)(nil),               // 24: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 25: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 26: tenure.v1.Taint
+	(*Queue)(nil),                   // 27: tenure.v1.Queue
+	(*ClassLimit)(nil),              // 28: tenure.v1.ClassLimit
+	(*QueueResource)(nil),           // 29: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 30: tenure.v1.PodGroup
+	(*BackfillOwners)(nil),          // 31: tenure.v1.BackfillOwners
+	(*EvictionCounts)(nil),          // 32: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 33: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 34: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 35: tenure.v1.Topology
+	(*Pod)(nil),                     // 36: tenure.v1.Pod
+	(*PodShape)(nil),                // 37: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 38: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 39: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 40: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 41: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 42: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 43: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 44: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 45: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 46: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 47: tenure.v1.Toleration
+	nil,                             // 48: tenure.v1.Node.LabelsEntry
+	nil,                             // 49: tenure.v1.Node.DevicesEntry
+	nil,                             // 50: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 51: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 52: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 53: tenure.v1.Pod.LabelsEntry
+	nil,                             // 54: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 55: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 56: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 57: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 58: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 59: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 60: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 61: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	52,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	19,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	23,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	26,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	31,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	32,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	30,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	38,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	18,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	17,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	15,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	11,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
-	12,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
-	10,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	52,  // 14: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	52,  // 15: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	52,  // 16: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
-	13,  // 17: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
-	13,  // 18: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
-	14,  // 19: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
-	14,  // 20: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
-	14,  // 21: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
-	14,  // 22: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	52,  // 23: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	16,  // 24: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	16,  // 25: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	16,  // 26: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	16,  // 27: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
-	52,  // 28: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
-	53,  // 29: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	7,   // 30: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	52,  // 31: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	52,  // 32: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	43,  // 33: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	54,  // 34: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	22,  // 35: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	0,   // 36: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	44,  // 37: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	1,   // 38: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	21,  // 39: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	20,  // 40: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	45,  // 41: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	35,  // 42: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	36,  // 43: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	54,  // 44: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	54,  // 45: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	2,   // 46: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	52,  // 47: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	25,  // 48: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	25,  // 49: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	25,  // 50: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	55,  // 51: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	55,  // 52: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	55,  // 53: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	55,  // 54: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	55,  // 55: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	4,   // 56: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	55,  // 57: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
-	3,   // 58: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
-	55,  // 59: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
-	24,  // 60: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
-	4,   // 61: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
-	6,   // 62: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	28,  // 63: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	29,  // 64: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	52,  // 65: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	52,  // 66: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	52,  // 67: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	52,  // 68: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	55,  // 69: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	55,  // 70: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	55,  // 71: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	55,  // 72: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	52,  // 73: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	46,  // 74: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	55,  // 75: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	55,  // 76: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	4,   // 77: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	5,   // 78: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	52,  // 79: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	52,  // 80: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	55,  // 81: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	55,  // 82: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	27,  // 83: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	55,  // 84: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	55,  // 85: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	52,  // 86: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	55,  // 87: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	52,  // 88: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
-	52,  // 89: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
-	4,   // 90: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
-	47,  // 91: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	29,  // 92: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	7,   // 93: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	52,  // 94: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	48,  // 95: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	53,  // 96: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	54,  // 97: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	56,  // 98: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	49,  // 99: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	40,  // 100: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	42,  // 101: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	35,  // 102: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	35,  // 103: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	36,  // 104: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	37,  // 105: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	33,  // 106: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	34,  // 107: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	34,  // 108: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	37,  // 109: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	40,  // 110: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	35,  // 111: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	50,  // 112: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	41,  // 113: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	51,  // 114: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	41,  // 115: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	39,  // 116: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	41,  // 117: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	8,   // 118: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	2,   // 119: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	57,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	23,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	27,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	30,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	36,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	37,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	35,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	43,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	22,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	21,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	19,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	15,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
+	16,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
+	14,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
+	12,  // 14: tenure.v1.ClusterSnapshot.reservations:type_name -> tenure.v1.Reservation
+	57,  // 15: tenure.v1.Reservation.since:type_name -> google.protobuf.Timestamp
+	57,  // 16: tenure.v1.Reservation.grown_time:type_name -> google.protobuf.Timestamp
+	57,  // 17: tenure.v1.Reservation.planned_start:type_name -> google.protobuf.Timestamp
+	1,   // 18: tenure.v1.Reservation.certainty:type_name -> tenure.v1.Certainty
+	13,  // 19: tenure.v1.Reservation.pods:type_name -> tenure.v1.ReservedPods
+	57,  // 20: tenure.v1.Reservation.first_bounded_start:type_name -> google.protobuf.Timestamp
+	57,  // 21: tenure.v1.Reservation.paused_until:type_name -> google.protobuf.Timestamp
+	0,   // 22: tenure.v1.Reservation.delayed_by:type_name -> tenure.v1.StartDelay
+	57,  // 23: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	57,  // 24: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	57,  // 25: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	17,  // 26: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
+	17,  // 27: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
+	18,  // 28: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
+	18,  // 29: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
+	18,  // 30: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
+	18,  // 31: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
+	57,  // 32: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	20,  // 33: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	20,  // 34: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	20,  // 35: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	20,  // 36: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
+	57,  // 37: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	58,  // 38: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	9,   // 39: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	57,  // 40: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	57,  // 41: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	48,  // 42: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	59,  // 43: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	26,  // 44: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	2,   // 45: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	49,  // 46: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	3,   // 47: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	25,  // 48: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	24,  // 49: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	50,  // 50: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	40,  // 51: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	41,  // 52: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	59,  // 53: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	59,  // 54: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	4,   // 55: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	57,  // 56: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	29,  // 57: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	29,  // 58: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	29,  // 59: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	60,  // 60: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	60,  // 61: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	60,  // 62: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	60,  // 63: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	60,  // 64: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	6,   // 65: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	60,  // 66: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	5,   // 67: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
+	60,  // 68: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
+	28,  // 69: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
+	6,   // 70: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
+	8,   // 71: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	33,  // 72: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	34,  // 73: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	57,  // 74: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	57,  // 75: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	57,  // 76: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	57,  // 77: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	60,  // 78: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	60,  // 79: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	60,  // 80: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	60,  // 81: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	57,  // 82: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	51,  // 83: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	60,  // 84: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	60,  // 85: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	6,   // 86: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	7,   // 87: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	57,  // 88: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	57,  // 89: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	60,  // 90: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	60,  // 91: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	32,  // 92: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	60,  // 93: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	60,  // 94: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	57,  // 95: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	60,  // 96: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	57,  // 97: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	57,  // 98: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	6,   // 99: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
+	31,  // 100: tenure.v1.PodGroup.backfill_for:type_name -> tenure.v1.BackfillOwners
+	52,  // 101: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	34,  // 102: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	9,   // 103: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	57,  // 104: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	53,  // 105: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	58,  // 106: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	59,  // 107: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	61,  // 108: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	54,  // 109: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	45,  // 110: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	47,  // 111: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	40,  // 112: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	40,  // 113: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	41,  // 114: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	42,  // 115: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	38,  // 116: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	39,  // 117: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	39,  // 118: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	42,  // 119: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	45,  // 120: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	40,  // 121: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	55,  // 122: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	46,  // 123: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	56,  // 124: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	46,  // 125: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	44,  // 126: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	46,  // 127: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	10,  // 128: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	4,   // 129: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	130, // [130:130] is the sub-list for method output_type
+	130, // [130:130] is the sub-list for method input_type
+	130, // [130:130] is the sub-list for extension type_name
+	130, // [130:130] is the sub-list for extension extendee
+	0,   // [0:130] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -4813,19 +5250,19 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[22].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   43,
+			NumEnums:      11,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
