@@ -1,4 +1,4 @@
-"""Text of simulations (changed outcomes by cycle) and of explanations."""
+"""Text of simulations (changed outcomes by cycle) and of explanations, with the table of starts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +11,10 @@ from tenure.render.notices import wait_text
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import WAITING_KINDS, outcome_text, render_headline, render_summary
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.terms.formatting import format_clock, format_count, format_remaining, join_words
+from tenure.terms.formatting import format_clock, format_count, format_gpus, format_remaining, join_words
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.explain_pb2 import ExplainResponse, Explanation
+from tenure.v1.explain_pb2 import ExplainResponse, Explanation, StartEstimate
+from tenure.v1.snapshot_pb2 import Certainty, ClusterSnapshot
 
 AUDIENCES = ("public", "tenant", "operator")
 
@@ -25,6 +26,49 @@ def print_explanation(console: Console, response: ExplainResponse, audience: str
         console.print("\nRemedies:", highlight=False)
         for remedy in response.remedies:
             console.print(Text(f"· {getattr(remedy.explanation, audience)}"))
+
+
+_START_COLUMNS = (
+    TableColumn("Pod group"),
+    TableColumn("Queue"),
+    TableColumn("Place", right=True),
+    TableColumn("GPUs ahead", right=True),
+    TableColumn("Starts", wraps=True),
+    TableColumn("At the latest", wraps=True),
+)
+
+
+def print_start_estimates(console: Console, response: ExplainResponse, snapshot: ClusterSnapshot) -> None:
+    """Print one row for each pod group, by queue and place."""
+    groups = {group.uid: group for group in snapshot.pod_groups}
+    now = snapshot.now.ToNanoseconds()
+    ordered = sorted(
+        response.start_estimates,
+        key=lambda each: (groups[each.pod_group].queue, each.position, each.pod_group),
+    )
+    rows = []
+    for each in ordered:
+        group = groups[each.pod_group]
+        latest = each.latest_start.ToNanoseconds() if each.HasField("latest_start") else None
+        cells = (
+            *(group.name or group.uid, group.queue),
+            str(each.position) if each.position else "",
+            format_gpus(each.gpu_milli_ahead),
+            _start_text(each, now),
+            "" if latest is None else format_remaining(latest, now),
+        )
+        rows.append(TableRow(cells, (group.queue,)))
+    TableSection("When they start", _START_COLUMNS, ("Queue",), rows).print(console)
+
+
+def _start_text(estimate: StartEstimate, now: int) -> str:
+    if not estimate.HasField("likely_start"):
+        return "not known"
+    start = estimate.likely_start.ToNanoseconds()
+    if start <= now:
+        return "in this cycle"
+    word = "by" if estimate.certainty == Certainty.CERTAINTY_BOUNDED else "about"
+    return f"{word} {format_remaining(start, now)}"
 
 
 def readable_by(response: ExplainResponse, audience: str) -> ExplainResponse:

@@ -90,8 +90,7 @@ def explain(
 
         typer.echo(MessageToJson(readable_by(answer, audience), preserving_proto_field_name=True))
         return
-    from tenure.render.simulation import print_explanation
-    from tenure.render.start_estimates import print_start_estimates
+    from tenure.render.simulation import print_explanation, print_start_estimates
     from tenure.render.terminal import TerminalConsole
 
     print_explanation(TerminalConsole(), answer, audience)
