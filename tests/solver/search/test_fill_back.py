@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import Minimality, VictimSet
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
@@ -104,6 +105,29 @@ def test_what_an_earlier_decision_releases_is_used_before_anybody_is_evicted() -
     assert _evicted(builder, decision) == ["big-0"]
     (second,) = decision.groups[1:]
     assert (second.evictions, len(second.reservations), second.victim_set) == ((), 1, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "moved", "attempts"), [("never", [True], 2), ("inPlace", [], 1), ("full", [], 1)]
+)
+def test_a_pod_group_that_fits_beside_all_victims_is_placed_before_any_is_tried(
+    mode: str, moved: list[bool], attempts: int
+) -> None:
+    """R14.7. A simulation gives it the node of the victim, the first by name, and moves the victim."""
+    builder = ClusterBuilder().queue("q", quota=8).node("n1", gpus=4).node("n2", gpus=4)
+    builder.running("old", queue="q", priority=50, node="n1", gpus=2)
+    builder.pods("gone", TaskStatus.RELEASING, queue="q", node="n2", gpus=4)
+    decision = _decide(builder.pending("urgent", queue="q", priority=90, gpus=4), "preempt", mode)
+    (group,) = decision.groups
+    assert [step.relocating for step in group.evictions] == moved
+    assert (len(group.reservations), decision.counters.placement_attempts) == (1 + len(moved), attempts)
+
+
+def test_a_pod_group_without_possible_victims_is_not_placed_by_a_search() -> None:
+    """R14.7 holds where there are victims: without any, an evicting action has nothing to do (R5.50)."""
+    builder = ClusterBuilder().queue("q", quota=8).node("n1", gpus=4)
+    decision = _decide(builder.pending("urgent", queue="q", priority=90, gpus=4), "preempt", "full")
+    assert decision.groups == ()
 
 
 def test_only_pods_that_must_move_are_moved_by_a_consolidation() -> None:

@@ -26,6 +26,7 @@ from tenure.solver.search.oracle import (
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator
+from tenure.solver.search.victim_sets.fill_back import BesideAll
 
 
 class Solver:
@@ -34,6 +35,7 @@ class Solver:
     def __init__(self, session: Session, parts: SearchParts, placer: Placer) -> None:
         self._session = session
         self._parts = parts
+        self._beside_all = BesideAll(session, parts.gangs, placer)
         self.simulator = ScenarioSimulator(session, parts.gangs, placer, parts.simulation_order)
 
     def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
@@ -45,6 +47,8 @@ class Solver:
         self._session.chains.on_search_start(search.preemptor, search.tasks)
         search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
         if not budget.is_exhausted:
+            if self._beside_all.places(statement, search, budget):
+                return None
             if self._solve_first(statement, search, budget):
                 return None
             if not any(map(search.has_victims, search.queues)):
@@ -103,9 +107,10 @@ class Solver:
             scenario = self._solve_some(statement, search, generator, budget, recorded, size)
             if scenario is not None:
                 search.solution = scenario
-                recorded, low = self.simulator.displaced(scenario), size
-                if size == total and len(recorded) == len(scenario.recorded) + len(scenario.potential):
-                    break
+                before, recorded, low = recorded, self.simulator.displaced(scenario), size
+                is_complete = len(recorded) == len(scenario.recorded) + len(scenario.potential)
+                if size == total and (is_complete or recorded == before):
+                    break  # the same would be found again
                 statement.rollback(0)
             else:
                 high = size

@@ -17,6 +17,7 @@ from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import UNTRIED_SET, VictimSet
 from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.placer import Placer
@@ -28,6 +29,32 @@ NEVER: Final = "never"
 FULL: Final = "full"
 _MAX_REBUILDS: Final = 16
 """Victims that are put back one by one if all at once are refused."""
+
+
+class BesideAll:
+    """Places beneficiaries beside all possible victims: then none of these need yield (semantics R14.7)."""
+
+    def __init__(self, session: Session, gangs: GangPlanner, placer: Placer) -> None:
+        self._counters = session.counters
+        self._gangs = gangs
+        self._placer = placer
+        self._is_used = session.options.fill_back != NEVER
+
+    def places(self, statement: Statement, search: Search, budget: Budget) -> bool:
+        """Whether it is placed without a victim, and all validators accept; else the statement is empty."""
+        if not self._is_used or search.is_trial or not search.feasible:
+            return False
+        if not any(map(search.has_victims, search.queues)):
+            return False
+        if self._placer.place(statement, search.preemptor, search.tasks, search.feasible, simulation=True):
+            return False
+        self._counters.simulated += 1
+        scenario = Scenario(search.preemptor, tuple(search.tasks), (), ())
+        if self._gangs.is_satisfied(search.preemptor) and search.validates(scenario) is None:
+            search.accepted = scenario
+            return budget.spend()
+        statement.rollback(0)
+        return False
 
 
 class FillBack:
@@ -64,15 +91,21 @@ class FillBack:
             return run.result(len(solution.disrupted))
         with suppress(CycleStopped):
             self._improve(statement, search, budget, run)
-        statement.rollback(0)
-        redo(statement, run.best.moves)
+        statement.rollback(run.held)
+        redo(statement, run.best.moves[run.held :])
         return run.result(len(solution.disrupted)) if run.best.batches else None
 
     def _improve(self, statement: Statement, search: Search, budget: Budget, run: Minimization) -> None:
         """Put back in one pass, then leave out one victim after the other."""
-        run.needs = self._needs(statement, search, run.best)
-        if Need.OPEN in run.needs:
-            self._put_back(statement, search, run)
+        if self._holds_evictions(statement, run):
+            run.needs = self._count_needs(statement, search, run.best)
+        else:
+            run.needs = self._needs(statement, search, run.best)
+        if Need.OPEN not in run.needs:
+            return
+        run.held = 0
+        statement.rollback(0)
+        self._put_back(statement, search, run)
         while self._mode == FULL and len(run.refuted) < self._max_simulations:
             number = run.next_open()
             if number is None or not budget.spend():
@@ -110,8 +143,24 @@ class FillBack:
         left = {placements[task].node for batch in batches for task in batch.tasks}
         return search.feasible | bit_set(left)
 
+    def _holds_evictions(self, statement: Statement, run: Minimization) -> bool:
+        """Roll back to the evictions of the solution, if all other moves of the statement come later."""
+        tasks = {task for batch in run.best.batches for task in batch.tasks}
+        for move in statement.moves[: len(tasks)]:
+            if move.after.status is not TaskStatus.RELEASING or move.task not in tasks:
+                return False
+        run.held = len(tasks)
+        statement.rollback(run.held)
+        return True
+
     def _needs(self, statement: Statement, search: Search, found: Solution) -> list[Need]:
         statement.rollback(0)
+        self._evict(statement, found.batches)
+        needs = self._count_needs(statement, search, found)
+        statement.rollback(0)
+        return needs
+
+    def _count_needs(self, statement: Statement, search: Search, found: Solution) -> list[Need]:
         nodes = self._nodes(search, found.batches)
         return self._necessary.find(statement, search.tasks, found.batches, nodes)
 
@@ -173,7 +222,8 @@ class FillBack:
         return True
 
     def _place_at(self, statement: Statement, tasks: Sequence[int], places: Sequence[Placement]) -> bool:
-        for task, place in zip(tasks, places, strict=True):
+        for number, task in enumerate(tasks):
+            place = places[number]
             if self._placer.place_reserved(statement, task, place.node, place.gpu_groups, simulation=True):
                 return False
         return True

@@ -5,7 +5,6 @@ slots as the beneficiary has tasks. A victim that takes more than the difference
 whatever else decides about placements: constraints only take nodes away.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
@@ -48,16 +47,11 @@ class NecessaryVictims:
     def find(
         self, statement: Statement, tasks: Sequence[int], batches: Sequence[Batch], nodes: int
     ) -> list[Need]:
-        """Whether each batch is needed to place the tasks on the nodes. The statement must be empty.
+        """Whether each batch is needed to place the tasks on the nodes. All batches must be evicted.
 
         Of a pod group with a subgroup below its minimum, a part of a batch might stay, so it is open.
         """
-        if len(batches) == 1:
-            return [self._need_alone(tasks, batches[0], nodes)]
-        divisible = {batch for batch in batches if len(batch.tasks) > 1 and not self._is_coherent(batch)}
-        for batch in batches:
-            for task in batch.tasks:
-                statement.evict(task)
+        divisible = self._divisible(batches)
         shapes = self._shapes(tasks)
         spare = {shape.index: self._count(shape, bits(nodes)) - number for shape, number in shapes}
         found, groups = list[Need](), set[int]()
@@ -68,16 +62,26 @@ class NecessaryVictims:
                 need = Need.OPEN
             found.append(need)
             groups.add(batch.pod_group)
-        statement.rollback(0)
         found.reverse()
         return found
 
-    def _need_alone(self, tasks: Sequence[int], batch: Batch, nodes: int) -> Need:
-        """The need of the only batch: without it, nothing is evicted."""
-        if len(batch.tasks) > 1 and not self._is_coherent(batch):
-            return Need.OPEN
-        is_short = any(self._count(shape, bits(nodes)) < number for shape, number in self._shapes(tasks))
-        return Need.NECESSARY if is_short else Need.OPEN
+    def _divisible(self, batches: Sequence[Batch]) -> set[Batch]:
+        """Batches of several tasks whose pod groups had a subgroup below its minimum before the evictions."""
+        if all(len(batch.tasks) == 1 for batch in batches):
+            return set()
+        active, facts, evicted = self._ledger.active_allocated, self._session.cluster.tasks, dict[int, int]()
+        for batch in batches:
+            for task in batch.tasks:
+                pod_set = facts[task].pod_set
+                assert pod_set is not None
+                evicted[pod_set] = evicted.get(pod_set, 0) + 1
+        found = set[Batch]()
+        for batch in batches:
+            group = self._group(batch)
+            before = {each.index: active[each.index] + evicted.get(each.index, 0) for each in group.pod_sets}
+            if len(batch.tasks) > 1 and not is_coherent(group.root, before):
+                found.add(batch)
+        return found
 
     def _need(
         self,
@@ -138,10 +142,12 @@ class NecessaryVictims:
 
         Tasks that share devices fit together in ways that are not counted, so each is counted alone.
         """
-        facts = self._session.cluster.tasks
-        shapes = {facts[task].shape.index: facts[task].shape for task in tasks}
-        numbers = Counter([facts[task].shape.index for task in tasks])
-        return [(shape, 1 if shape.shares_devices else numbers[i]) for i, shape in shapes.items()]
+        facts, numbers = self._session.cluster.tasks, dict[int, int]()
+        for task in tasks:
+            shape = facts[task].shape.index
+            numbers[shape] = numbers.get(shape, 0) + 1
+        shapes = [self._session.cluster.shapes[index] for index in numbers]
+        return [(shape, 1 if shape.shares_devices else numbers[shape.index]) for shape in shapes]
 
     def _count(
         self, shape: TaskShape, nodes: Iterable[int], stay: Mapping[int, Sequence[TaskShape]] = _NOBODY

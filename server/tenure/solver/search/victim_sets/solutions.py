@@ -34,6 +34,8 @@ class Minimization:
         self.best = best
         self.needs: Sequence[Need] = ()
         """By batch of the solution; empty: not known."""
+        self.held = 0
+        """Number of first moves of the best solution that the statement still has, and may have others."""
         self.refuted: set[Batch] = set()
         """Batches without which a simulation found nothing better."""
 
