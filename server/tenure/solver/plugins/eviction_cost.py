@@ -70,15 +70,20 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
 
     def victim_keys(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, int]:
         """The cost class, behind priority and surplus; with a band of priorities before them."""
-        found = cost_class(self.eviction_cost(pod_group, active, tasks).cost)
+        found = cost_class(self._cost(pod_group, active, tasks)[0])
         if self._band == 1:
             return (0, found)
         return (self._groups[pod_group].facts.priority // self._band * _MAX_CLASSES + found, 0)
 
     def eviction_cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> EvictionCost:
+        """In all, and of lost work."""
+        cost, lost = self._cost(pod_group, active, tasks)
+        return EvictionCost(cost, lost) if cost else NO_COST
+
+    def _cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, int]:
         """Taking surplus costs no work, unless the pod group says so (semantics R14.11)."""
         if not tasks:
-            return NO_COST
+            return 0, 0
         group = self._groups[pod_group]
         taken = self._weight(tasks[0]) if len(tasks) == 1 else sum([self._weight(task) for task in tasks])
         losing, restarting = taken, taken
@@ -88,7 +93,7 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
             restarting = 0
         lost = losing * (self._loss(group) // SECOND) if losing else 0
         restart = restarting * (group.facts.victim.restart_cost // SECOND)
-        return EvictionCost(lost + restart + 1000 * group.facts.victim.eviction_cost, lost)
+        return lost + restart + 1000 * group.facts.victim.eviction_cost, lost
 
     def _takes_core(self, group: PodGroup, active: Counts, tasks: Sequence[int]) -> bool:
         """Whether the pod group is left without its minimum, or without any pod."""

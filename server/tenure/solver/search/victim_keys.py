@@ -33,11 +33,10 @@ class VictimKeys:
             key = self._session.pod_group_key(pod_group)
         if self.is_queue_order:
             return key
-        group = self._session.cluster.pod_groups[pod_group]
+        group, active = self._session.cluster.pod_groups[pod_group], self._session.ledger.active_allocated
+        if len(group.tasks) == len(group.pod_sets) == 1:
+            return self._extended(key, pod_group, active, self._gangs.evictable_tasks(group.pod_sets[0]))
         remaining = {each.index: self._gangs.evictable_tasks(each) for each in group.pod_sets}
-        active = self._session.ledger.active_allocated
-        if len(group.tasks) == 1:
-            return self._extended(key, pod_group, active, all_of(group.root, remaining))
         return self._extended(key, pod_group, active, self.next_tasks(group, remaining))
 
     def remaining(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> tuple[int, ...]:
@@ -51,6 +50,8 @@ class VictimKeys:
         """A key of queue order with the keys for victims alone."""
         if len(self._orders) == 1:
             first, second = self._orders[0].victim_keys(pod_group, active, tasks)
+            if len(key) == 3:  # without lists
+                return (-first, key[0], key[1], -second, key[2])
             return (-first, *key[:-1], -second, key[-1])
         found = [order.victim_keys(pod_group, active, tasks) for order in self._orders]
         before, behind = [-first for first, _ in found], [-second for _, second in found]
