@@ -137,7 +137,7 @@ def build_instrumented_context(session: Session, parts: SearchParts, observer: O
     instrumentation = _Instrumentation(observer)
     placer = _InstrumentedPlacer(session, parts, instrumentation)
     solver = _InstrumentedSolver(session, parts, placer, instrumentation)
-    return CycleContext.of(session, parts, placer, solver)
+    return CycleContext(session, parts, placer, solver)
 
 
 class _Instrumentation:

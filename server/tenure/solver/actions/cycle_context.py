@@ -1,18 +1,16 @@
 """The session of a cycle and the search built on it: what actions work with."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, final
 
 from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.placer import Placer
-from tenure.solver.search.pod_group_lists import KeyedPodGroup, PodGroupLists
+from tenure.solver.search.pod_group_lists import KeyedPodGroup
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.solver.search.victim_sets.alternatives import Alternatives
@@ -54,37 +52,31 @@ class ReasonCheck(Protocol):
         """Commit what is found for it once the protections that end by a time have ended, if anything."""
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class CycleContext:
     """The session of a cycle with its search."""
 
-    session: Session
-    parts: SearchParts
-    gangs: GangPlanner
-    pod_groups: PodGroupLists
-    placer: Placer
-    solver: Solver
-    victim_sets: Alternatives
-    reason_checks: list[ReasonCheck] = field(default_factory=list)
-    """In the order of the actions."""
-    with_reasons: bool = True
-    """Whether the cycle reports why pod groups wait."""
+    def __init__(
+        self, session: Session, parts: SearchParts, placer: Placer, solver: Solver, with_reasons: bool = True
+    ) -> None:
+        self.session: Final = session
+        self.parts: Final = parts
+        self.gangs: Final = parts.gangs
+        self.pod_groups: Final = parts.pod_groups
+        self.placer: Final = placer
+        self.solver: Final = solver
+        fill_back = FillBack(session, parts, placer, solver.simulator)
+        self.victim_sets: Final = Alternatives(session, parts, solver, fill_back)
+        self.reason_checks: Final[list[ReasonCheck]] = []
+        """In the order of the actions."""
+        self.with_reasons: Final = with_reasons
+        """Whether the cycle reports why pod groups wait."""
 
     @classmethod
     def open(cls, session: Session, parts: SearchParts, with_reasons: bool = True) -> "CycleContext":
         """Build the search for a session from its parts."""
         placer = Placer(session, parts.allowed_nodes, parts.node_order)
-        solver = Solver(session, parts, placer)
-        return cls.of(session, parts, placer, solver, with_reasons)
-
-    @classmethod
-    def of(
-        cls, session: Session, parts: SearchParts, placer: Placer, solver: Solver, with_reasons: bool = True
-    ) -> "CycleContext":
-        """A context with this placer and solver."""
-        sets = Alternatives(session, parts, solver, FillBack(session, parts, placer, solver.simulator))
-        gangs, groups = parts.gangs, parts.pod_groups
-        return cls(session, parts, gangs, groups, placer, solver, sets, with_reasons=with_reasons)
+        return cls(session, parts, placer, Solver(session, parts, placer), with_reasons)
 
     def close(self) -> None:
         """Release the cycle: its parts refer to each other and would wait for the garbage collector."""

@@ -1,6 +1,5 @@
 """Tasks that name disruption budgets, kept from cycle to cycle."""
 
-from collections import Counter
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
@@ -13,7 +12,7 @@ class BudgetedTasks:
 
     def __init__(self) -> None:
         self.names: dict[int, tuple[str, ...]] = {}
-        self.counts: Counter[str] = Counter()
+        self.counts: dict[str, int] = {}
 
     @classmethod
     def of(cls, cluster: Cluster) -> "BudgetedTasks":
@@ -43,7 +42,8 @@ class BudgetedTasks:
 
     def _add(self, task: int, names: tuple[str, ...]) -> None:
         self.names[task] = names
-        self.counts.update(names)
+        for name in names:
+            self.counts[name] = self.counts.get(name, 0) + 1
 
 
 BUDGETED_TASKS: Final = Derived(BudgetedTasks.of, BudgetedTasks.follow, BudgetedTasks.copy)

@@ -106,16 +106,15 @@ class Chains:
 
     def fill(self, plugins: Iterable[tuple[str, object]]) -> None:
         """Sort plugins, given with their names, into the chains of the methods that they implement."""
-        found: list[list[Any]] = [[] for _ in POINTS]
+        found: dict[str, list[Any]] = {}
         traits: dict[int, Traits] = {}
         for name, plugin in plugins:
             self._names[id(plugin)] = name
             traits[id(plugin)] = traits_of(plugin)
-            for place in _places_of(type(plugin)):
-                found[place].append(plugin)
-        for chain, members in zip(POINTS, found, strict=True):
-            if members:
-                setattr(self, chain, tuple(members))
+            for chain in _chains_of(type(plugin)):
+                found.setdefault(chain, []).append(plugin)
+        for chain, members in found.items():
+            setattr(self, chain, tuple(members))
         self._read(traits)
 
     def _read(self, traits: Mapping[int, Traits]) -> None:
@@ -126,8 +125,8 @@ class Chains:
         self.has_lasting_order = is_lasting and not self.victim_orders
         self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
         self.gates_by_request = all(traits[id(each)].gates_by_request for each in gates)
-        reporters, generators = self.protection_reporters, self.scenario_generators
-        self.protections_only_end = all(traits[id(each)].protections_only_end for each in reporters)
+        generators = self.scenario_generators
+        self.protections_only_end = all(traits[id(r)].protections_only_end for r in self.protection_reporters)
         self.starts_with_first_victim = bool(generators) and (
             traits[id(generators[0])].first_scenario_is_first_victim
         )
@@ -169,9 +168,11 @@ class Chains:
             return orders[0].queue_key(queue, request, popped)
         return tuple([order.queue_key(queue, request, popped) for order in orders])
 
-    def pod_group_key(self, pod_group: int, active: Counts) -> list[int]:
-        """Key of a pod group in its queue; smaller first."""
-        return [order.pod_group_key(pod_group, active) for order in self.pod_group_orders]
+    def pod_group_key(self, pod_group: int, active: Counts, rank: int) -> tuple[int, ...]:
+        """Key of a pod group in its queue; smaller first, then by rank. Two orders need no list."""
+        if len(each := self.pod_group_orders) == 2:
+            return each[0].pod_group_key(pod_group, active), each[1].pod_group_key(pod_group, active), rank
+        return (*[order.pod_group_key(pod_group, active) for order in each], rank)
 
     def task_key(self, task: int) -> list[Any]:
         """Key of a task in its pod set; smaller first."""
@@ -280,15 +281,14 @@ class Chains:
 
 
 _RANKINGS: Final = tuple(Ranking)
-_PLACES: Final[dict[type, tuple[int, ...]]] = {}
-"""Positions in POINTS of the methods of a class."""
+_CHAINS: Final[dict[type, tuple[str, ...]]] = {}
 
 
-def _places_of(kind: type) -> tuple[int, ...]:
-    """Looked up once per class, because it is slow."""
-    if kind not in _PLACES:
-        _PLACES[kind] = tuple([place for place, name in enumerate(POINTS.values()) if hasattr(kind, name)])
-    return _PLACES[kind]
+def _chains_of(kind: type) -> tuple[str, ...]:
+    """Chains of the methods of a class. Looked up once per class, because it is slow."""
+    if kind not in _CHAINS:
+        _CHAINS[kind] = tuple([chain for chain, name in POINTS.items() if hasattr(kind, name)])
+    return _CHAINS[kind]
 
 
 def _unranked(scores: Sequence[Any], traits: Mapping[int, Traits]) -> tuple[ScoreConcerns, ...] | None:

@@ -36,10 +36,16 @@ class Disruptions:
     """A move listener. Without tasks that name budgets it is not active, and permits everything."""
 
     def __init__(
-        self, cluster: Cluster, budgeted: BudgetedTasks, ledger: Ledger, options: CycleOptions
+        self,
+        cluster: Cluster,
+        budgeted: BudgetedTasks,
+        ledger: Ledger,
+        options: CycleOptions,
+        commits: Sequence[Commit],
+        counters: SearchCounters,
     ) -> None:
-        self._commits: Sequence[Commit] = ()
-        self._counters = SearchCounters()
+        """`commits` and `counters` are those of a session, as they are at any time."""
+        self._commits, self._counters = commits, counters
         self.pacing = Pacing(cluster, options)
         self.is_active = bool(budgeted.names)
         self.number = 0
@@ -58,10 +64,6 @@ class Disruptions:
         self._ignores_all = False
         self._names: dict[int, tuple[str, ...]] = {}
         """Budgets of the tasks of a pod group, on demand."""
-
-    def attach(self, commits: Sequence[Commit], counters: SearchCounters) -> None:
-        """Use the commits of a session, as they are at any time, and its counters."""
-        self._commits, self._counters = commits, counters
 
     @property
     def were_met(self) -> bool:

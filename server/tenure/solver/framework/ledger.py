@@ -157,8 +157,7 @@ class Ledger(LedgerView):
         else:
             self._charge(task, before, -1)
             self._charge(task, after, 1)
-        self._count(task, before, -1)
-        self._count(task, after, 1)
+        self._recount(task, before, after)
         self.placements[index] = after
         if before.is_active_allocated or not after.is_active_allocated:
             self.capacity_epoch += 1
@@ -199,6 +198,8 @@ class Ledger(LedgerView):
 
     def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
         """`shares` are by shape. A claim that tasks share counts once, if it is not in use."""
+        if len(tasks) == 1 and isinstance(tasks, list | tuple) and not self._cluster.claims:
+            return shares[self.tasks[tasks[0]].shape.index]
         facts, total, is_first = self.tasks, NO_SHARE, True
         for task in tasks:
             share = shares[facts[task].shape.index]
@@ -291,6 +292,24 @@ class Ledger(LedgerView):
                 self.allocated[task.pod_group] = self.allocated[task.pod_group] + sign
         elif pod_set is not None and placement.status is TaskStatus.PENDING:
             self.pending[task.pod_group] = self.pending[task.pod_group] + sign
+
+    def _recount(self, task: Task, before: Placement, after: Placement) -> None:
+        """Count the task in another placement than before: only what differs, for this is done most often."""
+        if not (before.use and after.use):
+            self._count(task, before, -1)
+            self._count(task, after, 1)
+            return
+        gained = after.is_allocated - before.is_allocated
+        if gained:
+            self.allocated[task.pod_group] = self.allocated[task.pod_group] + gained
+        pod_set = task.pod_set
+        if pod_set is None:
+            return
+        active = after.is_active_allocated - before.is_active_allocated
+        if active:
+            self.active_allocated[pod_set] = self.active_allocated[pod_set] + active
+        if active != gained:
+            self.pipelined[pod_set] = self.pipelined[pod_set] + active - gained
 
     def _change_use(self, task: Task, before: Placement, after: Placement) -> None:
         """A task without shared devices changes its status on its node."""

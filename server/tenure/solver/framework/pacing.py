@@ -4,7 +4,6 @@ A commit that disrupts s units passes a rate with at least min(s, burst) tokens,
 waits for a full bucket, and leaves a debt (semantics R15.7, R15.8). Tokens are counted in thousandths.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
@@ -62,7 +61,7 @@ class Pacing:
         self._returned = [0] * len(self._rates)
         """Tokens by notices that are withdrawn in this cycle."""
         self._disrupted = 0
-        self._by_preemptor: Counter[int] = Counter()
+        self._by_preemptor: dict[int, int] = {}
         self.refusals = [0] * len(self._rates)
         self._refused_until: dict[int, Rejection] = {}
         """Rejections by their ends."""
@@ -154,7 +153,7 @@ class Pacing:
         cycle = max(self._per_cycle - self._disrupted, 0) if self._per_cycle >= 0 else None
         if self._per_pod_group < 0:
             return cycle, None
-        return cycle, max(self._per_pod_group - self._by_preemptor[preemptor], 0)
+        return cycle, max(self._per_pod_group - self._by_preemptor.get(preemptor, 0), 0)
 
     def _over_rate(self, new: Disruption, time: int | None) -> Rejection | None:
         """The rejection by the rate that has enough tokens last."""
@@ -190,7 +189,8 @@ class Pacing:
     def _add(self, disruption: Disruption, paid: Sequence[int], sign: int) -> None:
         self._paid = [total + sign * each for total, each in zip(self._paid, paid, strict=True)]
         self._disrupted += sign * len(disruption.tasks)
-        self._by_preemptor[disruption.preemptor] += sign * len(disruption.tasks)
+        before = self._by_preemptor.get(disruption.preemptor, 0)
+        self._by_preemptor[disruption.preemptor] = before + sign * len(disruption.tasks)
 
     def _tokens(self, number: int, time: int | None = None) -> int:
         """Tokens after the commits so far, now or at a later time."""

@@ -114,6 +114,7 @@ class Session:
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names)
         phases, budgeted = derived_data.get(PHASES, cluster), derived_data.get(BUDGETED_TASKS, cluster)
+        commits, counters = list[Commit](), SearchCounters()
         session = cls(
             cluster=cluster,
             registry=registry,
@@ -126,10 +127,11 @@ class Session:
             phases=phases,
             derived_data=derived_data,
             eviction_results=EvictionResults(cluster),
-            disruptions=Disruptions(cluster, budgeted, ledger, profile.options),
+            disruptions=Disruptions(cluster, budgeted, ledger, profile.options, commits, counters),
+            counters=counters,
+            commits=commits,
             stop=StopSignal(stop),
         )
-        session.disruptions.attach(session.commits, session.counters)
         session.eviction_history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
         session.groups_with_history = {group for pair in session.eviction_history for group in pair}
         session.pending_results = pending_by_preemptor(cluster.eviction_history)
@@ -247,9 +249,7 @@ class Session:
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Unique sort key of a pod group in its queue; `active` replaces the counts of the ledger."""
         counts = self.ledger.active_allocated if active is None else active
-        keys = self.chains.pod_group_key(pod_group, counts)
-        keys.append(self.cluster.pod_groups[pod_group].rank)
-        return tuple(keys)
+        return self.chains.pod_group_key(pod_group, counts, self.cluster.pod_groups[pod_group].rank)
 
 
 @final

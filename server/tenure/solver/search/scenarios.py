@@ -135,8 +135,8 @@ class ScenarioAccumulator:
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _trim(self, potential: Sequence[Batch], nodes: Collection[int]) -> tuple[Batches, Batches]:
-        self._asked_nodes, trim, search = nodes, self._session.disruptions.trim, self._search
-        return trim(search.action, search.preemptor, self.recorded, tuple(potential), nodes)
+        self._asked_nodes, limits, search = nodes, self._session.disruptions, self._search
+        return limits.trim(search.action, search.preemptor, self.recorded, tuple(potential), nodes)
 
     def _first_prefix(self) -> int | None:
         """Victims to take before the first scenario that no outlook rules out; None: there is none."""

@@ -20,7 +20,7 @@ def two_nodes() -> ClusterBuilder:
 
 
 def test_changed_nodes_are_listed_latest_first() -> None:
-    changes = NodeChanges()
+    changes = NodeChanges(4)
     changes.add([1, 2])
     seen = changes.count
     assert changes.since(seen) == []
@@ -28,6 +28,9 @@ def test_changed_nodes_are_listed_latest_first() -> None:
     changes.add([1])
     assert changes.since(seen) == [1, 3]
     assert sorted(changes.since(0)) == [1, 2, 3]
+    for _ in range(1000):
+        changes.add([2])
+    assert changes.since(seen) == [2, 1, 3]
 
 
 def test_unfit_node_is_not_checked_again_until_it_changes() -> None:

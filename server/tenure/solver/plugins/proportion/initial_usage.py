@@ -39,8 +39,12 @@ class ShareSum:
         return (self.cpu, self.memory, self.gpu)
 
 
-PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
-"""Part of a pod group that is non-preemptible: nothing, everything, its core."""
+PREEMPTIBLE: Final = 0
+"""Part of a pod group that is non-preemptible: nothing."""
+FIRM: Final = 1
+"""Everything."""
+FIRM_CORE: Final = 2
+"""Its core."""
 
 
 class InitialUsage:

@@ -12,6 +12,7 @@ from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED,
 from tenure.solver.model.workload import Task, add_shares
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugins.proportion.initial_usage import ShareSum
 from tenure.solver.plugins.proportion.shares import is_within
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.terms.reasons import ReasonCode
@@ -35,21 +36,24 @@ class VictimChunks:
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
+            pieces = by_queue.get(group.queue)
+            if pieces is None:
+                pieces = by_queue[group.queue] = []
+            if len(tasks) == 1:
+                if not self._is_evicted(tasks[0]):
+                    continue
+                only = self._share(facts[tasks[0]], freed)
+                if only != NO_SHARE:
+                    pieces.append(only)
+                    continue
             amounts: list[tuple[int, Share | None]] = []
             for index in tasks:
                 task = facts[index]
                 assert task.pod_set is not None
                 share = self._share(task, freed) if self._is_evicted(index) else None
                 amounts.append((task.pod_set, share))
-            pieces = by_queue.get(group.queue)
-            if pieces is None:
-                pieces = by_queue[group.queue] = []
-            only = amounts[0][1] if len(amounts) == 1 else None
-            if only is not None and only != NO_SHARE:
-                pieces.append(only)
-            else:
-                minimums = {s.index: s.min_available for s in group.pod_sets}
-                pieces.extend(chunks(amounts, minimums))
+            minimums = {s.index: s.min_available for s in group.pod_sets}
+            pieces.extend(chunks(amounts, minimums))
         queues = sorted(by_queue, key=self._name) if len(by_queue) > 1 else list(by_queue)
         return [(queue, piece) for queue in queues for piece in by_queue[queue]]
 
@@ -90,7 +94,7 @@ class ReclaimFairness:
         self._reclaimer = reclaimer
         self._request = request
         self._multiplier = multiplier
-        self._remaining: dict[int, Share] = {}
+        self._remaining: dict[int, ShareSum] = {}
         self._levels: dict[int, tuple[int, bool]] = {}
         """By leaf of a victim: its leveled queue, and whether that of the reclaimer stays within quota."""
 
@@ -125,12 +129,14 @@ class ReclaimFairness:
 
     def _take(self, victim: Queue, chunk: Share) -> None:
         for queue in victim.path:
-            left = self._left(queue)
-            self._remaining[queue] = (left[0] - chunk[0], left[1] - chunk[1], left[2] - chunk[2])
+            left = self._remaining.get(queue)
+            if left is None:
+                left = self._remaining[queue] = ShareSum(self._usage.at_search_start(queue))
+            left.subtract(chunk)
 
     def _left(self, queue: int) -> Share:
         left = self._remaining.get(queue)
-        return self._usage.at_search_start(queue) if left is None else left
+        return self._usage.at_search_start(queue) if left is None else left.share()
 
     def _within_quotas(self, firm: Share) -> bool:
         """Whether non-preemptible usage stays within quota at every level (semantics R4.56)."""
@@ -147,9 +153,9 @@ class ReclaimFairness:
         for queue in reversed(self._reclaimer.path):
             mine, my_share = add_shares(self._left(queue), self._request), self._fair[queue]
             for sibling in self._siblings(queue):
-                theirs = self._remaining.get(sibling)
-                if theirs is None:
+                if sibling not in self._remaining:
                     continue
+                theirs = self._left(sibling)
                 if is_saturated(involved, mine, my_share, theirs, self._fair[sibling], self._multiplier):
                     detail = f"queue {self._queues[queue].name} would exceed queue "
                     return Rejection(
@@ -287,10 +293,6 @@ def can_reclaim(
 
     `non_preemptible` is its non-preemptible usage with the request; None if the request does not change it.
     """
-    if not is_within(_sum(allocated, request), fair_share):
+    if not is_within(add_shares(allocated, request), fair_share):
         return False
     return non_preemptible is None or is_within(non_preemptible, queue.quota)
-
-
-def _sum(a: Share, b: Share) -> Share:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])

@@ -201,7 +201,7 @@ class Usage:
             allocate = self._allocate_firmly if firm else self._allocate
             allocate(self._queues[queue].path, (0, 0, gpu_milli))
 
-    def _allocate(self, path: Sequence[int], share: Share) -> None:
+    def _allocate(self, path: tuple[int, ...], share: Share) -> None:
         changed_in, search = self._changed_in, self._search
         for queue in path:
             used = self._used[queue]
@@ -210,7 +210,7 @@ class Usage:
                 self._before[queue] = used.share()
             used.add(share)
 
-    def _allocate_firmly(self, path: Sequence[int], share: Share) -> None:
+    def _allocate_firmly(self, path: tuple[int, ...], share: Share) -> None:
         for queue in path:
             self._non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)

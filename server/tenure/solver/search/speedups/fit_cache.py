@@ -19,32 +19,44 @@ NO_VALUE: Final = -(1 << 60)
 class NodeChanges:
     """Time of the last capacity change of each node."""
 
-    __slots__ = ("_latest", "count")
+    __slots__ = ("_counts", "_latest", "_log", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
         self.count = 0
         """Number of changes so far."""
-        self._latest: dict[int, int] = {}
-        """By node: the count at its last change; the latest change is last."""
+        self._latest = [0] * nodes
+        """By node: the count at its last change."""
+        self._log: list[int] = []
+        """Nodes in the order of their changes; shortened when most are no longer the latest of a node."""
+        self._counts: list[int] = []
+        """The counts at these changes."""
 
     def add(self, nodes: Iterable[int]) -> None:
         """Note capacity changes of these nodes."""
-        self.count += 1
-        latest = self._latest
+        count = self.count = self.count + 1
+        latest, log, counts = self._latest, self._log, self._counts
         for node in nodes:
-            latest.pop(node, None)
-            latest[node] = self.count
+            latest[node] = count
+            log.append(node)
+            counts.append(count)
+        if len(log) > 8 * len(latest) + 64:
+            self._shorten()
 
     def since(self, count: int) -> list[int]:
-        """Nodes that changed after the given count."""
-        nodes: list[int] = []
-        if count == self.count:
-            return nodes
-        for node in reversed(self._latest):
-            if self._latest[node] <= count:
-                break
-            nodes.append(node)
+        """Nodes that changed after the given count, the latest first."""
+        latest, log, counts, nodes = self._latest, self._log, self._counts, list[int]()
+        number = len(log) - 1
+        while number >= 0 and counts[number] > count:
+            node = log[number]
+            if latest[node] == counts[number]:
+                nodes.append(node)
+            number -= 1
         return nodes
+
+    def _shorten(self) -> None:
+        nodes = self.since(0)
+        nodes.reverse()
+        self._log, self._counts = nodes, [self._latest[node] for node in nodes]
 
 
 class FitCache:

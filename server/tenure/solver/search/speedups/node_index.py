@@ -33,7 +33,7 @@ class NodeIndex:
         self._ledger = ledger
         self._idle = Buckets(len(nodes))
         self._soon = Buckets(len(nodes))
-        self._changes = NodeChanges()
+        self._changes = NodeChanges(len(ledger.nodes))
         self._fit_caches: dict[int, FitCache] = {}
         """Caches by shape."""
         self._left = [-1] * len(nodes)
@@ -64,7 +64,7 @@ class NodeIndex:
         """Follow a ledger, which noted all changes since the last update; drop caches of shapes."""
         if self._ledger is not ledger:  # of a fork: the index may contain moves that the ledger does not
             ledger.touched_nodes.update(range(len(ledger.nodes)))
-        self._ledger, self._fit_caches, self._changes = ledger, {}, NodeChanges()
+        self._ledger, self._fit_caches, self._changes = ledger, {}, NodeChanges(len(ledger.nodes))
 
     def copy(self) -> "NodeIndex":
         """Independent copy, to be used with a copy of the ledger."""
@@ -132,15 +132,17 @@ class NodeIndex:
         soon = self._soon
         values = soon.values[bisect_left(soon.values, devices) :]
         now = nodes & self._idle.at_least(devices) if self._uneven else nodes
-        for value in values:
-            for node in bits(soon.sets[value] & now):
-                if known.fit(node) == NOW:
-                    yield node, True
+        for value in values if now else []:
+            if found := soon.sets[value] & now:
+                for node in bits(found):
+                    if known.fit(node) == NOW:
+                        yield node, True
         nodes &= ~known.misfits
-        for value in values:
-            for node in bits(soon.sets[value] & nodes):
-                if known.fit(node) == SOON:
-                    yield node, False
+        for value in values if nodes else []:
+            if found := soon.sets[value] & nodes:
+                for node in bits(found):
+                    if known.fit(node) == SOON:
+                        yield node, False
 
     def _for_share(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
         """Nodes with a suitable shared device first: +10000 (semantics R3.55)."""

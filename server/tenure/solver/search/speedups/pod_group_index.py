@@ -151,12 +151,11 @@ class PodGroupIndex(PodGroupLists):
         if not self._victim_order.is_queue_order:
             filed.victim_keys = filed.keys.copy()
         self._use(filed)
-        ranks = [group.rank for group in cluster.pod_groups]
-        for index in sorted(range(len(ranks)), key=ranks.__getitem__):
-            group = cluster.pod_groups[index]
+        for group in cluster.pod_groups:
             if group.queue is not None:
                 filed.add(group)
-                self._add(group, in_order=False)
+        for rank in sorted(filed.by_rank):
+            self._add(cluster.pod_groups[filed.by_rank[rank]], in_order=False)
         filed.sort()
         return filed
 

@@ -42,6 +42,13 @@ class QueueTurns:
         self._alike: dict[int, bool] = {}
         """Whether a shape fits wherever the preemptor does, by index."""
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no pod group is ahead of the preemptor in its queue, so that no victim is ahead of it."""
+        if self._last is None:
+            self._last = self._last_turn()
+        return not self._last
+
     def most_taken_from(self, queue: int) -> int | None:
         """Upper bound of the GPUs that a leaf queue loses for good, in thousandths; None: unknown."""
         waiting = self._waiting(queue)
@@ -70,9 +77,7 @@ class QueueTurns:
         return mine is not None and mine != queue and queues[mine].parent == queues[queue].parent
 
     def _find_waiting(self, queue: int) -> int | None:
-        if self._last is None:
-            self._last = self._last_turn()
-        if not self._last or not self._is_ahead(queue, NO_SHARE, self._demand):
+        if self.is_first or not self._is_ahead(queue, NO_SHARE, self._demand):
             return None
         victims = self._parts.pod_groups.victim_groups(queue)
         last = [self._key_after_eviction(each) for each in victims]
@@ -111,6 +116,9 @@ class QueueTurns:
         """Key of the preemptor's queue with the pod group ahead of it that goes last; empty: it is first."""
         mine = self._queue
         assert mine is not None
+        best = next(self._parts.pod_groups.pending(mine), None)
+        if best is None or best[1] == self._preemptor:
+            return ()
         ahead = self._ahead(mine, self._session.pod_group_key(self._preemptor)) or ()
         chains, rank = self._session.chains, self._session.cluster.queues[mine].rank
         keys = [chains.queue_key(mine, self._parts.gangs.request(each), NO_SHARE) for each in ahead]

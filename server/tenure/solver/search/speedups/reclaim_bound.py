@@ -54,7 +54,7 @@ class ReclaimBound:
 
     def follow_turns(self, turns: QueueTurns) -> None:
         """Count nothing for victims that take their places again before the preemptor has its turn."""
-        for queue in self.queues:
+        for queue in () if turns.is_first else self.queues:
             if turns.has_returning(queue):
                 self._turns = turns
             most = turns.most_taken_from(queue)
@@ -81,8 +81,8 @@ class ReclaimBound:
                 gpus += ledger.freed_gpu_milli(task)
         queue = self.session.cluster.pod_groups[batch.pod_group].queue
         assert queue is not None
-        level, most = self.bounds.get(queue, (UNBOUNDED, NO_BOUND))
-        return level, most, gpus
+        bound = self.bounds.get(queue)
+        return (UNBOUNDED, NO_BOUND, gpus) if bound is None else (bound[0], bound[1], gpus)
 
 
 def is_inexact(shape: TaskShape) -> bool:

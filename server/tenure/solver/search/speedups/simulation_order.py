@@ -23,9 +23,8 @@ class FewPending(SimulationOrder):
         self._pod_group_index = lists
         self._queue_keys = QueueKeys(session)
         self._bystanders: dict[frozenset[int], list[int]] = {}
-        self._known: dict[int, tuple[list[QueueTreeEntry], Iterator[QueueTreeEntry]]] = {}
-        """Known steps of each queue, and the generator of further ones."""
-        self._commits = 0
+        self._known: dict[int, _Steps] = {}
+        """Of each queue, from its first pending pod group on."""
 
     def close(self) -> None:
         """Release the generators, which refer to this."""
@@ -162,16 +161,19 @@ class FewPending(SimulationOrder):
         yield from self._steps(others)
 
     def _steps_of(self, queue: int) -> Iterator[QueueTreeEntry]:
-        """Steps from the first pending pod group on; cached per queue and commit."""
-        if self._commits != self._session.commit_count:
-            self._commits = self._session.commit_count
-            self._known.clear()
-        if queue not in self._known:
-            self._known[queue] = ([], self._steps(self._pod_group_index.pending(queue), self._most(queue)))
-        found, more = self._known[queue]
+        """Steps from the first pending pod group on; kept until a pod group of the queue changes.
+
+        Requests of pod groups that share claims depend on those of other queues.
+        """
+        lists = self._pod_group_index
+        version = self._session.commit_count if self._session.cluster.claims else lists.version(queue)
+        known = self._known.get(queue)
+        if known is None or known.version != version:
+            steps = self._steps(lists.pending(queue), self._most(queue))
+            known = self._known[queue] = _Steps(version, steps)
         number = 0
-        while number < len(found) or _draw(more, found):
-            yield found[number]
+        while number < len(known.found) or known.draw():
+            yield known.found[number]
             number += 1
 
     def _steps(
@@ -192,12 +194,26 @@ class FewPending(SimulationOrder):
                     break
 
 
-def _draw(more: Iterator[QueueTreeEntry], found: list[QueueTreeEntry]) -> bool:
-    """Find one more step."""
-    for entry in more:
-        found.append(entry)
-        return True
-    return False
+class _Steps:
+    """Steps of a queue: those found, and the generator of further ones."""
+
+    __slots__ = ("_more", "found", "version")
+
+    def __init__(self, version: int, more: Iterator[QueueTreeEntry]) -> None:
+        """`version` is that of what the steps depend on."""
+        self.version = version
+        self.found: list[QueueTreeEntry] = []
+        self._more: Iterator[QueueTreeEntry] | None = more
+
+    def draw(self) -> bool:
+        """Find one more step."""
+        if self._more is None:
+            return False
+        for entry in self._more:
+            self.found.append(entry)
+            return True
+        self._more = None
+        return False
 
 
 def _is_at_most(share: Share, other: Share) -> bool:
