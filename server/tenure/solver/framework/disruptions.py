@@ -33,7 +33,7 @@ EVER: Final = 2**63 - 1
 
 @final
 class Disruptions:
-    """A move listener. Without tasks that name budgets it is not active, and permits everything."""
+    """A move listener. While each budget allows as much as it has pods, it is not active: permits all."""
 
     def __init__(
         self,
@@ -47,15 +47,15 @@ class Disruptions:
         """`commits` and `counters` are those of a session, as they are at any time."""
         self._commits, self._counters = commits, counters
         self.pacing = Pacing(cluster, options)
-        self.is_active = bool(budgeted.names)
         self.number = 0
         """Changes whenever the search begins or ends to ignore budgets."""
-        self._cluster = cluster
-        self._tasks = cluster.tasks
+        self._cluster, self._tasks = cluster, cluster.tasks
         self._budgeted = budgeted
         self._active, self._placements = ledger.active_allocated, ledger.placements
         self._budgets = {budget.name: budget for budget in cluster.disruption_budgets}
         self._left = {budget.name: budget.left for budget in cluster.disruption_budgets}
+        again = options.allow_same_cycle_eviction  # then a pod may count twice
+        self.is_active = any(again or n > self._left.get(name, 0) for name, n in budgeted.counts.items())
         self._overdrawn: set[str] = set()
         self._met: set[str] = set()
         """Budgets that kept a search from some victims."""
@@ -72,8 +72,8 @@ class Disruptions:
 
     @property
     def listeners(self) -> tuple["Disruptions", ...]:
-        """Itself, if it is active."""
-        return (self,) if self.is_active else ()
+        """Itself, if tasks name budgets."""
+        return (self,) if self._budgeted.names else ()
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Spend or return the budgets of the task."""
