@@ -49,7 +49,7 @@ class NecessaryVictims:
     ) -> list[Need]:
         """Whether each batch is needed to place the tasks on the nodes. All batches must be evicted.
 
-        Of a pod group with a subgroup below its minimum, a part of a batch might stay, so it is open.
+        Where a part of a batch might stay, it is open.
         """
         divisible = self._divisible(batches)
         shapes = self._shapes(tasks)
@@ -66,22 +66,47 @@ class NecessaryVictims:
         return found
 
     def _divisible(self, batches: Sequence[Batch]) -> set[Batch]:
-        """Batches of several tasks whose pod groups had a subgroup below its minimum before the evictions."""
+        """Batches of which a part might stay: of several tasks, and of a pod group that had a subgroup below
+        its minimum before the evictions, or can do without some of these tasks.
+        """
         if all(len(batch.tasks) == 1 for batch in batches):
             return set()
-        active, facts, evicted = self._ledger.active_allocated, self._session.cluster.tasks, dict[int, int]()
+        active, evicted = self._ledger.active_allocated, dict[int, int]()
         for batch in batches:
-            for task in batch.tasks:
-                pod_set = facts[task].pod_set
-                assert pod_set is not None
-                evicted[pod_set] = evicted.get(pod_set, 0) + 1
+            for pod_set, number in self._by_pod_set(batch).items():
+                evicted[pod_set] = evicted.get(pod_set, 0) + number
         found = set[Batch]()
         for batch in batches:
             group = self._group(batch)
             before = {each.index: active[each.index] + evicted.get(each.index, 0) for each in group.pod_sets}
-            if len(batch.tasks) > 1 and not is_coherent(group.root, before):
+            if len(batch.tasks) > 1 and (
+                not is_coherent(group.root, before) or self._may_stay_in_part(group, batch)
+            ):
                 found.add(batch)
         return found
+
+    def _may_stay_in_part(self, group: PodGroup, batch: Batch) -> bool:
+        """Whether some of the tasks could stay without the others of the batch; in doubt, they could."""
+        own, active = self._by_pod_set(batch), self._ledger.active_allocated
+        if len(own) > 1 and _has_optional(group.root):
+            return True
+        missing = {s.index: s.min_available - active[s.index] for s in group.pod_sets if s.index in own}
+        parts = [{pod_set: max(number, 1)} for pod_set, number in missing.items()]
+        parts.append({pod_set: max(number, 0) for pod_set, number in missing.items()})
+        for part in parts:
+            stays = {each.index: active[each.index] + part.get(each.index, 0) for each in group.pod_sets}
+            if 0 < sum(part.values()) < len(batch.tasks) and is_coherent(group.root, stays):
+                return True
+        return False
+
+    def _by_pod_set(self, batch: Batch) -> dict[int, int]:
+        """Number of its tasks by pod set."""
+        facts, numbers = self._session.cluster.tasks, dict[int, int]()
+        for task in batch.tasks:
+            pod_set = facts[task].pod_set
+            assert pod_set is not None
+            numbers[pod_set] = numbers.get(pod_set, 0) + 1
+        return numbers
 
     def _need(
         self,
@@ -181,3 +206,10 @@ def _has_active(member: Member, active: Counts) -> bool:
     if isinstance(member, PodSet):
         return active[member.index] > 0
     return any(_has_active(inner, active) for inner in member.members)
+
+
+def _has_optional(member: Member) -> bool:
+    """Whether some subgroups suffice, so that others may stay or go."""
+    if isinstance(member, PodSet):
+        return False
+    return member.required < len(member.members) or any(_has_optional(inner) for inner in member.members)
