@@ -13,7 +13,12 @@ from tenure.client.in_flight import track_group
 from tenure.solver.registry import BUILT_IN
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, ReportResultsRequest
-from tenure.v1.snapshot_pb2 import POD_STATUS_SUCCEEDED, ClusterSnapshot
+from tenure.v1.snapshot_pb2 import (
+    HOLD_REASON_USER,
+    POD_STATUS_PENDING,
+    POD_STATUS_SUCCEEDED,
+    ClusterSnapshot,
+)
 
 from tests.requirements.cluster import ClusterText
 from tests.requirements.cluster_life import go_on
@@ -134,7 +139,14 @@ def protected_snapshot() -> ClusterSnapshot:
     group = next(group for group in snapshot.pod_groups if group.uid == "runs")
     group.last_start_time.CopyFrom(snapshot.now)
     next(queue for queue in snapshot.queues if queue.name == "left").reclaim_min_runtime.FromSeconds(60)
+    next(queue for queue in snapshot.queues if queue.name == "left").gpu_milli.lending_limit = 0
     snapshot.queue_usage.add(queue="left").normalized.gpu = 250_000
+    snapshot.pod_groups.add(uid="held", queue="left", held_by=HOLD_REASON_USER).creation_time.CopyFrom(
+        snapshot.now
+    )
+    snapshot.pods.add(
+        uid="held-0", pod_group="held", shape=snapshot.shapes[0].id, status=POD_STATUS_PENDING
+    ).creation_time.CopyFrom(snapshot.now)
     return snapshot
 
 

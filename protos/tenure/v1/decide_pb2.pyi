@@ -173,7 +173,7 @@ class ResponseHeader(_message.Message):
     def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile_digest: _Optional[str] = ...) -> None: ...
 
 class QueueStatus(_message.Message):
-    __slots__ = ("name", "fair_share", "allocated_before", "allocated_after", "requested", "past_use", "share_by_weight")
+    __slots__ = ("name", "fair_share", "allocated_before", "allocated_after", "requested", "past_use", "share_by_weight", "kept")
     NAME_FIELD_NUMBER: _ClassVar[int]
     FAIR_SHARE_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_BEFORE_FIELD_NUMBER: _ClassVar[int]
@@ -181,6 +181,7 @@ class QueueStatus(_message.Message):
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
     PAST_USE_FIELD_NUMBER: _ClassVar[int]
     SHARE_BY_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     name: str
     fair_share: ResourceShare
     allocated_before: ResourceShare
@@ -188,7 +189,8 @@ class QueueStatus(_message.Message):
     requested: ResourceShare
     past_use: _snapshot_pb2.UsageAmounts
     share_by_weight: ResourceShare
-    def __init__(self, name: _Optional[str] = ..., fair_share: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_before: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_after: _Optional[_Union[ResourceShare, _Mapping]] = ..., requested: _Optional[_Union[ResourceShare, _Mapping]] = ..., past_use: _Optional[_Union[_snapshot_pb2.UsageAmounts, _Mapping]] = ..., share_by_weight: _Optional[_Union[ResourceShare, _Mapping]] = ...) -> None: ...
+    kept: ResourceShare
+    def __init__(self, name: _Optional[str] = ..., fair_share: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_before: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_after: _Optional[_Union[ResourceShare, _Mapping]] = ..., requested: _Optional[_Union[ResourceShare, _Mapping]] = ..., past_use: _Optional[_Union[_snapshot_pb2.UsageAmounts, _Mapping]] = ..., share_by_weight: _Optional[_Union[ResourceShare, _Mapping]] = ..., kept: _Optional[_Union[ResourceShare, _Mapping]] = ...) -> None: ...
 
 class ResourceShare(_message.Message):
     __slots__ = ("cpu_milli", "memory_bytes", "gpu_milli")

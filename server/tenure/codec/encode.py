@@ -199,6 +199,7 @@ _ALLOCATED_AFTER: Final = tag(service_pb.QueueStatus, "allocated_after")
 _REQUESTED: Final = tag(service_pb.QueueStatus, "requested")
 _PAST_USE: Final = tag(service_pb.QueueStatus, "past_use")
 _BY_WEIGHT: Final = tag(service_pb.QueueStatus, "share_by_weight")
+_KEPT: Final = tag(service_pb.QueueStatus, "kept")
 
 _CPU: Final = tag(service_pb.ResourceShare, "cpu_milli")
 _MEMORY: Final = tag(service_pb.ResourceShare, "memory_bytes")
@@ -292,10 +293,10 @@ def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
     fields += [_ALLOCATED_BEFORE, _encode_share(status.allocated_before)]
     fields += [_ALLOCATED_AFTER, _encode_share(status.allocated_after)]
     fields += [_REQUESTED, _encode_share(status.requested)]
-    if status.past_use is not None:
-        fields += [_PAST_USE, _encode_share(status.past_use)]
-    if status.by_weight is not None:
-        fields += [_BY_WEIGHT, _encode_share(status.by_weight)]
+    more = ((_PAST_USE, status.past_use), (_BY_WEIGHT, status.by_weight), (_KEPT, status.kept))
+    for name, share in more:
+        if share is not None:
+            fields += [name, _encode_share(share)]
     return message(fields)
 
 

@@ -44,6 +44,8 @@ class QueueSummary(NamedTuple):
     """Pods of its own pod groups whose notice of eviction stands after the cycle."""
     past_use: Share | None = None
     """Past use that its fair share follows, in millionths; None: no queue has any."""
+    kept: Share | None = None
+    """What is kept free of its quota after the cycle; None: no queue keeps anything."""
 
 
 class NominationSummary(NamedTuple):
@@ -107,6 +109,8 @@ class CycleSummary(NamedTuple):
     """Number of outcomes by OutcomeKind."""
     pending_reasons: Mapping[int, int]
     """Number of outcomes that are not BOUND, by ReasonCode."""
+    held: Mapping[str, int]
+    """Pod groups that are held, by what holds them."""
     has_outcome_until: bool
     """Whether the reason of an outcome states until when it holds."""
     protected: Mapping[str, int]
@@ -189,6 +193,7 @@ def summarize(
         put_back=put_back,
         evicted_cost=evicted_cost,
         outcomes=outcomes,
+        held=_count_held(cluster, result) if OutcomeKind.HELD in outcomes else {},
         pending_reasons=reasons,
         has_outcome_until=any(outcome.reason.until is not None for outcome in result.outcomes),
         protected=_count_protected(result),
@@ -218,6 +223,11 @@ def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], C
     return sets, put_back, costs
 
 
+def _count_held(cluster: Cluster, result: CycleResult) -> dict[str, int]:
+    held = [each.pod_group for each in result.outcomes if each.kind is OutcomeKind.HELD]
+    return Counter([cluster.pod_groups[index].facts.victim.held_by.name.lower() for index in held])
+
+
 def _count_protected(result: CycleResult) -> dict[str, int]:
     """Protected pod groups by guard. A pod group counts once for a guard, whatever it is protected from."""
     return Counter([guard for _, guard in {(each.pod_group, each.guard) for each in result.protections}])
@@ -233,6 +243,7 @@ def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSumma
                 status.allocated_after,
                 told[status.queue],
                 status.past_use,
+                status.kept,
             )
             for status in sorted(result.queues)
         ]

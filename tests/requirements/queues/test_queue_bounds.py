@@ -116,6 +116,7 @@ def test_guarantee_is_kept_free_while_its_queue_does_not_use_it(decide: Decide, 
         cluster.waits(f"b{number}", "b")
     answer = decide(cluster)
     assert len(bound(answer)) == 6
+    assert [queue.kept.gpu_milli for queue in answer.queues] == [4_000 - running * 1_000, 0]
     assert outcome(answer, "b7") == "WAITING_FOR_QUOTA"
     assert reason(answer, "b7").code == decision.REASON_CODE_KEPT_FOR_LENDER
     assert "queue a keeps a part of the GPU quota, which is not lent" in reason(answer, "b7").message

@@ -36,7 +36,7 @@ MAX_NAMES_OF_SHARD: Final = 3 * MAX_QUEUES
 """Maximum number of names of queues of a shard since the start."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
-_MILLION: Final = 1_000_000
+_MILLIONTH: Final = 1e-6
 _UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
 """Components of a share: label, and divisor to cores, bytes and devices."""
 MAX_NAMES: Final = MAX_SERIES // len(_UNITS)
@@ -72,6 +72,8 @@ class _Last(NamedTuple):
     rates: Sequence[EvictionRateStatus]
     reservations: Mapping[int, int]
     """By Certainty."""
+    held: Mapping[str, int]
+    """Pod groups by what holds them."""
 
 
 class LastCycles:
@@ -88,7 +90,7 @@ class LastCycles:
         with self._changing:
             numbers = summary.reservations.by_certainty
             rates, queues = summary.eviction_rates, summary.queues
-            self._last[shard] = _Last(time.time(), queues, summary.protected, rates, numbers)
+            self._last[shard] = _Last(time.time(), queues, summary.protected, rates, numbers, summary.held)
             self._last.move_to_end(shard)
             if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
@@ -127,16 +129,29 @@ class LastCycles:
             for queue_name, number in pods.items():
                 yield Observation(number, {**_labels(shard), "queue": queue_name})
 
-    def past_use(self, _: CallbackOptions) -> Iterable[Observation]:
-        """Past use of each queue that has a series of its own."""
+    def held(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Pod groups by what holds them."""
         for shard, last in self._all():
-            named = self._named(shard, last) or ()
-            for queue in last.queues:
-                if queue.past_use is None or queue.name not in named:
-                    continue
-                for (resource, _factor), part in zip(_UNITS, queue.past_use, strict=True):
-                    labels = {**_labels(shard), "queue": queue.name, "resource": resource}
-                    yield Observation(part / _MILLION, labels)
+            for why, number in last.held.items():
+                yield Observation(number, {**_labels(shard), "why": why})
+
+    def some_shares(
+        self, share_of: Callable[[QueueSummary], Share | None], factors: Sequence[float]
+    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        """A share that few clusters have, of each queue with series of its own."""
+
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            for shard, last in self._all():
+                shares = [(queue.name, share_of(queue)) for queue in last.queues]
+                known = [(name, share) for name, share in shares if share is not None]
+                named = (self._named(shard, last) if known else None) or ()
+                for name, share in known:
+                    for (resource, _unit), factor, amount in zip(_UNITS, factors, share, strict=True):
+                        if name in named:
+                            labels = {**_labels(shard), "queue": name, "resource": resource}
+                            yield Observation(amount * factor, labels)
+
+        return observe
 
     def shares(
         self, share_of: Callable[[QueueSummary], Share]
@@ -198,8 +213,18 @@ _METER.create_observable_gauge(
     description="Fair share of a queue in the last cycle, in cores, bytes of memory and GPUs.",
 )
 _METER.create_observable_gauge(
+    "tenure_held_pod_groups",
+    [LAST_CYCLES.held],
+    description="Pod groups that are held, by what holds them, in the last cycle.",
+)
+_METER.create_observable_gauge(
+    "tenure_queue_kept",
+    [LAST_CYCLES.some_shares(attrgetter("kept"), [factor for _, factor in _UNITS])],
+    description="What is kept free of the quota of a queue, which it does not lend, after the last cycle.",
+)
+_METER.create_observable_gauge(
     "tenure_queue_usage",
-    [LAST_CYCLES.past_use],
+    [LAST_CYCLES.some_shares(attrgetter("past_use"), [_MILLIONTH] * len(_UNITS))],
     description="Past use of a queue that its fair share follows, as a part of the cluster or of its parent.",
 )
 _METER.create_observable_gauge(

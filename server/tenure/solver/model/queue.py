@@ -114,6 +114,8 @@ class QueueStatus(NamedTuple):
     """Past use that the fair share follows, in millionths; None: no queue has any."""
     by_weight: Share | None = None
     """Fair share without past use, if there is any."""
+    kept: Share | None = None
+    """What is kept free of its quota after the cycle; None: no queue keeps anything."""
 
 
 class UsageMean(NamedTuple):

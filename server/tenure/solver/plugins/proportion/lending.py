@@ -44,6 +44,10 @@ class LendingGate:
         for queue in sorted(queues, key=lambda queue: -len(queue.path)):
             self._keep(queue.index, self._used[queue.index])
 
+    def kept(self, queue: int) -> Share:
+        """What a queue keeps of its quota now, with what its children keep."""
+        return self._kept[queue]
+
     def follow(self, path: Sequence[int]) -> None:
         """Usage of these queues, from a leaf up, changed."""
         for queue in path:

@@ -1,9 +1,10 @@
 """Proportion for clusters in which queues have more bounds than quota and limit (semantics R19)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.model.placement import Placement
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.plugin_api import points
@@ -56,6 +57,12 @@ class RuledProportion(Proportion):
         if rejection is None and not self._lending.is_idle:
             rejection = self._lending.find_rejection(self._rule_paths[pod_group], demand)
         return rejection
+
+    def queue_status(self) -> Iterator[QueueStatus]:
+        """With what is kept of the quota of each queue."""
+        for status in super().queue_status():
+            kept = None if self._lending.is_idle else self._lending.kept(status.queue)
+            yield status._replace(kept=kept)
 
 
 class ClassedProportion(RuledProportion, points.PlacementFilter):
