@@ -193,13 +193,10 @@ _STATE_PATCHES: Final = tag(service_pb.DecideResponse, "state_patches")
 _RESERVATION_ROWS: Final = tag(service_pb.DecideResponse, "reservations")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
-_FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
-_ALLOCATED_BEFORE: Final = tag(service_pb.QueueStatus, "allocated_before")
-_ALLOCATED_AFTER: Final = tag(service_pb.QueueStatus, "allocated_after")
-_REQUESTED: Final = tag(service_pb.QueueStatus, "requested")
-_PAST_USE: Final = tag(service_pb.QueueStatus, "past_use")
-_BY_WEIGHT: Final = tag(service_pb.QueueStatus, "share_by_weight")
-_KEPT: Final = tag(service_pb.QueueStatus, "kept")
+_OF_QUEUES: Final = ("fair_share", "allocated_before", "allocated_after", "requested")
+_OF_SOME_QUEUES: Final = ("past_use", "share_by_weight", "kept")
+_SHARES: Final = tuple([tag(service_pb.QueueStatus, name) for name in (*_OF_QUEUES, *_OF_SOME_QUEUES)])
+"""Shares of a queue, in the order of QueueStatus."""
 
 _CPU: Final = tag(service_pb.ResourceShare, "cpu_milli")
 _MEMORY: Final = tag(service_pb.ResourceShare, "memory_bytes")
@@ -289,12 +286,8 @@ def _protection_order(protection: Protection) -> tuple[int, str, tuple[str, ...]
 
 
 def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
-    fields = [_NAME, text(cluster.queues[status.queue].name), _FAIR_SHARE, _encode_share(status.fair_share)]
-    fields += [_ALLOCATED_BEFORE, _encode_share(status.allocated_before)]
-    fields += [_ALLOCATED_AFTER, _encode_share(status.allocated_after)]
-    fields += [_REQUESTED, _encode_share(status.requested)]
-    more = ((_PAST_USE, status.past_use), (_BY_WEIGHT, status.by_weight), (_KEPT, status.kept))
-    for name, share in more:
+    fields = [_NAME, text(cluster.queues[status.queue].name)]
+    for name, share in zip(_SHARES, status[1:], strict=True):
         if share is not None:
             fields += [name, _encode_share(share)]
     return message(fields)

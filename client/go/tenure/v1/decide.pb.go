@@ -898,6 +898,9 @@ type QueueStatus struct {
 	PastUse *UsageAmounts `protobuf:"bytes,6,opt,name=past_use,json=pastUse,proto3" json:"past_use,omitempty"`
 	// What its fair share would be without past use. Set with `past_use`.
 	ShareByWeight *ResourceShare `protobuf:"bytes,7,opt,name=share_by_weight,json=shareByWeight,proto3" json:"share_by_weight,omitempty"`
+	// What is kept free of its quota after the cycle, because it does not lend it. Unset:
+	// no queue keeps anything.
+	Kept          *ResourceShare `protobuf:"bytes,8,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +980,13 @@ func (x *QueueStatus) GetPastUse() *UsageAmounts {
 func (x *QueueStatus) GetShareByWeight() *ResourceShare {
 	if x != nil {
 		return x.ShareByWeight
+	}
+	return nil
+}
+
+func (x *QueueStatus) GetKept() *ResourceShare {
+	if x != nil {
+		return x.Kept
 	}
 	return nil
 }
@@ -1208,7 +1218,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12%\n" +
-	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\x90\x03\n" +
+	"\x0eprofile_digest\x18\x05 \x01(\tR\rprofileDigest\"\xbe\x03\n" +
 	"\vQueueStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\n" +
@@ -1217,7 +1227,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x0fallocated_after\x18\x04 \x01(\v2\x18.tenure.v1.ResourceShareR\x0eallocatedAfter\x126\n" +
 	"\trequested\x18\x05 \x01(\v2\x18.tenure.v1.ResourceShareR\trequested\x122\n" +
 	"\bpast_use\x18\x06 \x01(\v2\x17.tenure.v1.UsageAmountsR\apastUse\x12@\n" +
-	"\x0fshare_by_weight\x18\a \x01(\v2\x18.tenure.v1.ResourceShareR\rshareByWeight\"l\n" +
+	"\x0fshare_by_weight\x18\a \x01(\v2\x18.tenure.v1.ResourceShareR\rshareByWeight\x12,\n" +
+	"\x04kept\x18\b \x01(\v2\x18.tenure.v1.ResourceShareR\x04kept\"l\n" +
 	"\rResourceShare\x12\x1b\n" +
 	"\tcpu_milli\x18\x01 \x01(\x03R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1b\n" +
@@ -1326,11 +1337,12 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	9,  // 29: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
 	25, // 30: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
 	9,  // 31: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	9,  // 32: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }

@@ -142,14 +142,14 @@ class LastCycles:
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             for shard, last in self._all():
-                shares = [(queue.name, share_of(queue)) for queue in last.queues]
-                known = [(name, share) for name, share in shares if share is not None]
+                known = [
+                    (queue.name, share) for queue in last.queues if (share := share_of(queue)) is not None
+                ]
                 named = (self._named(shard, last) if known else None) or ()
-                for name, share in known:
+                for name, share in (each for each in known if each[0] in named):
                     for (resource, _unit), factor, amount in zip(_UNITS, factors, share, strict=True):
-                        if name in named:
-                            labels = {**_labels(shard), "queue": name, "resource": resource}
-                            yield Observation(amount * factor, labels)
+                        labels = {**_labels(shard), "queue": name, "resource": resource}
+                        yield Observation(amount * factor, labels)
 
         return observe
 
