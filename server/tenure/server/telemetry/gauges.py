@@ -70,8 +70,7 @@ class _Last(NamedTuple):
     protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
     rates: Sequence[EvictionRateStatus]
-    reservations: Mapping[int, int]
-    """By Certainty."""
+    reservations: Mapping[int, int]  # by Certainty
     held: Mapping[str, int]
     """Pod groups by what holds them."""
 
@@ -147,9 +146,9 @@ class LastCycles:
                 ]
                 named = (self._named(shard, last) if known else None) or ()
                 for name, share in (each for each in known if each[0] in named):
+                    labels = {**_labels(shard), "queue": name}
                     for (resource, _unit), factor, amount in zip(_UNITS, factors, share, strict=True):
-                        labels = {**_labels(shard), "queue": name, "resource": resource}
-                        yield Observation(amount * factor, labels)
+                        yield Observation(amount * factor, {**labels, "resource": resource})
 
         return observe
 
