@@ -6,6 +6,7 @@ starts with whichever of them is installed, and unpacks what it needs into the c
 
 import gzip
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -140,7 +141,8 @@ def _run(program: str, *arguments: str | Path) -> None:
     """Run a program of this environment; its output goes to standard error."""
     quiet = ("--quiet", "--disable-pip-version-check") if program == "pip" else ()
     command = [sys.executable, "-m", program, *arguments[:1], *quiet, *arguments[1:]]
-    subprocess.run(command, stdout=sys.stderr, check=True)  # noqa: S603 (no shell)
+    environment = {**os.environ, "TENURE_COMPILED": "0"}  # archives are for all versions of CPython
+    subprocess.run(command, env=environment, stdout=sys.stderr, check=True)  # noqa: S603 (no shell)
 
 
 if __name__ == "__main__":

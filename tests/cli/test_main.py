@@ -15,6 +15,7 @@ from tenure.client.snapshot_file import Format, write_snapshot
 from tenure.codec.engine import Engine
 from tenure.server.security.access_control import AccessControl
 from tenure.server.settings import Security
+from tenure.solver import cycle
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 
@@ -47,7 +48,8 @@ def test_json_output_is_the_response_of_the_contract(tenure: Tenure, file: str) 
 
 
 def test_version_is_that_of_the_package(tenure: Tenure) -> None:
-    assert tenure("--version") == (0, f"tenure {version('tenure')}\n", "")
+    form = "interpreted" if str(cycle.__file__).endswith(".py") else "compiled"
+    assert tenure("--version") == (0, f"tenure {version('tenure')} (solver: {form})\n", "")
 
 
 def test_table_names_the_pod_groups(tenure: Tenure, file: str) -> None:

@@ -116,7 +116,7 @@ def _build(base: Path, places: Mapping[str, str]) -> None:
     ended = subprocess.run(
         ["sh", "-ec", command],
         cwd=base / "source",
-        env={"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(base)},
+        env={"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(base), "TENURE_COMPILED": ""},
         capture_output=True,
         text=True,
         check=False,

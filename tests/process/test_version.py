@@ -25,3 +25,9 @@ def test_code_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(version, "version", missing)
     assert version.package_version() == "unknown"
+
+
+def test_form_of_a_module_is_known() -> None:
+    assert version.is_compiled("msgspec._core")
+    assert not version.is_compiled("tenure.process.version")
+    assert not version.is_compiled("tenure.process.nothing")

@@ -1,7 +1,9 @@
 """Version of Tenure."""
 
 from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Final
 
 _UNINSTALLED: Final = "unknown"
@@ -15,3 +17,9 @@ def package_version() -> str:
         return version("tenure")
     except PackageNotFoundError:
         return _UNINSTALLED
+
+
+def is_compiled(module: str) -> bool:
+    """Whether a module is machine code. Raises ModuleNotFoundError if its package is not installed."""
+    found = find_spec(module)
+    return found is not None and str(found.origin).endswith(tuple(EXTENSION_SUFFIXES))

@@ -23,7 +23,7 @@ from tenure.cli.simulate import simulate
 from tenure.cli.sweep.command import sweep
 from tenure.cli.workloads import workloads
 from tenure.process.entry_points import check_callable, load_group
-from tenure.process.version import package_version
+from tenure.process.version import is_compiled, package_version
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
 """Garbage collection threshold. A snapshot has millions of small objects without cycles, so collecting less
@@ -43,7 +43,8 @@ app = typer.Typer(
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        typer.echo(f"tenure {package_version()}")
+        form = "compiled" if is_compiled("tenure.solver.cycle") else "interpreted"
+        typer.echo(f"tenure {package_version()} (solver: {form})")
         raise typer.Exit
 
 
@@ -51,7 +52,12 @@ def _print_version(is_wanted: bool) -> None:
 def _options(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version, and whether the solver is compiled, and exit.",
+        ),
     ] = False,
 ) -> None:
     """Options before the command."""
