@@ -17,20 +17,25 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PROJECTS: Final = (".", "client/tenure-kubernetes")
+PROJECTS: Final = {
+    "tenure": ".",
+    "tenure_kubernetes": "client/tenure-kubernetes",
+    "tenure_slurm": "client/tenure-slurm",
+}
+"""Folders of distributions, by the names of their files."""
 _BIN: Final = Path(sys.executable).parent
 _EPOCH: Final = "1580601600"
 
 
 def build(folder: Path, compiled: bool) -> None:
-    """Build both distributions into a folder."""
+    """Build all distributions into a folder."""
     environment = {
         "SOURCE_DATE_EPOCH": _EPOCH,
         **os.environ,
         "TENURE_COMPILED": "1" if compiled else "0",
         "PYTHONHASHSEED": "0",
     }
-    for project in PROJECTS:
+    for project in PROJECTS.values():
         command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / project]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
 
@@ -40,7 +45,7 @@ def write_bills(folder: Path) -> None:
     for wheel in sorted(folder.glob("*.whl")):
         with tempfile.TemporaryDirectory() as scratch:
             python = _install(Path(scratch), folder, wheel)
-            project = ROOT / PROJECTS[wheel.name.startswith("tenure_kubernetes")] / "pyproject.toml"
+            project = ROOT / PROJECTS[wheel.name.split("-")[0]] / "pyproject.toml"
             bill = wheel.with_name(f"{'-'.join(wheel.name.split('-')[:2])}.cdx.json")
             command = [_BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", "1.6"]
             command += ["--pyproject", project, "--mc-type", "application", "--output-file", bill, python]

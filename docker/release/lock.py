@@ -16,7 +16,11 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docker/locks"
-PROJECTS: Final = ("pyproject.toml", "client/tenure-kubernetes/pyproject.toml")
+PROJECTS: Final = (
+    "pyproject.toml",
+    "client/tenure-kubernetes/pyproject.toml",
+    "client/tenure-slurm/pyproject.toml",
+)
 DEVELOPMENT: Final = "development.txt"
 LOCKS: Final = {
     DEVELOPMENT: ("pyproject.toml", "--extra", "dev", "--group", "build"),
@@ -27,7 +31,7 @@ LOCKS: Final = {
 """Inputs of each lock, as arguments of uv."""
 _ALWAYS: Final = (
     *("--quiet", "--universal", "--python-version", "3.11", "--generate-hashes"),
-    *("--no-emit-package", "tenure", "--no-emit-package", "tenure-kubernetes"),
+    *(word for own in ("tenure", "tenure-kubernetes", "tenure-slurm") for word in ("--no-emit-package", own)),
     *("--custom-compile-command", "make lock"),
 )
 

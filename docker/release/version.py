@@ -17,8 +17,9 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 _NUMBER: Final = r"\d+\.\d+\.\d+(?:rc\d+)?"
 PLACES: Final = {
-    "pyproject.toml": (r'^version = "{}"', r"tenure-kubernetes=={}"),
+    "pyproject.toml": (r'^version = "{}"', r"tenure-kubernetes=={}", r"tenure-slurm=={}"),
     "client/tenure-kubernetes/pyproject.toml": (r'^version = "{}"', r'"tenure=={}"'),
+    "client/tenure-slurm/pyproject.toml": (r'^version = "{}"', r'"tenure=={}"'),
     "docker/helm/tenure/Chart.yaml": (r"^version: {}", r'^appVersion: "{}"'),
     "docker/manifests/kustomization.yaml": (r'newTag: "{}"',),
     "docker/manifests/tenure.yaml": (r'app\.kubernetes\.io/version: "{}"', r"image: tenure:{}"),

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from tests.tools.tool import ROOT
 
-SOURCES: Final = ("protos", "server", "client", "client/tenure-kubernetes")
+SOURCES: Final = ("protos", "server", "client", "client/tenure-kubernetes", "client/tenure-slurm")
 RECORDS, AUDIT, JOURNAL = "records.sqlite", "audit.jsonl", "journal.bin"
 JOURNAL_PROGRAM: Final = """
 import sys

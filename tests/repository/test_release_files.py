@@ -15,6 +15,7 @@ from tests.repository.pages import ROOT, make_targets
 FILES = (
     "pyproject.toml",
     "client/tenure-kubernetes/pyproject.toml",
+    "client/tenure-slurm/pyproject.toml",
     "docker/helm/tenure/Chart.yaml",
     "docker/manifests/kustomization.yaml",
     "docker/manifests/tenure.yaml",

@@ -77,7 +77,7 @@ def _digest(file: Path) -> str:
 
 def _omissions(folder: Path) -> Iterator[str]:
     """What is missing, or does not belong there."""
-    for name in ("tenure", "tenure_kubernetes"):
+    for name in ("tenure", "tenure_kubernetes", "tenure_slurm"):
         bill = folder / f"{name}-{VERSION}.cdx.json"
         if not bill.exists():
             yield f"{bill.name} is missing"

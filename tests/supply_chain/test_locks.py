@@ -14,8 +14,9 @@ from tests.supply_chain.locks import lock_names, read_lock
 from tests.tools.tool import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SLURM = tomllib.loads((ROOT / "client/tenure-slurm/pyproject.toml").read_text())
 ADAPTER = tomllib.loads((ROOT / "client/tenure-kubernetes/pyproject.toml").read_text())
-OWN = {"tenure", "tenure-kubernetes"}
+OWN = {"tenure", "tenure-kubernetes", "tenure-slurm"}
 
 
 def of_extras(*extras: str) -> Iterator[str]:
@@ -30,7 +31,7 @@ RUNTIME = [*PROJECT["project"]["dependencies"], *ADAPTER["project"]["dependencie
 GROUPS = PROJECT["dependency-groups"]
 REQUIRED = {
     "image.txt": [*RUNTIME, *of_extras("console", "telemetry")],
-    "development.txt": [*RUNTIME, *of_extras("dev"), *GROUPS["build"]],
+    "development.txt": [*RUNTIME, *SLURM["project"]["dependencies"], *of_extras("dev"), *GROUPS["build"]],
     "build.txt": GROUPS["build"],
     "release.txt": [*GROUPS["release"], *GROUPS["build"]],
 }
