@@ -221,6 +221,12 @@ CHECKS: Final = (
         ("slurm",),
     ),
     Check(
+        "slurm-scale",
+        "1,000 nodes and 10,000 jobs of Slurm from its output to decisions, cold and after a change",
+        "1 min",
+        "tests.slurm.scale:check_scale",
+    ),
+    Check(
         "random-faults",
         "10,000 faults in random sequences around the adapter, on real API servers",
         "2 h",

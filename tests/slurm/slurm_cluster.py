@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.child_processes import Program, free_port
@@ -85,15 +86,26 @@ class SlurmFailed(Exception):
 
 
 class SlurmCluster:
-    """A running cluster. `foreign` of the nodes belong to the partition `cpu`, which Tenure does not own."""
+    """A running cluster.
+
+    `foreign` of the nodes belong to the partition `cpu`, which Tenure does not own. `replaced` are texts of
+    slurm.conf with what replaces them.
+    """
 
     def __init__(
-        self, folder: Path, lua: str, *, nodes: int = NODES, foreign: int = 0, node_timeout: int = 300
+        self,
+        folder: Path,
+        lua: str,
+        *,
+        nodes: int = NODES,
+        foreign: int = 0,
+        node_timeout: int = 300,
+        replaced: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.folder = folder
         self.programs: dict[str, Program] = {}
         self._lua, self._foreign, self._node_timeout = lua, foreign, node_timeout
-        self._nodes = nodes
+        self._nodes, self._replaced = nodes, replaced
         path = f"{PACKAGES}/usr/bin:{os.environ.get('PATH', '')}"
         self.environment: Mapping[str, str] = {
             "PATH": path,
@@ -227,8 +239,11 @@ class SlurmCluster:
             os.mknod(self.folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         own, host = self._nodes - self._foreign, socket.gethostname().split(".")[0]
         foreign = f"PartitionName=cpu Nodes=n[{own + 1}-{self._nodes}] MaxTime=INFINITE State=UP"
+        template = _SLURM_CONF
+        for old, new in self._replaced.items():
+            template = template.replace(old, new)
         self.configuration.write_text(
-            _SLURM_CONF.format(
+            template.format(
                 host=host,
                 folder=self.folder,
                 port=free_port(),

@@ -7,7 +7,12 @@ from tenure.slurm.observe.rows import JobRow
 
 def job(submit: int, restarts: int = 0, user: int = 5, **fields: object) -> JobRow:
     defaults = {"node_count": 2, "max_nodes": 2, "required_nodes": "n7", "partition": "gpu"}
-    return JobRow(7, "PENDING", user, submit_time=submit, restart_cnt=restarts, **{**defaults, **fields})
+    state = str(fields.pop("job_state", "PENDING"))
+    return JobRow(7, state, user, submit_time=submit, restart_cnt=restarts, **{**defaults, **fields})
+
+
+def ending(submit: int, restarts: int) -> JobRow:
+    return job(submit, restarts, job_state="COMPLETING", nodes="n[1-2]", max_nodes=0)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +21,7 @@ def job(submit: int, restarts: int = 0, user: int = 5, **fields: object) -> JobR
         pytest.param([job(100)], 100, id="new"),
         pytest.param([job(100), job(100)], 100, id="unchanged"),
         pytest.param([job(100), job(150, 1)], 100, id="requeued"),
+        pytest.param([job(100), ending(100, 1), job(150, 1)], 100, id="requeued-and-seen-while-it-ends"),
         pytest.param([job(100), job(150, 1), job(180, 2)], 100, id="requeued-twice"),
         pytest.param([job(100), job(150, 1), job(100)], 100, id="requeue-forgotten-by-a-crash"),
         pytest.param([job(100), job(150, 1), job(100), job(190, 1)], 100, id="requeued-after-a-crash"),
@@ -64,3 +70,9 @@ def test_only_changes_are_stored() -> None:
     assert memories.changes == {}
     memories.keep_only(set())
     assert memories.changes == {"7": None}
+
+
+def test_run_ends_before_the_next_one_has_a_number() -> None:
+    memories = JobMemories()
+    listings = [job(100), ending(100, 1), job(150, 1), job(100)]
+    assert [memories.update("7", row).restarts for row in listings] == [0, 0, 1, 0]

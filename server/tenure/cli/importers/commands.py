@@ -17,8 +17,11 @@ import_app = typer.Typer(
     help="Convert data of other schedulers and traces to a snapshot.", no_args_is_help=True
 )
 
-_READERS: Final = {"kai": "tenure-kubernetes", "slurm": "tenure-slurm"}
-"""Distributions that contain readers, by reader."""
+_READERS: Final = {
+    "kai": "tenure-kubernetes; in a checkout of Tenure: pip install . ./client/tenure-kubernetes",
+    "slurm": "tenure-slurm; in a checkout of Tenure: pip install . ./client/tenure-slurm",
+}
+"""Distributions that contain readers, and how to install them, by reader."""
 _QUEUE_NAMES: Final = ("account", "qos", "partition")
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
@@ -172,9 +175,7 @@ def _reader(name: str) -> Callable[..., Any]:
         except EntryPointError as error:
             raise typer.BadParameter(str(error)) from None
         return reader
-    package = _READERS[name]
-    fix = f"in a checkout of Tenure: pip install . ./client/{package}"
-    raise typer.BadParameter(f"requires {package}; {fix}")
+    raise typer.BadParameter(f"requires {_READERS[name]}")
 
 
 @contextmanager

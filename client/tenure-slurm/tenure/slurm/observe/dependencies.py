@@ -5,7 +5,8 @@ and has the last word: a job that it does not start is held again.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 from tenure.slurm.observe.rows import JobRow, number
@@ -18,12 +19,22 @@ _STARTED: Final = ("after",)
 class Dependencies:
     """Evaluates dependencies among the jobs of one listing."""
 
-    def __init__(self, jobs: Iterable[JobRow]) -> None:
-        self._by_id: dict[int, list[JobRow]] = {}
-        self._by_name: dict[tuple[int, str], list[JobRow]] = {}
-        for job in jobs:
-            self._by_id.setdefault(number(job.array_job_id) or job.job_id, []).append(job)
-            self._by_name.setdefault((job.user_id, job.name), []).append(job)
+    def __init__(self, jobs: Sequence[JobRow]) -> None:
+        self._jobs = jobs
+
+    @cached_property
+    def _by_id(self) -> dict[int, list[JobRow]]:
+        found: dict[int, list[JobRow]] = {}
+        for job in self._jobs:
+            found.setdefault(number(job.array_job_id) or job.job_id, []).append(job)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[int, str], list[JobRow]]:
+        found: dict[tuple[int, str], list[JobRow]] = {}
+        for job in self._jobs:
+            found.setdefault((job.user_id, job.name), []).append(job)
+        return found
 
     def is_satisfied(self, job: JobRow) -> bool:
         """Whether nothing is left that a job waits for. What Slurm no longer lists is over."""

@@ -22,7 +22,11 @@ class JobMemory(msgspec.Struct, frozen=True):
     submits: tuple[int, ...]
     """Known submit times, the first one first, in seconds since 1970."""
     restarts: int
-    """Restart count when the job was seen last. A crash of the controller can turn it back."""
+    """Number of the run: the restart count that belongs to the last submit time.
+
+    While a requeued job ends, Slurm counts the restart already, and still has the earlier submit time. A
+    crash of the controller can turn it back.
+    """
     nodes: int
     max_nodes: int
     required_nodes: str
@@ -49,7 +53,7 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
         if not known.is_placed and job.state == "PENDING":
             new = _new(job, submit)  # the user may have edited it
             return msgspec.structs.replace(new, submits=known.submits)
-        return msgspec.structs.replace(known, restarts=job.restart_cnt)
+        return msgspec.structs.replace(known, restarts=min(known.restarts, job.restart_cnt))
     if job.restart_cnt <= known.restarts:
         return _new(job, submit)
     submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
@@ -88,6 +92,10 @@ class JobMemories:
     def __init__(self, stored: Iterable[tuple[str, JobMemory]] = ()) -> None:
         self._known = dict(stored)
         self.changes: dict[str, JobMemory | None] = {}
+
+    def find(self, key: str) -> JobMemory | None:
+        """What is known of a job."""
+        return self._known.get(key)
 
     def update(self, key: str, job: JobRow) -> JobMemory:
         """Remember a job, and return what is known."""

@@ -83,7 +83,7 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
     rows.shapes = {shape.id: shape for shape in shapes}
     nodes = run.nodes
     for i, shape in enumerate(shapes):
-        pod = pb.Pod(uid=f"{rows.group.uid}#{job.restart_cnt}/{i}", name=f"{run.reference}.{i}")
+        pod = pb.Pod(uid=f"{rows.group.uid}#{memory.restarts}/{i}", name=f"{run.reference}.{i}")
         pod.pod_group, pod.shape, pod.status = rows.group.uid, shape.id, status
         pod.node = nodes[i] if i < len(nodes) else ""
         pod.blocked_reason = refusal

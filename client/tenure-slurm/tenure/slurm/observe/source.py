@@ -130,17 +130,17 @@ class SlurmSource:
         keys: set[str] = set()
         for run in list_runs(reading.jobs, self._scope):
             keys.add(run.key)
-            memory = self._memories.update(run.key, run.job)
-            job = self._observe_job(run, memory, known.get(run.reference), now)
+            job = self._observe_job(run, known.get(run.reference), now)
             jobs[job.rows.group.uid] = job
         self._memories.keep_only(keys)
         return jobs
 
-    def _observe_job(self, run: Run, memory: JobMemory, known: ObservedJob | None, now: int) -> ObservedJob:
-        if known is not None and known.run == run and known.memory == memory:
+    def _observe_job(self, run: Run, known: ObservedJob | None, now: int) -> ObservedJob:
+        if known is not None and known.memory is self._memories.find(run.key) and known.run == run:
             begin, uid = known.rows.begins_at, known.rows.group.uid
             if (begin is None or begin > now) and self._stored_fields(uid) is known.fields:
                 return known
+        memory = self._memories.update(run.key, run.job)
         rows = job_rows(run, memory, self._scope, now)
         self._warn(run.reference, rows.warnings)
         fields = self._stored_fields(rows.group.uid)
