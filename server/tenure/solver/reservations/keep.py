@@ -20,6 +20,7 @@ from tenure.solver.reservations.first_turn import is_waiting, reserved_capacity
 from tenure.solver.reservations.plan_search import Plan
 from tenure.solver.reservations.planner import Planner, held_amount, places_of
 from tenure.solver.search.queue_tree import QueueTree
+from tenure.terms.durations import SECOND
 
 _LAPSED: Final = (InFlightGroupState.EXPIRED, InFlightGroupState.CANCELLED)
 _ATTEMPTS: Final = 4
@@ -160,8 +161,7 @@ class _Keeper:
         gpus = self._session.ledger.demand(self._context.gangs.tasks_to_allocate(index))[GPU]
         self.rows.pop(uid, None)
         is_oldest = uid == self._oldest or not (self._oldest or self._number)
-        if not is_oldest and gpus and self._reserved_gpus + gpus > self._most_gpus:
-            planner.drop(index)
+        if known is None and not is_oldest and gpus and self._reserved_gpus + gpus > self._most_gpus:
             return
         plan = planner.plan(index, known)
         row = self._row(uid, index, known, plan)
@@ -182,6 +182,8 @@ class _Keeper:
         planner.add(index, plan, until)
         if until > self._now:
             self._session.wake_times.append(until)
+        elif known is None or known.start != row.start:
+            self._session.wake_times.append(self._now + SECOND)  # it may start at once
 
     def _row(self, uid: str, index: int, known: Reservation | None, plan: Plan) -> Reservation | None:
         """What is stored; None: it may not have a reservation, or there is no place for it at all."""

@@ -117,7 +117,7 @@ class PlanSearch:
         if known is not None and known <= now:
             self._delay, known = self._why_later(), None
         probes, skip, pending = 0, 0, list[Event]()
-        others = [each for each in plans.events if each.pod_group != self._pod_group]
+        others = self._events_of_others()
         times = sorted({now, *[each.time for each in others if each.time > now]})
         events = iter(others)
         following = next(events, None)
@@ -154,6 +154,17 @@ class PlanSearch:
             following = next(events, None)
         self._advance(pending)
         return self._gather()
+
+    def _events_of_others(self) -> list[Event]:
+        """Events that concern its plan: of each pod group the first end, and none of its own backfills."""
+        ended, found = set(self._backfills), list[Event]()
+        for event in self._plans.events:
+            if event.pod_group == self._pod_group or event.pod_group in ended:
+                continue
+            found.append(event)
+            if event.kind is EventKind.END:
+                ended.add(event.pod_group)
+        return found
 
     def _places_of(self, pod_group: int) -> list[tuple[TaskShape, int]]:
         """Shapes and nodes of the tasks of a pod group that is placed, or has an earlier plan."""

@@ -55,7 +55,7 @@ class Planner:
         if pod_group in plans.reserved.owners:
             plans.reserved.remove(pod_group, self._placed())
             plans.planned.pop(pod_group, None)
-            plans.events = [each for each in plans.events if each.pod_group != pod_group]
+            plans.events = [each for each in plans.events if pod_group not in (each.pod_group, each.owner)]
 
     def _register(self, pod_group: int, plan: Plan, until: int) -> None:
         plans = self._plans
@@ -72,6 +72,9 @@ class Planner:
         end = end_after(group, self._cluster.queues, start, start)
         if end.likely is not None:
             plans.events.append(Event(end.likely, EventKind.END, uid, pod_group, end.certainty))
+        for index in backfills_of(self._session, pod_group):
+            name = self._cluster.pod_groups[index].facts.uid
+            plans.events.append(Event(start, EventKind.END, name, index, plan.certainty, (), pod_group))
         plans.events.sort()
 
     def _placed(self) -> Mapping[int, Sequence[int]]:
@@ -96,16 +99,20 @@ class Planner:
 def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
     """Other plans count as reservations in every placement of the block, in place of those of the cycle."""
     chains, ledger = session.chains, session.ledger
-    filters, gates, listeners = chains.placement_filters, chains.gates, ledger.listeners
+    filters, listeners, standing = chains.placement_filters, ledger.listeners, reserved_capacity(session)
     others = [each for each in filters if not isinstance(each, ReservedCapacity)]
     chains.placement_filters = (*others, reserved)
-    chains.gates = tuple([each for each in gates if not isinstance(each, ReservedCapacity)])
     kept = [each for each in listeners if not isinstance(each, ReservedCapacity)]
     ledger.listeners = (*kept, reserved)
+    patience = 0 if standing is None else standing.patience
+    if standing is not None:
+        standing.patience = 0  # a plan asks whether its queue may use as much, not whether it waits
     try:
         yield
     finally:
-        chains.placement_filters, chains.gates, ledger.listeners = filters, gates, listeners
+        chains.placement_filters, ledger.listeners = filters, listeners
+        if standing is not None:
+            standing.patience = patience
 
 
 def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[ReservedPods, ...]:

@@ -42,6 +42,8 @@ class Event(NamedTuple):
     certainty: Certainty
     placements: tuple[tuple[int, Placement], ...] = ()
     """Tasks of one that starts, with their places."""
+    owner: int = -1
+    """The pod group for which a backfill ends."""
 
 
 def ends_of_running(session: Session, horizon: int) -> list[Event]:

@@ -21,7 +21,7 @@ Amounts = list[int]
 class Owner:
     """A pod group with a reservation."""
 
-    __slots__ = ("certainty", "index", "nodes", "placed", "places", "rank", "start", "until")
+    __slots__ = ("certainty", "index", "left", "placed", "places", "rank", "start", "until")
 
     def __init__(
         self,
@@ -38,7 +38,10 @@ class Owner:
         """Planned start, else the end of the hold."""
         self.certainty = certainty
         self.places = places
-        self.nodes = frozenset([place.node for place in places])
+        self.left: dict[int, int] = {}
+        """Number of planned pods by node that are not placed there."""
+        for place in places:
+            self.left[place.node] = self.left.get(place.node, 0) + place.pods
         self.rank = 0
         """Place in the order of planned starts."""
         self.placed = 0
@@ -101,7 +104,7 @@ class NodeReservations:
 
     def remove(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
         """Remove a reservation."""
-        for node in owner.nodes:
+        for node in owner.left:
             self.by_node[node] = [entry for entry in self.by_node[node] if entry.owner is not owner]
             self._open(node, tasks_on.get(node, ()))
             if not self.by_node[node]:

@@ -98,6 +98,10 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
             self.nodes.leave(task, before.node)
         if is_there and after.node in nodes:
             self._enter(task, after.node)
+        if owner is not None and was_there and before.node in owner.left:
+            owner.left[before.node] += 1
+        if owner is not None and is_there and after.node in owner.left:
+            owner.left[after.node] -= 1
 
     def lent(self) -> Mapping[int, set[int]]:
         """Owners on whose capacity pod groups start in this cycle, by pod group."""
@@ -126,12 +130,17 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
             return True
         if self._is_spare(task, entry) or self._is_lent(group, owner):
             return True
-        return self.referee is not None and self.referee.precedes(group.index, task, owner, self.nodes)
+        own = self.owners.get(group.index)
+        if self.referee is None or (own is not None and own.start is not None):
+            return False  # it has a place of its own
+        return self.referee.precedes(group.index, task, owner, self.nodes)
 
     def _is_left(self, group: PodGroup, owner: Owner, node: int) -> bool:
         """(d): whether a later plan leaves the pod group its planned place on the node."""
         own = self.owners.get(group.index)
-        return own is not None and own.start is not None and own.rank < owner.rank and node in own.nodes
+        return (
+            own is not None and own.start is not None and own.rank < owner.rank and own.left.get(node, 0) > 0
+        )
 
     def _ends_in_time(self, group: PodGroup, owner: Owner) -> bool:
         """(a): by its time limit; if the plan is not bounded, preemptible pod groups by what is expected."""
