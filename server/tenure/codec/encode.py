@@ -10,7 +10,7 @@ from typing import Final
 
 from tenure.codec.carried.usage import encode_queue_usage
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
-from tenure.codec.decisions.reservations import encode_reservations, reservation_patches
+from tenure.codec.decisions.reservations import reservation_fields
 from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
@@ -190,7 +190,6 @@ _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
 _BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
 _RATES: Final = tag(service_pb.DecideResponse, "eviction_rates")
 _STATE_PATCHES: Final = tag(service_pb.DecideResponse, "state_patches")
-_RESERVATION_ROWS: Final = tag(service_pb.DecideResponse, "reservations")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
 _OF_QUEUES: Final = ("fair_share", "allocated_before", "allocated_after", "requested")
@@ -258,11 +257,7 @@ def encode_response(
         fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_eviction_rate=state))]
     for row in encode_queue_usage(cluster, result.queue_usage):
         fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_queue_usage=row))]
-    if (reserved := result.reservations) is not None:
-        patches = reservation_patches(cluster, reserved)
-        fields += [part for each in patches for part in (_STATE_PATCHES, serialize_message(each))]
-        rows = encode_reservations(cluster, reserved)
-        fields += [part for each in rows for part in (_RESERVATION_ROWS, serialize_message(each))]
+    fields += reservation_fields(cluster, result)
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 

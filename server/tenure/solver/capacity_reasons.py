@@ -34,7 +34,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.odd_gpu import OddGpus
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.released_capacity import RELEASED, SEARCHED, find_released
-from tenure.solver.reservations.kept_capacity import explain_kept, kept_key
+from tenure.solver.reservations.referee import explain_kept, kept_key
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.oracle import WITHIN_FAIR_SHARE
 from tenure.terms.formatting import count_gpus, format_gpus

@@ -12,7 +12,10 @@ from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.timestamps import timestamp
+from tenure.wire.writer import serialize_message, tag
 
+_PATCHES: Final = tag(service_pb.DecideResponse, "state_patches")
+_ROWS: Final = tag(service_pb.DecideResponse, "reservations")
 _ON_WIRE: Final = {
     Certainty.BOUNDED: pb.CERTAINTY_BOUNDED,
     Certainty.EXPECTED: pb.CERTAINTY_EXPECTED,
@@ -64,6 +67,17 @@ def reservation_patches(cluster: Cluster, after: Iterable[Reservation]) -> Itera
     for uid in before:
         if uid not in kept:
             yield service_pb.StatePatch(release=uid)
+
+
+def reservation_fields(cluster: Cluster, result: CycleResult) -> list[bytes]:
+    """Fields of the response, with their tags: patches, then all rows; nothing if the profile plans none."""
+    fields: list[bytes] = []
+    if result.reservations is not None:
+        for patch in reservation_patches(cluster, result.reservations):
+            fields += [_PATCHES, serialize_message(patch)]
+        for row in encode_reservations(cluster, result.reservations):
+            fields += [_ROWS, serialize_message(row)]
+    return fields
 
 
 class ReservationCounts(NamedTuple):

@@ -17,8 +17,8 @@ from tenure.solver.plugins.reservation.settings import (
     reservation_settings,
 )
 from tenure.solver.reservations.first_turn import is_waiting, reserved_capacity
-from tenure.solver.reservations.plan_search import Plan
 from tenure.solver.reservations.planner import Planner, held_amount, places_of
+from tenure.solver.reservations.plans import Plan
 from tenure.solver.search.queue_tree import QueueTree
 from tenure.terms.durations import SECOND
 

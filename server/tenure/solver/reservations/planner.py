@@ -15,7 +15,8 @@ from tenure.solver.plugins.reservation.node_reservations import Owner, whole_dem
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
 from tenure.solver.plugins.reservation.settings import ReservationSettings
 from tenure.solver.reservations.first_turn import backfills_of, reserved_capacity
-from tenure.solver.reservations.plan_search import Plan, Plans, PlanSearch
+from tenure.solver.reservations.plan_search import PlanSearch
+from tenure.solver.reservations.plans import Plan, Plans
 from tenure.solver.reservations.timeline import Event, EventKind
 
 

@@ -1,23 +1,27 @@
-"""What decides beside times and amounts who may use reserved capacity (semantics R17.8 c, R17.11)."""
+"""Who may use reserved capacity beside times and amounts, and who waits because of it (R17.8 c, R17.11)."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.actions.protection_turns import name_pod_groups
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.session import Session, SessionServices
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import NO_VICTIM_FACTS
-from tenure.solver.model.inherited_settings import notice_period
+from tenure.solver.model.inherited_settings import expected_runtime, notice_period, time_limit
 from tenure.solver.model.queue import QueueStatus
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, Share
 from tenure.solver.model.verdict import ProtectionScope
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.reservation.node_reservations import NodeReservations, Owner
-from tenure.solver.plugins.reservation.plugin import Referee
+from tenure.solver.plugins.reservation.plugin import Referee, ReservedCapacity
+from tenure.terms.reasons import ReasonCode
 
 _SHARED: Final = (CPU, MEMORY, GPU)
 
@@ -122,3 +126,42 @@ def action_for(session: Session, owner: int, victim: int) -> Action:
     """The action whose protections apply between two pod groups: within a queue, or between queues."""
     groups = session.cluster.pod_groups
     return PREEMPT if groups[owner].queue == groups[victim].queue else RECLAIM
+
+
+class Kind(Protocol):
+    """Pod groups that wait for the same reason, by the first of them."""
+
+    group: PodGroup
+    tasks: list[int]
+    reason: Rejection | None
+
+
+def explain_kept(session: Session, kinds: Iterable[Kind], fits: Callable[[int, list[int]], bool]) -> None:
+    """Give those without a reason theirs that fit only where capacity is kept, as the ledger is now."""
+    reserved = next((p for p in session.chains.placement_filters if isinstance(p, ReservedCapacity)), None)
+    if reserved is None:
+        return
+    reserved.is_lifted = True
+    for kind in kinds:
+        if kind.reason is None and fits(kind.group.index, kind.tasks):
+            kind.reason = _kept_for(session, kind.group.index, reserved)
+    reserved.is_lifted = False
+
+
+def kept_key(cluster: Cluster, group: PodGroup) -> tuple[object, ...]:
+    """Equal for pod groups that reservations treat alike; nothing without reservations."""
+    if not cluster.reservations:
+        return ()
+    queues = cluster.queues
+    return (time_limit(group, queues), expected_runtime(group, queues)[0].value)
+
+
+def _kept_for(session: Session, pod_group: int, reserved: ReservedCapacity) -> Rejection:
+    """The reason, until the earliest planned start."""
+    owners = [owner for owner in reserved.owners.values() if owner.index != pod_group and not owner.placed]
+    starts = [owner.start for owner in owners if owner.start is not None]
+    until = min([start for start in starts if start > session.cluster.now], default=None)
+    who = name_pod_groups(session, pod_group, sorted([owner.index for owner in owners]))
+    return Rejection(
+        ReasonCode.RESERVED, f"it would fit, but capacity is reserved for {who}", until, "reservation"
+    )
