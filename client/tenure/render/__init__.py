@@ -12,6 +12,7 @@ from tenure.render.notices import render_notices
 from tenure.render.overdue import render_overdue
 from tenure.render.protected import render_protected
 from tenure.render.queues import render_queues
+from tenure.render.reservations import render_reservations
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import (
     print_wake,
@@ -43,6 +44,7 @@ def print_report(
         render_scheduled,
         render_waiting_for_capacity,
         partial(render_pending, remedies=remedies),
+        render_reservations,
         render_evicted,
         render_notices,
         render_limits,

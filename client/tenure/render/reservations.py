@@ -1,0 +1,65 @@
+"""Section of the report: reservations, with planned starts and what these rest on (semantics R17.2, R17.6)."""
+
+from typing import Final
+
+from tenure.render.response_view import ResponseView
+from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.terms.formatting import format_remaining, join_words
+from tenure.v1 import snapshot_pb2 as pb
+
+_CERTAINTIES: Final = {
+    pb.CERTAINTY_BOUNDED: "by time limits",
+    pb.CERTAINTY_EXPECTED: "by expected runtimes",
+    pb.CERTAINTY_ASSUMED: "by assumed runtimes",
+}
+_DELAYS: Final = {
+    pb.START_DELAY_OVERRUN: "a pod group runs longer than planned",
+    pb.START_DELAY_NODE_LOST: "a node was lost",
+    pb.START_DELAY_QUEUE_BOUND: "its queue may use less than planned",
+    pb.START_DELAY_NODES_IN_USE: "its nodes are in use",
+}
+_MOST_NODES: Final = 3
+"""Nodes that are named; of the others, the number is."""
+
+
+def render_reservations(view: ResponseView) -> TableSection:
+    """Pod groups that wait with a place, the earliest planned start first; without one, last."""
+    rows = [
+        TableRow(
+            (
+                view.name(row.pod_group),
+                _start(view, row),
+                _CERTAINTIES.get(row.certainty, ""),
+                _nodes(row),
+                _DELAYS.get(row.delayed_by, ""),
+            ),
+            (view.queue(row.pod_group),),
+        )
+        for row in sorted(view.response.reservations, key=_by_start)
+    ]
+    columns = (
+        TableColumn("Pod group"),
+        TableColumn("Planned start", wraps=True),
+        TableColumn("Certainty", wraps=True),
+        TableColumn("Nodes", wraps=True),
+        TableColumn("Delayed because", wraps=True),
+    )
+    return TableSection("Reservations", columns, ("Queue",), rows)
+
+
+def _by_start(row: pb.Reservation) -> tuple[bool, int, str]:
+    return not row.HasField("planned_start"), row.planned_start.ToNanoseconds(), row.pod_group
+
+
+def _start(view: ResponseView, row: pb.Reservation) -> str:
+    if row.HasField("paused_until"):
+        return f"released until {format_remaining(row.paused_until.ToNanoseconds(), view.now)}"
+    if not row.HasField("planned_start"):
+        return "not known"
+    return format_remaining(row.planned_start.ToNanoseconds(), view.now)
+
+
+def _nodes(row: pb.Reservation) -> str:
+    names = list(dict.fromkeys(place.node for place in row.pods))
+    rest = len(names) - _MOST_NODES
+    return join_words([*names[:_MOST_NODES], f"{rest} more"] if rest > 0 else names) if names else ""
