@@ -1,4 +1,4 @@
-"""Section of the report: reservations, with planned starts and what these rest on (semantics R17.2, R17.6)."""
+"""Section of the report: reservations, with planned starts and what they rest on (R17.2, R17.6)."""
 
 from typing import Final
 

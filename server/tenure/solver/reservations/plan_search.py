@@ -77,7 +77,7 @@ class PlanSearch:
             self._delay, known = self._why_later(), None
         probes, skip, pending = 0, 0, list[Event]()
         others = self._events_of_others()
-        times = sorted({now, *[each.time for each in others if each.time > now]})
+        times = sorted({now}.union([each.time for each in others if each.time > now]))
         events = iter(others)
         following = next(events, None)
         for time in times:
