@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
@@ -95,7 +94,7 @@ class ReservationCounts(NamedTuple):
     """Pod groups that are evicted from it."""
 
 
-_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+_NONE: Final[Mapping[int, int]] = {}
 NO_RESERVATIONS: Final = ReservationCounts(_NONE, _NONE, (), 0, 0)
 
 
