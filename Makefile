@@ -65,7 +65,7 @@ e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the cha
 
 slurm-e2e: .venv/ready ## the adapter on a real Slurm cluster, and what happens when its parts die
 	@$(BIN)/python -m tests build slurm
-	REQUIRE_SLURM=1 $(BIN)/pytest -m slurm tests/slurm
+	REQUIRE_SLURM=1 $(BIN)/pytest -n 2 --dist worksteal -m slurm tests/slurm
 
 plugin: .venv/ready ## archives and a krew manifest of kubectl tenure, in dist/krew: make plugin URL=https://WHERE/THEY/WILL/BE
 	$(BIN)/python docker/krew/build.py --url $(URL)

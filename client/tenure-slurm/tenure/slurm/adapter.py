@@ -23,7 +23,9 @@ from tenure.slurm.state_file import StateFile
 from tenure.v1.snapshot_pb2 import Queue
 
 FULL_SECONDS: Final = 10.0
-"""How often the adapter lists everything, even if nothing seems to have changed: comments may have."""
+"""How often the adapter lists everything at least: comments of users may have changed."""
+_FULL_PART: Final = 10
+"""And at most a listing in this many times what the last one took."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -45,6 +47,7 @@ class Adoption:
 
     def adopt(self, jobs: Sequence[JobRow]) -> None:
         """Hold new and requeued jobs, and running ones: a requeue brings them back held. Raises LeaseLost."""
+        self._adopted.intersection_update(map(_identity, jobs))
         due = [job for job in jobs if is_owned(job, self._scope) and self._is_due(job)]
         if not due:
             return
@@ -52,15 +55,19 @@ class Adoption:
             if not job.is_held:
                 _LOG.warning("Job %s was not held and is %s: holding it", job.job_id, job.state)
         self._slurm.hold(str(job.job_id) for job in due)
-        self._adopted.update((job.job_id, number(job.submit_time) or 0) for job in due)
+        self._adopted.update(map(_identity, due))
 
     def _is_due(self, job: JobRow) -> bool:
         if job.state in HOLDING:
             return not job.is_held
         if job.state != "PENDING":
             return False
-        is_new = (job.job_id, number(job.submit_time) or 0) not in self._adopted
+        is_new = _identity(job) not in self._adopted
         return not job.is_held or (is_new and job.state_reason != "JobHeldAdmin")
+
+
+def _identity(job: JobRow) -> tuple[int, int]:
+    return job.job_id, number(job.submit_time) or 0
 
 
 class SlurmObservation:
@@ -73,6 +80,8 @@ class SlurmObservation:
         self._memories = JobMemories(state.memories())
         self._adoption = Adoption(self._slurm, scope)
         self._live: Mapping[str, LiveJob] = {}
+        self._pause = FULL_SECONDS
+        """Seconds between two listings without a change."""
         self._ended = threading.Event()
         source = SlurmSource(scope, queues, self._read, self._memories, state.fields, self._has_observed)
         self._source = source
@@ -108,8 +117,10 @@ class SlurmObservation:
 
     def _read(self) -> Reading:
         """List the cluster. The lines of squeue are older than the rows: a change in between shows."""
+        began = time.monotonic()
         self._live = self._slurm.live_jobs()
         reading = self._slurm.read()
+        self._pause = max(FULL_SECONDS, _FULL_PART * (time.monotonic() - began))
         self._adoption.adopt(reading.jobs)
         return reading
 
@@ -122,7 +133,7 @@ class SlurmObservation:
         self._memories.changes = {}
 
     def _follow(self) -> None:
-        """Wake the reconciler when a job or a node changed, and every FULL_SECONDS."""
+        """Wake the reconciler when a job or a node changed, and from time to time."""
         last, listed_at = b"", 0.0
         while not self._ended.wait(self._period):
             try:
@@ -131,7 +142,7 @@ class SlurmObservation:
             except ClusterError as error:
                 self.problem = str(error)
                 continue
-            if now != last or time.monotonic() > listed_at + FULL_SECONDS:
+            if now != last or time.monotonic() > listed_at + self._pause:
                 last, listed_at = now, time.monotonic()
                 self._term.wake()
 

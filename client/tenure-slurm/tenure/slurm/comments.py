@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from tenure.client.public_messages import format_public_message
@@ -41,7 +42,7 @@ class CommentWriter:
     def __init__(self, slurm: Slurm, source: SlurmSource) -> None:
         self._slurm, self._source = slurm, source
         self._due: dict[str, str] = {}
-        """Comments to be written, by reference of the job."""
+        """Comments to be written, by id of the job."""
         self._changed = threading.Condition()
         self._is_closed = False
 
@@ -49,7 +50,7 @@ class CommentWriter:
         """Publish the outcomes and protections of a response. Returns at once."""
         protected = _protections(response.protections)
         waiting = {row.pod_group: row for row in response.outcomes if row.kind not in _IGNORED}
-        due = {}
+        due: dict[str, str] = {}
         for uid, job in self._source.jobs.items():
             if job.rows.pods[0].status == POD_STATUS_RUNNING:
                 text = protected.get(uid, _UNPROTECTED)
@@ -59,7 +60,8 @@ class CommentWriter:
                 continue
             comment = _printable(f"{PREFIX}{text}")
             if _is_new(job, comment):
-                due[job.run.reference] = comment
+                # The tasks of an array that were not touched are one job, which a comment must not split.
+                due.setdefault(str(job.run.job.job_id), comment)
         with self._changed:
             self._due.update(due)
             self._changed.notify()
@@ -119,6 +121,7 @@ def _protected(until: float, protection: Protection) -> str:
     return f"protected from {actions}{end} by {protection.guard}"
 
 
+@lru_cache(1_000)
 def _printable(text: str) -> str:
     """One line of ASCII without quotes and separators of Slurm's own output."""
     safe = text.encode("ascii", "replace").decode()[:_MAX_LENGTH]

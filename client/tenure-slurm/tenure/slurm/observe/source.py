@@ -18,6 +18,8 @@ from tenure.slurm.observe.rows import NodeRow
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
 from tenure.v1.state_pb2 import StateDelta
 
+_MAX_WARNINGS: Final = 10_000
+"""Number of remembered warnings, after which they may be repeated."""
 _LOG: Final = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Message)
 
@@ -165,6 +167,8 @@ class SlurmSource:
 
     def _warn(self, subject: str, texts: Iterable[str]) -> None:
         """Log each warning once."""
+        if len(self._warned) > _MAX_WARNINGS:
+            self._warned.clear()
         for text in texts:
             if (subject, text) not in self._warned:
                 self._warned.add((subject, text))
