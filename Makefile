@@ -63,9 +63,9 @@ e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the cha
 	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl krew helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
 
-slurm-e2e: .venv/ready ## the adapter on a real Slurm cluster, and what happens when its parts die
+slurm-e2e: .venv/ready ## the adapter on real Slurm clusters (root, Debian 12): make slurm-e2e [SLURM="-k page"]
 	@$(BIN)/python -m tests build slurm
-	REQUIRE_SLURM=1 $(BIN)/pytest -n 2 --dist worksteal -m slurm tests/slurm
+	REQUIRE_SLURM=1 $(BIN)/pytest -n 2 --dist worksteal -m slurm tests/slurm $(SLURM)
 
 plugin: .venv/ready ## archives and a krew manifest of kubectl tenure, in dist/krew: make plugin URL=https://WHERE/THEY/WILL/BE
 	$(BIN)/python docker/krew/build.py --url $(URL)

@@ -24,7 +24,7 @@ from tests.child_processes import Program, free_port
 from tests.tools.tool import ROOT
 
 PACKAGES: Final = ROOT / ".cache/slurm/root"
-NO_SLURM: Final = "Slurm is missing: `python -m tests build slurm` (Debian 12, as root)"
+NO_SLURM: Final = "Slurm cannot run: `python -m tests build slurm` on Debian 12, as root, in a checkout that all users may enter"
 NODES: Final = 8
 GPUS: Final = 8
 USERS: Final = ("games", "news", "proxy")
@@ -263,8 +263,11 @@ class SlurmCluster:
 
 
 def find_slurm() -> bool:
-    """Whether the programs of a cluster are here, and may be run."""
-    return (PACKAGES / "usr/sbin/slurmctld").exists() and os.geteuid() == 0
+    """Whether the programs of a cluster are here, and root and the users of the cluster may run them."""
+    if not (PACKAGES / "usr/sbin/slurmctld").exists() or os.geteuid() != 0:
+        return False
+    command = (*_as_user(USERS[0]), "test", "-x", str(PACKAGES / "usr/bin/squeue"))
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
