@@ -24,7 +24,9 @@ from tests.child_processes import Program, free_port
 from tests.tools.tool import ROOT
 
 PACKAGES: Final = ROOT / ".cache/slurm/root"
-NO_SLURM: Final = "Slurm cannot run: `python -m tests build slurm` on Debian 12, as root, in a checkout that all users may enter"
+NO_SLURM: Final = (
+    "Slurm needs `python -m tests build slurm`, Debian 12, root, and a folder that others may enter"
+)
 NODES: Final = 8
 GPUS: Final = 8
 USERS: Final = ("games", "news", "proxy")
