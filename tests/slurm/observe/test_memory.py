@@ -76,3 +76,14 @@ def test_run_ends_before_the_next_one_has_a_number() -> None:
     memories = JobMemories()
     listings = [job(100), ending(100, 1), job(150, 1), job(100)]
     assert [memories.update("7", row).restarts for row in listings] == [0, 0, 1, 0]
+
+
+def test_start_that_a_crash_of_the_controller_undid_is_another_run() -> None:
+    memories = JobMemories()
+    memories.update("7", job(100))
+    memories.mark_placed("7")
+    memories.mark_started("7")
+    lost = [
+        memories.update("7", row).lost_runs for row in (job(100, job_state="RUNNING"), job(100), job(100))
+    ]
+    assert lost == [0, 1, 1]

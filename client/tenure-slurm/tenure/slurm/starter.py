@@ -182,6 +182,7 @@ class JobStarter:
             _LOG.error("Job %s runs on %s instead of %s", start.reference, now.nodes, start.nodes)
             self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
         else:
+            self._memories.mark_started(start.job.run.key)
             self._set(held, start, APPLIED)
 
     def _set(self, held: dict[str, ApplyResult | None], start: _Start, result: ApplyResult) -> None:

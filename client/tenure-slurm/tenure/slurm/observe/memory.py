@@ -33,6 +33,10 @@ class JobMemory(msgspec.Struct, frozen=True):
     excluded_nodes: str
     is_placed: bool = False
     """Whether the adapter overwrote the nodes that the user requested."""
+    has_started: bool = False
+    """Whether the adapter started this run."""
+    lost_runs: int = 0
+    """Runs that a crash of the controller made pending again, without a requeue."""
 
     @property
     def first_submit(self) -> int:
@@ -53,11 +57,16 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
         if not known.is_placed and job.state == "PENDING":
             new = _new(job, submit)  # the user may have edited it
             return msgspec.structs.replace(new, submits=known.submits)
-        return msgspec.structs.replace(known, restarts=min(known.restarts, job.restart_cnt))
+        run = min(known.restarts, job.restart_cnt)
+        if known.has_started and job.state == "PENDING":
+            lost = known.lost_runs + 1
+            return msgspec.structs.replace(known, restarts=run, has_started=False, lost_runs=lost)
+        return msgspec.structs.replace(known, restarts=run)
     if job.restart_cnt <= known.restarts:
         return _new(job, submit)
     submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
-    return msgspec.structs.replace(known, submits=submits, restarts=job.restart_cnt)
+    restarts = job.restart_cnt
+    return msgspec.structs.replace(known, submits=submits, restarts=restarts, has_started=False)
 
 
 def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:
@@ -110,6 +119,12 @@ class JobMemories:
         known = self._known.get(key)
         if known is not None and not known.is_placed:
             self._known[key] = self.changes[key] = msgspec.structs.replace(known, is_placed=True)
+
+    def mark_started(self, key: str) -> None:
+        """The adapter started a job."""
+        known = self._known.get(key)
+        if known is not None and not known.has_started:
+            self._known[key] = self.changes[key] = msgspec.structs.replace(known, has_started=True)
 
     def keep_only(self, keys: set[str]) -> None:
         """Forget all others: jobs that are no longer listed."""

@@ -81,9 +81,9 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
         status, rows.begins_at = _gate(run, rows.group, now)
     rows.group.min_member = request.nodes
     rows.shapes = {shape.id: shape for shape in shapes}
-    nodes = run.nodes
+    nodes, run_number = run.nodes, memory.restarts + memory.lost_runs
     for i, shape in enumerate(shapes):
-        pod = pb.Pod(uid=f"{rows.group.uid}#{memory.restarts}/{i}", name=f"{run.reference}.{i}")
+        pod = pb.Pod(uid=f"{rows.group.uid}#{run_number}/{i}", name=f"{run.reference}.{i}")
         pod.pod_group, pod.shape, pod.status = rows.group.uid, shape.id, status
         pod.node = nodes[i] if i < len(nodes) else ""
         pod.blocked_reason = refusal
