@@ -20,6 +20,7 @@ from tenure.wire.schema import ROWS
 
 CODEC: Final = (
     "server/tenure/codec/*.py",
+    "server/tenure/codec/carried/*.py",
     "server/tenure/codec/constraints/*.py",
     "server/tenure/codec/decisions/*.py",
     "protos/tenure/wire/columns.py",
