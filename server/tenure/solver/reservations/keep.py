@@ -182,8 +182,8 @@ class _Keeper:
         planner.add(index, plan, until)
         if until > self._now:
             self._session.wake_times.append(until)
-        elif known is None or known.start != row.start:
-            self._session.wake_times.append(self._now + SECOND)  # it may start at once
+        elif known is None or known.start is None or known.start > self._now:
+            self._session.wake_times.append(self._now + SECOND)  # it has just become due
 
     def _row(self, uid: str, index: int, known: Reservation | None, plan: Plan) -> Reservation | None:
         """What is stored; None: it may not have a reservation, or there is no place for it at all."""
