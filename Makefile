@@ -7,7 +7,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster slurm slurm-e2e test console-test lint bench e2e compiled plugin proto docs dist lock clean
+.PHONY: help demo cluster slurm slurm-e2e test console-test lint bench e2e compiled plugin proto image docs dist lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,6 +80,9 @@ proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and
 	$(PYTHON) -m venv .venv-proto
 	.venv-proto/bin/pip install --quiet --disable-pip-version-check 'grpcio-tools==1.76.0' 'protobuf==6.33.6' 'setuptools<80'
 	@touch $@
+
+image: .venv-release/ready ## the image, by buildah on bases of Debian packages, as root: make image [IMAGE=--interpreted]
+	.venv-release/bin/python docker/image/build.py $(IMAGE)
 
 docs: .venv-release/ready ## the documentation as a site with search, in dist/site; fails for broken links and orphans
 	.venv-release/bin/python docker/site/build.py dist/site

@@ -351,6 +351,12 @@ CHECKS: Final = (
         in_ci=True,
     ),
     Check(
+        "image",
+        "the image of make image: serves as its user on a read-only root, without shell and compiler",
+        "10 s",
+        "tests.packaging.image:main",
+    ),
+    Check(
         "docs",
         "the documentation as a site: no broken link, anchor or orphan, and nothing from other hosts",
         "30 s",
