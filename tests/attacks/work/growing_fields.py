@@ -81,7 +81,6 @@ def _dependencies(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         group = add_group(snapshot, f"g{i}", held_by=pb.HOLD_REASON_DEPENDENCY)
         group.depends_on.extend([f"g{i + 1}", "gone"])
-    snapshot.pod_groups[0].depends_on.extend(["gone"] * count)  # more than are allowed
 
 
 def _class_limits(snapshot: pb.ClusterSnapshot, count: int) -> None:
