@@ -15,14 +15,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import (
-    BUDGET_EXHAUSTED,
-    NO_SOLUTION,
-    Budget,
-    Probe,
-    Search,
-    SearchParts,
-)
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Probe, Search, SearchParts
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator

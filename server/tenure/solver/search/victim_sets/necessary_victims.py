@@ -86,7 +86,7 @@ class NecessaryVictims:
         return found
 
     def _may_stay_in_part(self, group: PodGroup, batch: Batch) -> bool:
-        """Whether some of the tasks could stay without the others of the batch; in doubt, they could."""
+        """Whether some of the tasks could stay without the others of the batch; if unclear, they could."""
         own, active = self._by_pod_set(batch), self._ledger.active_allocated
         if len(own) > 1 and _has_optional(group.root):
             return True
