@@ -95,6 +95,18 @@ def test_number_of_reservations_is_limited_by_queue_and_in_all_r17_3() -> None:
         assert len(play.cluster.reservations) == expected
 
 
+def test_rows_beyond_the_number_in_all_are_released_r17_3() -> None:
+    builder = busy()
+    for name in ("a", "b"):
+        builder.pending(name, queue="q", gpus=4, time_limit="1h", preemptibility=FIRM)
+    play = Play(builder.build(), profile_with(perQueue="2", maxFraction="1"))
+    play.cycle(0)
+    assert [row.pod_group for row in play.cluster.reservations] == ["a", "b"]
+    fewer = Play(play.cluster, profile_with(perQueue="2", maxFraction="1", total="1"))
+    fewer.cycle(0)
+    assert [row.pod_group for row in fewer.cluster.reservations] == ["a"]
+
+
 def test_reservations_but_the_oldest_take_a_part_of_the_gpus_r17_7() -> None:
     builder = busy().node("m", gpus=4)
     builder.running("s", queue="q", gpus=4, node="m", started_ago="1h", time_limit="2h", preemptibility=FIRM)

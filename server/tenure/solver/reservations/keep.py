@@ -89,6 +89,9 @@ class _Keeper:
         self._most_gpus = sum(node.allocatable[GPU] for node in self._cluster.nodes)
         self._most_gpus = self._most_gpus * self._settings.max_fraction // 1_000
         known = sorted(self._standing(), key=_by_start)
+        for _, row in known[self._settings.total :]:
+            del self.rows[row.pod_group]  # a caller may send any number, and every plan costs a search
+        known = known[: self._settings.total]
         self._oldest = min([(row.since, row.pod_group) for _, row in known], default=(0, ""))[1]
         planner.keep(known)
         for index, row in known:

@@ -202,7 +202,7 @@ class ReservationPlugin:
     def __call__(self, context: PluginContext, arguments: Mapping[str, str]) -> object:
         """The plugin of a session."""
         settings = parse_settings(arguments)
-        owners = owners_of(context.cluster, settings.max_hold)
+        owners = owners_of(context.cluster, settings.max_hold)[: settings.total]
         if not owners:
             return points.Idle()
         made = ReservedCapacity(context.cluster, context.ledger)
