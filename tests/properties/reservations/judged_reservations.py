@@ -134,6 +134,15 @@ class Book:
                 yield from self._kept(name, now)
         self._rows = rows
 
+    def note_eviction(self, name: str) -> None:
+        """It waits again. What was promised to those behind it in its queue excepts such arrivals (P17.1)."""
+        self.started.pop(name, None)
+        own = self._jobs[name]
+        for other in [self._jobs[each] for each in self._first]:
+            is_behind = (other.arrival, other.name) > (own.arrival, own.name)
+            if other.queue == own.queue and is_behind:
+                del self._first[other.name]
+
     def _kept(self, name: str, now: float) -> Iterator[str]:
         promised = self._first.pop(name, None)
         if promised is None:
@@ -195,7 +204,7 @@ def play_story(seed: int) -> tuple[list[str], Counter[str]]:
         wrong += list(book.judge(now, play, result))
         running = set(play.running())
         for name in begun.keys() - running:
-            book.started.pop(name, None)
+            book.note_eviction(name)
             book.counts["evictions"] += 1
             del begun[name]
         for name in running - begun.keys():
