@@ -53,6 +53,7 @@ CONFIGURATIONS = [
     "docs/reference/configuration.md",
     "docs/reference/guards.md",
     "docs/reference/metrics.md",
+    "docs/use/reservations.md",
     "docs/use/simulate.md",
 ]
 """Pages with configurations of the server. The page about guards of other packages has a test of its own."""

@@ -15,7 +15,9 @@ from tenure.terms.reasons import (
 )
 from tenure.v1 import decision_pb2 as pb
 
-EVICTIONS = {"RECLAIMED", "PREEMPTED", "CONSOLIDATED", "STALE_GANG", "REQUEUED", "TIME_LIMIT"}
+EVICTIONS = {
+    *("RECLAIMED", "PREEMPTED", "CONSOLIDATED", "STALE_GANG", "REQUEUED", "TIME_LIMIT", "BACKFILL_ENDED"),
+}
 
 
 def test_codes_agree_with_the_contract_both_ways() -> None:

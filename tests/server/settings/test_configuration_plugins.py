@@ -102,7 +102,7 @@ ERRORS = {
         "allowMissingPlugins: requires `tiers`: write `plugins: {NAME: false}`"
     ),
     "plugins: {topolgy: {}}": "plugins.topolgy: unknown plugin 'topolgy'; did you mean topology?",
-    "plugins: {x: {}}": "plugins.x: unknown plugin 'x'; known: dynamicresources, elastic, ",
+    "plugins: {x: {}}": "plugins.x: unknown plugin 'x'; known: aging, dynamicresources, elastic, ",
     "plugins: {topolgy: false}": "plugins.topolgy: unknown plugin 'topolgy'; did you mean topology?",
     "plugins: {preemptibility: false}": "plugins.preemptibility: is always on: remove it",
     "plugins: {minruntime: {resolve: lca}}": (
