@@ -80,6 +80,7 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure, tmp_path):
     study, page = write_study(tmp_path, STUDY), tmp_path / "page.html"
     result = tenure("sweep", str(study), "--workers", "1", "--report", str(page), "--output", "json")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tenure.solver.framework.session import Session
@@ -69,6 +70,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
 
 
 @given(data=st.data())
+@pytest.mark.long
 def test_non_preemptible_usage_follows_every_move_and_undo(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))

@@ -1,5 +1,6 @@
 """Fit counts that are updated after capacity changes equal fit counts that are computed from scratch."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.search.speedups.fit_counts import FitCounts, count_fits
@@ -13,6 +14,7 @@ from tests.solver.sessions import open_session
 
 @given(data=st.data())
 @settings(max_examples=100)
+@pytest.mark.long
 def test_updated_fit_counts_equal_recomputed_ones(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))

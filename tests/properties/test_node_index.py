@@ -1,5 +1,6 @@
 """The node index finds the same free capacity as a scan of every node (semantics R3.41-R3.57, R5.60)."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.search.node_order import AllowedNodes, ScoredNodes
@@ -13,6 +14,7 @@ from tests.solver.sessions import open_session
 
 @given(data=st.data())
 @settings(max_examples=100)
+@pytest.mark.long
 def test_node_index_equals_the_scores_of_all_nodes(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))

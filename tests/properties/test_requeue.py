@@ -9,6 +9,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
 
+import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
@@ -133,6 +134,7 @@ def fair_shares(case: RequeueCase, cluster: Cluster, decision: CycleResult, turn
     return [shares[name] for name in order]
 
 
+@pytest.mark.long
 def test_names_and_ages_of_queues_do_not_decide() -> None:
     """Except by the rounding of fair shares: of queues that are owed half a GPU each, the oldest has it."""
     wrong, compared = [], 0

@@ -38,7 +38,7 @@ def simulate(run, decider):
     ("seed", "settings"),
     [
         pytest.param(0, RunSettings(), id="plain"),
-        pytest.param(1, SLOW, id="slow"),
+        pytest.param(1, SLOW, id="slow", marks=pytest.mark.long),
         pytest.param(2, FAILING, id="failing nodes", marks=pytest.mark.long),
     ],
 )

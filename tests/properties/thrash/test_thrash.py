@@ -65,6 +65,7 @@ def test_retaliatory_evictions_occur_without_eviction_history(counts: Counts) ->
 
 
 @pytest.mark.parametrize("counts", [family(name) for name in INEFFECTIVE], indirect=True)
+@pytest.mark.long
 def test_ineffective_evictions_are_repeated_far_less_with_eviction_history(counts: Counts) -> None:
     assert counts[NEITHER].ineffective >= 10
     assert counts[MEMORY].ineffective <= counts[NEITHER].ineffective / 2

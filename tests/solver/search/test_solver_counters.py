@@ -48,7 +48,9 @@ def reclaim(nodes: int, speedups: tuple[str, ...]) -> CycleResult:
     [
         (10, (), 18, 18, 0),
         (50, (), 544, 178, 366),
-        (100, KEEP_SIMULATIONS, 1398, 378, 1020),  # takes twelve seconds without any speedup
+        pytest.param(
+            100, KEEP_SIMULATIONS, 1398, 378, 1020, marks=pytest.mark.long
+        ),  # slow without any speedup
     ],
 )
 def test_plain_search_has_the_published_counters(

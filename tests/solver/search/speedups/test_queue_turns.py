@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
+import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.resources import UNLIMITED
@@ -76,6 +77,7 @@ def random_cluster(seed: int) -> ClusterBuilder:
     return builder
 
 
+@pytest.mark.long
 def test_random_clusters_are_decided_as_without_it() -> None:
     simulated, moves = [0, 0], 0
     for seed in range(300):
