@@ -132,7 +132,7 @@ def default_profile() -> Profile:
 
 def with_required_plugins(profile: Profile) -> Profile:
     """The profile with required plugins first and without service features; itself if nothing changes."""
-    named = [setting.name for setting in profile.plugins]
+    named = {setting.name for setting in profile.plugins}
     first, rest = [_REQUIRED[name] for name in ALWAYS_ON if name not in named], profile.plugins
     if not SERVICE_FEATURES.keys().isdisjoint(named):
         rest = tuple([setting for setting in profile.plugins if setting.name not in SERVICE_FEATURES])

@@ -176,8 +176,10 @@ def _not_permitted(
     cluster: Cluster, doubtful: _WarningCandidates, profile: Profile
 ) -> Iterator[SnapshotWarning]:
     """One warning about all pod groups whose own minimum runtime their queue ignores."""
+    if not doubtful.own_minimum:
+        return
     guard = next((each for each in profile.plugins if each.name == MIN_RUNTIME), None)
-    if guard is None or not doubtful.own_minimum:
+    if guard is None:
         return
     resolver, found = Resolver.of(cluster.queues, guard.arguments), list[int]()
     for group in map(cluster.pod_groups.__getitem__, sorted(doubtful.own_minimum)):

@@ -294,7 +294,7 @@ def _chains_of(kind: type) -> tuple[str, ...]:
 def _unranked(scores: Sequence[Any], traits: Mapping[int, Traits]) -> tuple[ScoreConcerns, ...] | None:
     """Scores beside the standard rankings, if each ranking occurs once and all others have `concerns`."""
     rankings = [traits[id(score)].ranks_by for score in scores]
-    if [1] * len(_RANKINGS) != [sum([each is ranking for each in rankings]) for ranking in _RANKINGS]:
+    if any(rankings.count(ranking) != 1 for ranking in _RANKINGS):
         return None
     others = [score for score, ranking in zip(scores, rankings, strict=True) if ranking is None]
     return tuple(others) if all(hasattr(score, "concerns") for score in others) else None

@@ -95,15 +95,16 @@ class UsageSettings(NamedTuple):
 
 def usage_settings(arguments: Mapping[str, str]) -> UsageSettings | None:
     """Settings by the arguments of the plugin proportion; None: no history is kept."""
-    chosen = {**DEFAULTS, **arguments}
-    step = half_life(chosen[HALF_LIFE])
+    step = half_life(arguments.get(HALF_LIFE, NO_HALF_LIFE))
     if step is None:
         return None
+    chosen = {**DEFAULTS, **arguments}
     is_relative = usage_scope(chosen["usageScope"])
     return UsageSettings(step, max_gap(chosen["usageMaxGap"]), is_relative, usage_reset(chosen["usageReset"]))
 
 
 def follows_past_use(arguments: Mapping[str, str]) -> bool:
     """Whether fair shares depend on a history, by the arguments of the plugin."""
-    chosen = {"kValue": "1", **DEFAULTS, **arguments}
-    return chosen[HALF_LIFE] != NO_HALF_LIFE and float(chosen["kValue"]) > 0
+    if arguments.get(HALF_LIFE, NO_HALF_LIFE) == NO_HALF_LIFE:
+        return False
+    return float(arguments.get("kValue", "1")) > 0
