@@ -132,6 +132,7 @@ def test_a_trace_that_is_missing_is_named(tenure):
     assert "none.csv: No such file or directory" in " ".join(result.err.replace("│", "").split())
 
 
+@pytest.mark.long
 def test_several_seeds_are_compared_by_their_differences(tenure, load, tmp_path):
     config, page = tmp_path / "guarded.yaml", tmp_path / "page.html"
     config.write_text("plugins: {minruntime: {defaultReclaimMinRuntime: 30m}}")

@@ -18,6 +18,7 @@ OSCILLATING = (679, 851, 885, 1505, 1753, 2134, 2372)
 """Seeds up to 3,000 that oscillate when eviction history and reservations are both dropped."""
 
 
+@pytest.mark.long
 def test_clusters_reach_a_fixed_point() -> None:
     """Freed capacity stays reserved for its pod group, so pod groups do not evict each other repeatedly."""
     assert [seed for seed in range(CLUSTERS) if not _reaches_fixed_point(seed)] == []

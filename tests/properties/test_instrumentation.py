@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.cycle import decide
@@ -49,6 +50,7 @@ WITHIN = {
 
 @given(data=st.data())
 @settings(max_examples=75)
+@pytest.mark.long
 def test_observed_cycle_decides_the_same_and_reports_every_scenario(data: st.DataObject) -> None:
     cluster, watcher = random_cluster(ShrinkingDraw(data)), CountingObserver()
     decision = decide(cluster, PROFILE, observer=watcher)

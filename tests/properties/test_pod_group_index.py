@@ -1,5 +1,6 @@
 """The lists of the pod group index equal those of sorting all pod groups, after any commits."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.model.decision import Atomicity
@@ -39,6 +40,7 @@ def by_kind(index: PodGroupIndex, queue: int) -> list[KeyedPodGroup]:
 
 @given(data=st.data())
 @settings(max_examples=100)
+@pytest.mark.long
 def test_pod_group_index_equals_sorted_lists(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))

@@ -160,6 +160,7 @@ def played(cluster: Cluster) -> Iterator[tuple[Cluster, CycleResult]]:
         cluster = apply_decisions(cluster, decision, 2 * MINUTE)
 
 
+@pytest.mark.long
 def test_nothing_is_requeued_in_vain() -> None:
     """The contender starts, and keeps its room: what was requeued for it does not return at its cost."""
     wrong, count = [], 0

@@ -1,5 +1,6 @@
 """Undoing a statement restores the complete state; replaying the commits gives the state after the cycle."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.folding import fold_decisions
@@ -31,6 +32,7 @@ def test_rollback_to_any_mark_restores_ledger_and_queue_totals(data: st.DataObje
 
 @given(data=st.data())
 @settings(max_examples=100)
+@pytest.mark.long
 def test_replaying_the_folded_decision_ends_in_the_state_the_cycle_ended_in(data: st.DataObject) -> None:
     cluster = random_cluster(ShrinkingDraw(data))
     session = open_session(cluster)

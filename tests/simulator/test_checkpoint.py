@@ -53,6 +53,7 @@ def test_a_file_that_ends_within_a_block_is_used_up_to_the_block_before(tmp_path
     assert play(RUN, checkpoint=tmp_path).results == play(RUN).results
 
 
+@pytest.mark.long
 def test_runs_with_other_inputs_have_other_checkpoints(tmp_path):
     play(RUN, checkpoint=tmp_path)
     other = replace(RUN, settings=RunSettings(termination_time=SECOND))

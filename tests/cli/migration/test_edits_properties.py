@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +54,7 @@ def migrate_text(text: str, is_json: bool) -> tuple[str, list[Status]]:
 
 @settings(max_examples=200, derandomize=True, database=None, deadline=None)
 @given(pods(), st.one_of(YAML_STYLES, JSON_STYLES))
+@pytest.mark.long
 def test_only_the_value_is_added_in_any_style(pod: dict[str, object], style: dict[str, object]) -> None:
     is_json = "separators" in style
     text = json.dumps(pod, **style) if is_json else yaml.safe_dump(pod, **style)  # type: ignore[arg-type]

@@ -127,6 +127,7 @@ def still(stage: AdapterStage) -> dict[str, int]:
     return before
 
 
+@pytest.mark.long
 def test_unchanged_cluster_causes_no_write_for_ten_minutes(
     stage: AdapterStage, cluster: UserCluster, server: str
 ) -> None:
