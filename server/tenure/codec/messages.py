@@ -79,7 +79,7 @@ class ReasonMessages:
         """Why a pod is given notice of its eviction."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
-        return f"{self._pod(step.task)} was given notice, after which it {before}{whom}{after}."
+        return f"{self._pod(step.task)} was given notice. At its end, the pod {before}{whom}{after}."
 
     def withdrawal(self, task: int) -> str:
         """That the notice of a pod is withdrawn."""

@@ -1,4 +1,4 @@
-"""Which pod groups are protected, from whom and until when: every kind of response."""
+"""Every kind of response to the query `protected_until`."""
 
 import pytest
 from tenure.server.explain.protected_until import protected_until

@@ -1,4 +1,4 @@
-"""A job is told before it is requeued, may save its work, and is told when nothing comes of it."""
+"""Notices on a real cluster: a job learns of its requeue, saves its work, and learns of a withdrawal."""
 
 from collections.abc import Iterator
 from pathlib import Path
