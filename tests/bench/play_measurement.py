@@ -1,13 +1,14 @@
 """Measures whole simulated runs, as `tenure play` makes them: cases, the trace of each, and the measurement.
 
-A run of P1 or P2 is a generated day. PP is the Philly trace, if PHILLY_TRACE names its file.
+A run of P1 or P2 is a generated day. PP is the Philly trace, if PHILLY_TRACE names its file, with the settings
+that `docs/use/play.md` recommends for months of a full cluster.
 """
 
 import gc
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from tenure.server.garbage_collection import pause_gc
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import SolverDecider
 from tenure.simulator.jobs import Trace, split_jobs
-from tenure.simulator.settings import RunSettings
+from tenure.simulator.settings import MINUTE, RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.simulator.traces.formats import read_trace
 from tenure.simulator.traces.generated import generate
@@ -33,9 +34,10 @@ PHILLY: Final = "PHILLY_TRACE"
 
 @dataclass(frozen=True)
 class PlayedCase(Case):
-    """A trace on equal nodes, with all actions and default settings."""
+    """A trace on equal nodes, with all actions. Its options differ from those of the default profile."""
 
     trace: Callable[[], Trace] = field(kw_only=True)
+    settings: RunSettings = field(default=RunSettings(), kw_only=True)
 
 
 def played_cases() -> tuple[PlayedCase, ...]:
@@ -45,7 +47,12 @@ def played_cases() -> tuple[PlayedCase, ...]:
         *[_case("P2", nodes, partial(_services, nodes), is_long=nodes > 100) for nodes in (100, 400, 1200)],
     ]
     if PHILLY in os.environ:
-        cases.append(_case("PP", 64, _philly, is_long=True))
+        bounded = replace(
+            _case("PP", 64, _philly, is_long=True),
+            options={"max_simulations_per_pod_group": 40},
+            settings=RunSettings(cycle_period=MINUTE),
+        )
+        cases.append(bounded)
     return tuple(cases)
 
 
@@ -60,13 +67,15 @@ def measure_play(case: PlayedCase, runs: int) -> Sample:
     trace = split_jobs(case.trace(), GPUS, len(bare.nodes) * GPUS)
     queues = equal_queues(trace.queues, gpu_milli_of(list(bare.nodes)))
     cluster = build_cluster(list(bare.nodes), queues, trace.jobs)
+    default = default_profile()
+    profile = replace(default, options=replace(default.options, **case.options))  # type: ignore[arg-type]
     theft, wall, cpu, outcome = StealMeter(), [], [], dict[str, Any]()
     counters: dict[str, int] = {}
     for _ in range(runs):
         gc.collect()
         wall_begin, cpu_begin = time.perf_counter(), time.process_time()
         with pause_gc():
-            results = Simulation(cluster, trace.jobs, RunSettings(), SolverDecider(default_profile())).run()
+            results = Simulation(cluster, trace.jobs, case.settings, SolverDecider(profile)).run()
         cpu.append((time.process_time() - cpu_begin) * 1e3)
         wall.append((time.perf_counter() - wall_begin) * 1e3)
         counters = {**results.counters, "cycles": results.cycles}
