@@ -1,7 +1,7 @@
 """Measures whole simulated runs, as `tenure play` makes them: cases, the trace of each, and the measurement.
 
-A run of P1 or P2 is a generated day. PP is the Philly trace, if PHILLY_TRACE names its file, with the settings
-that `docs/use/play.md` recommends for months of a full cluster.
+A run of P1 or P2 is a generated day. PP is the Philly trace, if PHILLY_TRACE names its file. It has the
+settings that `docs/use/play.md` recommends for months of a full cluster.
 """
 
 import gc
