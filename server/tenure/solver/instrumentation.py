@@ -27,7 +27,7 @@ from tenure.solver.plugin_api.points import (
     VictimFilter,
 )
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import Budget, Search, SearchParts, Validator
+from tenure.solver.search.oracle import BlockedBy, Budget, Search, SearchParts, Validator
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.solver import Solver
@@ -233,12 +233,18 @@ class _InstrumentedSimulator(ScenarioSimulator):
         self._instrumentation = instrumentation
 
     def run(
-        self, statement: Statement, scenario: Scenario, nodes: int, *, preemptor_first: bool = False
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        nodes: int,
+        is_blocked_by: BlockedBy | None = None,
+        *,
+        preemptor_first: bool = False,
     ) -> bool:
         outcome = STOPPED_OUTCOME
         self._instrumentation.begin_scenario(scenario)
         try:
-            found = super().run(statement, scenario, nodes, preemptor_first=preemptor_first)
+            found = super().run(statement, scenario, nodes, is_blocked_by, preemptor_first=preemptor_first)
             outcome = "placed" if found else "insufficient_resources"
         finally:
             self._instrumentation.end_scenario(outcome)

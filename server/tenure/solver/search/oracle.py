@@ -38,6 +38,8 @@ OUT_OF_TIME: Final = Rejection(
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 Validator = Callable[[Scenario], Rejection | None]
 """Returns a rejection of a simulated scenario that placed the preemptor, or None."""
+BlockedBy = Callable[[Scenario, int], bool]
+"""Whether the preemptor certainly finds no place after the last victim; the other victims are placed."""
 
 
 class VictimPolicy(Protocol):
@@ -142,6 +144,10 @@ class Search:
         """Whether a leaf queue has any candidate."""
         return next(self.victims.candidates(queue), None) is not None
 
+    def is_blocked_by(self, scenario: Scenario, last: int) -> bool:
+        """Whether the preemptor certainly finds no place after the last victim, with all others placed."""
+        return any(outlook.is_blocked_by(scenario, last) for outlook in self.outlooks)
+
     def sequence(self, parts: "SearchParts") -> VictimSequence:
         """Victims in the order of all probes that recorded none, or only complete batches."""
         if self._sequence is None:
@@ -188,6 +194,12 @@ class Outlook(ABC):
     @abstractmethod
     def rules_out(self, potential: Sequence[Batch]) -> bool:
         """Whether a simulation with the recorded victims of the current probe and these must fail."""
+
+    def is_blocked_by(self, scenario: Scenario, last: int) -> bool:
+        """Whether a simulation must fail whose last victim has its turn, like all others, before the
+        preemptor. Called then, with the others placed.
+        """
+        return False
 
     def implies_gpu_capacity(self, probe: Probe) -> bool:
         """Whether victims from the first prefix on free enough GPUs (semantics R5.30)."""

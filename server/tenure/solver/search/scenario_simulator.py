@@ -16,6 +16,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
+from tenure.solver.search.oracle import BlockedBy
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.pod_group_lists import SimulationOrder
 
@@ -28,18 +29,25 @@ class ScenarioSimulator:
         self._gangs = gangs
         self._placer = placer
         self._order = order
+        self._is_blocked_by: BlockedBy | None = None
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
     def run(
-        self, statement: Statement, scenario: Scenario, nodes: int, *, preemptor_first: bool = False
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        nodes: int,
+        is_blocked_by: BlockedBy | None = None,
+        *,
+        preemptor_first: bool = False,
     ) -> bool:
         """Whether the preemptor's tasks are placed; if so the statement has the moves, else it is empty.
 
         `nodes` are the feasible nodes; those of the victims are added. Victims that can be placed elsewhere
         are relocated, those that still fit on their node are not evicted. With `preemptor_first` no victim is
-        placed before the preemptor, whatever the order.
+        placed before the preemptor, whatever the order. `is_blocked_by` may save placing the last one.
         """
-        victims = scenario.victims()
+        victims, self._is_blocked_by = scenario.victims(), is_blocked_by
         if not victims:
             return False
         placements, left = self._session.ledger.placements, set()
@@ -48,26 +56,8 @@ class ScenarioSimulator:
                 self._session.stop.check()
                 left.add(placements[task].node)
                 statement.evict(task)
-        return self._place_in_order(statement, scenario, victims, nodes | bit_set(left), preemptor_first)
+        nodes |= bit_set(left)
 
-    def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
-        """After a successful run, the batches with an evicted or relocated task (semantics R5.6)."""
-        placements, gone = self._session.ledger.placements, (TaskStatus.RELEASING, TaskStatus.PIPELINED)
-        batches = (*scenario.recorded, *scenario.potential)
-        left = [batch for batch in batches if any(placements[task].status in gone for task in batch.tasks)]
-        if not scenario.by_pod_group:
-            return tuple(left)
-        groups = {batch.pod_group for batch in left}
-        return tuple([batch for batch in batches if batch.pod_group in groups])
-
-    def _place_in_order(
-        self,
-        statement: Statement,
-        scenario: Scenario,
-        victims: Iterable[int],
-        nodes: int,
-        preemptor_first: bool,
-    ) -> bool:
         def share(pod_group: int) -> Share:
             if pod_group == scenario.preemptor:
                 return self._session.ledger.demand(scenario.pending)
@@ -84,6 +74,16 @@ class ScenarioSimulator:
         statement.rollback(0)
         return False
 
+    def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
+        """After a successful run, the batches with an evicted or relocated task (semantics R5.6)."""
+        placements, gone = self._session.ledger.placements, (TaskStatus.RELEASING, TaskStatus.PIPELINED)
+        batches = (*scenario.recorded, *scenario.potential)
+        left = [batch for batch in batches if any(placements[task].status in gone for task in batch.tasks)]
+        if not scenario.by_pod_group:
+            return tuple(left)
+        groups = {batch.pod_group for batch in left}
+        return tuple([batch for batch in batches if batch.pod_group in groups])
+
     def _place_preemptor(
         self,
         statement: Statement,
@@ -98,6 +98,9 @@ class ScenarioSimulator:
             if pod_group == scenario.preemptor:
                 break
             del waiting[pod_group]
+            is_last = not waiting and count == len(scenario.victims()) - 1
+            if is_last and self._is_blocked_by is not None and self._is_blocked_by(scenario, pod_group):
+                return False
             count += self._place_again(statement, pod_group, nodes)
             is_time = count & (count - 1) == 0
             for shape in shapes if is_time else ():

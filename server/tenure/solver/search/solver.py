@@ -168,7 +168,7 @@ class Solver:
     def works(self, statement: Statement, search: Search, scenario: Scenario) -> bool:
         """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        if not self.simulator.run(statement, scenario, search.feasible):
+        if not self.simulator.run(statement, scenario, search.feasible, search.is_blocked_by):
             return False
         search.was_validated = True
         rejection = search.validates(scenario)

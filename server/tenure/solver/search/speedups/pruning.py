@@ -16,7 +16,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.oracle import (
     NO_SOLUTION,
     WITHIN_FAIR_SHARE,
@@ -30,6 +30,7 @@ from tenure.solver.search.oracle import (
 )
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
+from tenure.solver.search.speedups.last_victim import LastVictim
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.solver.search.speedups.queue_turns import QueueTurns, may_take_turns
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
@@ -154,10 +155,17 @@ class Bounds(Outlook):
     """Necessary conditions of one search: fits, reclaimable GPUs, or both."""
 
     def __init__(
-        self, fits: SearchFits, bound: ReclaimBound | None, tasks: Sequence[int], counts_whole_gpus: bool
+        self,
+        fits: SearchFits,
+        bound: ReclaimBound | None,
+        tasks: Sequence[int],
+        last_victim: LastVictim | None,
+        *,
+        counts_whole_gpus: bool,
     ) -> None:
         """`counts_whole_gpus`: all GPU requests are for whole devices: fit counts imply capacity (R5.30)."""
         self._fits = fits
+        self._last_victim = last_victim
         self._bound = bound
         self._tasks = tasks
         self._counts_whole_gpus = counts_whole_gpus
@@ -197,6 +205,10 @@ class Bounds(Outlook):
             if not self._current.can_meet(self._needs, nodes):
                 return True
         return not self._needs.are_met_with(potential)
+
+    def is_blocked_by(self, scenario: Scenario, last: int) -> bool:
+        """Whether the victims take again what the preemptor would need."""
+        return self._last_victim is not None and self._last_victim.blocks(scenario, last)
 
     def implies_gpu_capacity(self, probe: Probe) -> bool:
         """Whether fit counts of a single shape count whole GPUs."""
@@ -248,9 +260,11 @@ class Pruning(Oracle):
         queues = [queue for queue in search.victim_queues if lists.has_victims(queue)]
         victims = partial(_all_victims, search.victims, queues, self._session.stop)
         fits = self._fits_of(search.tasks, search.feasible, victims)
-        bound = None
+        bound = last_victim = None
+        free = self._index.free_gpu_bound() if self._with_bound else 0
+        if self._takes_turns:
+            last_victim = LastVictim(self._session, self._parts, free)
         if self._with_bound and not search.is_trial:  # the bound contains the gate that a trial lifts
-            free = self._index.free_gpu_bound()
             bound = ReclaimBound(self._session, search.action, search.preemptor, queues, free)
             if not bound.is_possible(search.tasks):
                 return WITHIN_FAIR_SHARE
@@ -258,7 +272,7 @@ class Pruning(Oracle):
                 bound.follow_turns(QueueTurns(self._session, self._parts, search.preemptor, search.tasks))
                 if not bound.is_possible(search.tasks):
                     return NO_SOLUTION
-        return Bounds(fits, bound, search.tasks, self._counts_whole_gpus)
+        return Bounds(fits, bound, search.tasks, last_victim, counts_whole_gpus=self._counts_whole_gpus)
 
     def fit_check(self, preemptor: int, tasks: Sequence[int], feasible: int) -> FitCheck | None:
         """The same fits for all candidates of a preemptor, until something is committed."""
