@@ -49,11 +49,10 @@ class Disruptions:
         self.pacing = Pacing(cluster, options)
         self.number = 0
         """Changes whenever the search begins or ends to ignore budgets."""
-        self._cluster, self._tasks = cluster, cluster.tasks
-        self._budgeted = budgeted
+        self._cluster, self._tasks, self._budgeted = cluster, cluster.tasks, budgeted
         self._active, self._placements = ledger.active_allocated, ledger.placements
         self._budgets = {budget.name: budget for budget in cluster.disruption_budgets}
-        self._left = {budget.name: budget.left for budget in cluster.disruption_budgets}
+        self._left = {name: self._budgets[name].left for name in budgeted.counts if name in self._budgets}
         again = options.allow_same_cycle_eviction  # then a pod may count twice
         self.is_active = any(again or n > self._left.get(name, 0) for name, n in budgeted.counts.items())
         self._overdrawn: set[str] = set()
@@ -72,8 +71,8 @@ class Disruptions:
 
     @property
     def listeners(self) -> tuple["Disruptions", ...]:
-        """Itself, if tasks name budgets."""
-        return (self,) if self._budgeted.names else ()
+        """Itself, if it is active: else nothing asks what is left."""
+        return (self,) if self.is_active else ()
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Spend or return the budgets of the task."""
@@ -93,20 +92,12 @@ class Disruptions:
 
     def left(self, name: str) -> int:
         """How many more running tasks may be disrupted; below 0 if too many are."""
-        return MANY if self._is_ignored(name) else self._left.get(name, 0)
+        return MANY if not self.is_active or self._is_ignored(name) else self._left.get(name, 0)
 
     def holder(self, tasks: Iterable[int]) -> str:
         """The first budget that does not allow that all these tasks are disrupted; empty: there is none."""
-        spent: dict[str, int] = {}
-        for task in tasks:
-            facts = self._tasks[task]
-            if facts.placement.status is TaskStatus.RUNNING:
-                for name in facts.facts.disruption_budgets:
-                    spent[name] = spent.get(name, 0) + 1
-        for name, number in spent.items():
-            if number > self.left(name):
-                return name
-        return ""
+        spent = self._spent(tasks).items()
+        return next((name for name, number in spent if number > self.left(name)), "")
 
     def allows(self, tasks: Iterable[int]) -> bool:
         """Whether all these tasks may be disrupted; if not, notes the budget."""
@@ -198,6 +189,14 @@ class Disruptions:
         facts = self._tasks[task]
         return facts.facts.disruption_budgets if facts.placement.status is TaskStatus.RUNNING else ()
 
+    def _spent(self, tasks: Iterable[int]) -> dict[str, int]:
+        """What is spent from each budget if these tasks are disrupted."""
+        spent: dict[str, int] = {}
+        for task in tasks:
+            for name in self.spends(task):
+                spent[name] = spent.get(name, 0) + 1
+        return spent
+
     def ignore(self, time: int | None) -> int | None:
         """Ignore the budgets that may allow more by a time (None: none of them); return the time before."""
         before, self._time = self._time, time
@@ -256,13 +255,14 @@ class Disruptions:
 
     def status(self) -> tuple[DisruptionBudgetStatus, ...]:
         """Budgets that are spent from, and those that kept a search from some victims, by name."""
-        found = []
-        for budget in self._cluster.disruption_budgets:
-            left = self._left[budget.name]
-            if left != budget.allowed or budget.name in self._met:
-                spent = budget.left - left
+        found, moved = [], {move.task for commit in self._commits for move in commit.moves}
+        spent = self._spent([t for t in moved if self._placements[t].status is not TaskStatus.RUNNING])
+        for name, budget in self._budgets.items():
+            own = spent.get(name, 0)
+            left = budget.left - own if own or budget.in_flight else budget.allowed
+            if left != budget.allowed or name in self._met:
                 found.append(
-                    DisruptionBudgetStatus(budget.name, budget.allowed, budget.in_flight, spent, max(left, 0))
+                    DisruptionBudgetStatus(name, budget.allowed, budget.in_flight, own, max(left, 0))
                 )
         return tuple(found)
 

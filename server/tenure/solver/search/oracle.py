@@ -139,10 +139,15 @@ class Search:
         self.was_validated = False
         """Whether any scenario placed the preemptor, so that validators were called."""
         self._sequence: VictimSequence | None = None
+        self._has_victims: bool | None = None
 
-    def has_victims(self, queue: int) -> bool:
-        """Whether a leaf queue has any candidate."""
-        return next(self.victims.candidates(queue), None) is not None
+    def has_victims(self) -> bool:
+        """Whether any of the victim queues has a candidate."""
+        if self._has_victims is None:
+            self._has_victims = any(
+                next(self.victims.candidates(queue), None) is not None for queue in self.queues
+            )
+        return self._has_victims
 
     def is_blocked_by(self, scenario: Scenario, last: int) -> bool:
         """Whether the preemptor certainly finds no place after the last victim, with all others placed."""

@@ -44,7 +44,7 @@ class Solver:
                 return None
             if self._solve_first(statement, search, budget):
                 return None
-            if not any(map(search.has_victims, search.queues)):
+            if not search.has_victims():
                 return NO_SOLUTION  # semantics R5.50
         rejection = self.look_ahead(search)
         if rejection is not None:

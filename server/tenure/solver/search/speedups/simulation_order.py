@@ -132,7 +132,7 @@ class FewPending(SimulationOrder):
         if any(pending[pod_group] and pod_group != preemptor for _, pod_group in turns):
             yield from self._interleave(queue, turns, share)
             return
-        steps = self._steps_of(queue)
+        steps: Iterator[QueueTreeEntry] = self._steps_of(queue)
         for key, pod_group in turns:
             for entry in steps:
                 if entry.key >= key:
@@ -169,12 +169,9 @@ class FewPending(SimulationOrder):
         version = self._session.commit_count if self._session.cluster.claims else lists.version(queue)
         known = self._known.get(queue)
         if known is None or known.version != version:
-            steps = self._steps(lists.pending(queue), self._most(queue))
-            known = self._known[queue] = _Steps(version, steps)
-        number = 0
-        while number < len(known.found) or known.draw():
-            yield known.found[number]
-            number += 1
+            most = self._most(queue)
+            known = self._known[queue] = _Steps(version, self._steps(lists.pending(queue), most), most)
+        return iter(known.found) if known.is_complete else known.drawn()
 
     def _steps(
         self, pending: Iterable[tuple[tuple[int, ...], int]], most: Share | None = None
@@ -197,20 +194,36 @@ class FewPending(SimulationOrder):
 class _Steps:
     """Steps of a queue: those found, and the generator of further ones."""
 
-    __slots__ = ("_more", "found", "version")
+    __slots__ = ("_more", "_most", "found", "version")
 
-    def __init__(self, version: int, more: Iterator[QueueTreeEntry]) -> None:
-        """`version` is that of what the steps depend on."""
+    def __init__(self, version: int, more: Iterator[QueueTreeEntry], most: Share | None) -> None:
+        """`version` is that of what the steps depend on. None of them requests more than `most`."""
         self.version = version
         self.found: list[QueueTreeEntry] = []
         self._more: Iterator[QueueTreeEntry] | None = more
+        self._most = most
+        self._draw()
 
-    def draw(self) -> bool:
+    @property
+    def is_complete(self) -> bool:
+        """Whether all steps were found."""
+        return self._more is None
+
+    def drawn(self) -> Iterator[QueueTreeEntry]:
+        """The steps in order; further ones are found on demand."""
+        number = 0
+        while number < len(self.found) or self._draw():
+            yield self.found[number]
+            number += 1
+
+    def _draw(self) -> bool:
         """Find one more step."""
         if self._more is None:
             return False
         for entry in self._more:
             self.found.append(entry)
+            if self._most is not None and _is_at_most(self._most, entry.share):
+                self._more = None
             return True
         self._more = None
         return False

@@ -44,7 +44,7 @@ class BesideAll:
         """Whether it is placed without a victim, and all validators accept; else the statement is empty."""
         if not self._is_used or search.is_trial or not search.feasible:
             return False
-        if not any(map(search.has_victims, search.queues)):
+        if not search.has_victims():
             return False
         if self._placer.place(statement, search.preemptor, search.tasks, search.feasible, simulation=True):
             return False
