@@ -35,13 +35,13 @@ class CountingClient(Client):
         self.called: list[str] = []
         self.streams: CountingStream
 
-    def _call(self, method: Any, question: Any, timeout: float | None) -> Any:
+    def _call(self, method: Any, question: Any, timeout: float | None, named: Any = None) -> Any:
         self.called.append(method._method.decode().rpartition("/")[2])
-        return super()._call(method, question, timeout)
+        return super()._call(method, question, timeout, named)
 
-    def _call_stream(self, method: Any, question: Any, timeout: float | None) -> Any:
+    def _call_stream(self, method: Any, question: Any, timeout: float | None, named: Any) -> Any:
         self.called.append(method._method.decode().rpartition("/")[2])
-        return super()._call_stream(method, question, timeout)
+        return super()._call_stream(method, question, timeout, named)
 
     def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
         self.streams = CountingStream(self._begin_deltas, self._wait_until_ready, self._address, on_set_aside)
@@ -53,9 +53,9 @@ class CountingStream(DeltaStream):
 
     begun = sent = 0
 
-    def _open(self, deadline: float) -> Any:
+    def _open(self, base: StateReference, deadline: float) -> Any:
         self.begun += 1
-        return super()._open(deadline)
+        return super()._open(base, deadline)
 
     def send(self, delta: StateDelta, timeout: float) -> StateReference:
         self.sent += 1

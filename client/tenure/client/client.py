@@ -11,7 +11,7 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from tenure.client.connection_options import OPTIONS, ConnectionOptions, File
+from tenure.client.connection_options import OPTIONS, ConnectionOptions, Entries, File, shard
 from tenure.client.delta_stream import DeltaStream, OnSetAside
 from tenure.client.errors import error_of
 from tenure.client.readiness import wait_until_ready
@@ -44,8 +44,7 @@ FRESH_SECONDS: Final = 5.0
 _GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 """Statuses of a call to a server that responded recently and is gone."""
 
-_DECIDE: Final = "/tenure.v1.DecisionService/Decide"
-"""Decide, with a serialized request."""
+_DECIDE: Final = "/tenure.v1.DecisionService/Decide"  # with a serialized request
 
 
 class Client:
@@ -82,8 +81,7 @@ class Client:
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)
         self._health = HealthStub(self._channel)
-        self._last_response_at = -math.inf
-        """Time of the last response, by the monotonic clock."""
+        self._last_response_at = -math.inf  # by the monotonic clock
 
     def decide(
         self, snapshot: ClusterSnapshot, actions: Iterable[str] = (), timeout: float | None = None
@@ -92,7 +90,8 @@ class Client:
 
         Raises an error of `tenure.client.errors`; no decision was made then.
         """
-        answer: DecideResponse = self._call(self._decide, encode_decide_request(snapshot, actions), timeout)
+        request = encode_decide_request(snapshot, actions)
+        answer: DecideResponse = self._call(self._decide, request, timeout, snapshot)
         return answer
 
     def decide_state(
@@ -144,7 +143,7 @@ class Client:
         """
         faults = FAULTS_REFUSE if on_set_aside is None else FAULTS_SET_ASIDE
         answer: PutSnapshotResponse = self._call_stream(
-            self._service.PutSnapshot, chunk_snapshot(epoch, snapshot, faults), timeout
+            self._service.PutSnapshot, chunk_snapshot(epoch, snapshot, faults), timeout, snapshot
         )
         if on_set_aside is not None:
             on_set_aside(answer.set_aside)
@@ -182,7 +181,7 @@ class Client:
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()
         with self._metadata():
-            for response in self._call_stream(self._service.GetState, request, timeout):
+            for response in self._call_stream(self._service.GetState, request, timeout, request):
                 reference.MergeFrom(response.state)
                 snapshot.MergeFrom(to_pods(response.chunk))
         return reference, snapshot
@@ -231,38 +230,43 @@ class Client:
         )
         return answer
 
-    def _call(self, method: Callable[..., Any], request: Message | bytes, timeout: float | None) -> Any:
-        """Call a method and return its response.
+    def _call(
+        self, method: Callable[..., Any], request: Message | bytes, timeout: float | None, named: Any = None
+    ) -> Any:
+        """Call a method and return its response. `named` has the cluster ID, if not the request.
 
         A server that responded recently is called without a readiness check; if it is gone, the call is
         repeated with one.
         """
-        deadline = self._deadline(timeout)
+        deadline, entries = self._deadline(timeout), shard(request if named is None else named)
         with self._metadata():
             if time.monotonic() - self._last_response_at < FRESH_SECONDS:
                 try:
-                    return self._call_once(method, request, deadline)
+                    return self._call_once(method, request, deadline, entries)
                 except grpc.RpcError as failure:
                     if failure.code() not in _GONE:
                         raise
                     self._last_response_at = -math.inf
             self._wait_until_ready(deadline)
-            return self._call_once(method, request, deadline)
+            return self._call_once(method, request, deadline, entries)
 
-    def _call_once(self, method: Callable[..., Any], request: Message | bytes, deadline: float) -> Any:
-        answer = method(request, timeout=_remaining(deadline), metadata=self._connection.metadata())
+    def _call_once(self, method: Callable[..., Any], request: Any, deadline: float, entries: Entries) -> Any:
+        answer = method(request, timeout=_remaining(deadline), metadata=self._connection.metadata(entries))
         self._last_response_at = time.monotonic()
         return answer
 
-    def _call_stream(self, method: Callable[..., Any], request: object, timeout: float | None) -> Any:
+    def _call_stream(
+        self, method: Callable[..., Any], request: object, timeout: float | None, named: Message
+    ) -> Any:
         """Call a streaming method, which cannot be repeated."""
         deadline = self._deadline(timeout)
         self._wait_until_ready(deadline)
         with self._metadata():
-            return method(request, timeout=_remaining(deadline), metadata=self._connection.metadata())
+            metadata = self._connection.metadata(shard(named))
+            return method(request, timeout=_remaining(deadline), metadata=metadata)
 
-    def _begin_deltas(self, requests: Iterator[SyncStateRequest]) -> Any:
-        return self._service.SyncState(requests, metadata=self._connection.metadata())
+    def _begin_deltas(self, requests: Iterator[SyncStateRequest], base: StateReference) -> Any:
+        return self._service.SyncState(requests, metadata=self._connection.metadata(shard(base)))
 
     def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self._timeout if timeout is None else timeout)

@@ -1,11 +1,12 @@
-"""How to connect to a server: plaintext or TLS, client certificate, token and call metadata."""
+"""How to connect to a server: plaintext or TLS, client certificate, token, shard and call metadata."""
 
 import json
 import ssl
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import grpc
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -20,6 +21,24 @@ def trace_context() -> Entries:
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
     return tuple(carrier.items())
+
+
+_SHARD: Final = "tenure-shard"
+_MOST_CHARACTERS: Final = 512
+"""Most characters of the cluster ID, and of the node pool, in metadata: servers limit its size."""
+
+
+def shard(message: Any) -> Entries:
+    """Metadata for load balancers: cluster ID and node pool that a request, snapshot or state names, if any.
+
+    Both are percent-encoded and separated by a slash. Servers do not read it.
+    """
+    fields = message.DESCRIPTOR.fields_by_name
+    if "cluster_id" in fields:
+        parts = (quote(text, safe="")[:_MOST_CHARACTERS] for text in (message.cluster_id, message.node_pool))
+        return ((_SHARD, "/".join(parts)),)
+    sources = [name for name in ("snapshot", "state", "delta", "base") if name in fields]
+    return next((shard(getattr(message, name)) for name in sources if message.HasField(name)), ())
 
 
 class Token(NamedTuple):
@@ -116,10 +135,10 @@ class ConnectionOptions(NamedTuple):
             return grpc.secure_channel(address, self._credentials(), options)
         return grpc.insecure_channel(address, options)
 
-    def metadata(self) -> Entries:
-        """Metadata of a call that is made now. Raises InvalidCredentials."""
+    def metadata(self, entries: Entries = ()) -> Entries:
+        """Metadata of a call that is made now, with further entries. Raises InvalidCredentials."""
         token = self._token()
-        return (*trace_context(), *token.entries()) if token else trace_context()
+        return (*trace_context(), *entries, *(token.entries() if token else ()))
 
     def _token(self) -> Token | None:
         if self.token is not None and self.token_file is not None:

@@ -47,12 +47,12 @@ class DeltaStream:
 
     def __init__(
         self,
-        begin: Callable[[Iterator[pb.SyncStateRequest]], Any],
+        begin: Callable[[Iterator[pb.SyncStateRequest], pb.StateReference], Any],
         reach: Callable[[float], None],
         address: str,
         on_set_aside: OnSetAside | None = None,
     ) -> None:
-        """`begin` opens a SyncState call; `reach` waits for the server until a deadline.
+        """`begin` opens a SyncState call for a state; `reach` waits for the server until a deadline.
 
         With `on_set_aside`, invalid rows are set aside, and it is called with all that are.
         """
@@ -73,7 +73,7 @@ class DeltaStream:
         """
         deadline = monotonic() + timeout
         self._sent += 1
-        call = self._call or self._open(deadline)
+        call = self._call or self._open(delta.base, deadline)
         faults = pb.FAULTS_REFUSE if self._on_set_aside is None else pb.FAULTS_SET_ASIDE
         call.requests.put(pb.SyncStateRequest(nonce=str(self._sent), delta=delta, faults=faults))
         answer = self._receive(call, deadline - monotonic())
@@ -92,10 +92,10 @@ class DeltaStream:
             self._call = None
             self._has_response = False
 
-    def _open(self, deadline: float) -> _Call:
+    def _open(self, base: pb.StateReference, deadline: float) -> _Call:
         self._wait_until_ready(deadline)
         requests: SimpleQueue[pb.SyncStateRequest | None] = SimpleQueue()
-        answers = self._begin(iter(requests.get, None))
+        answers = self._begin(iter(requests.get, None), base)
         self._call = _Call(requests, answers, answers.cancel, ThreadPoolExecutor(1, "deltas"))
         weakref.finalize(self, self._call.end)
         return self._call

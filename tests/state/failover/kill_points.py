@@ -56,19 +56,19 @@ class KillingClient(Client):
         super().close()
 
     def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
-        stream = KillingStream(self._service.SyncState, self._wait_until_ready, self._address, on_set_aside)
+        stream = KillingStream(self._begin_deltas, self._wait_until_ready, self._address, on_set_aside)
         stream.maybe_kill = self._maybe_kill
         return stream
 
-    def _call(self, method: Any, question: Any, timeout: float | None) -> Any:
+    def _call(self, method: Any, question: Any, timeout: float | None, named: Any = None) -> Any:
         self._maybe_kill()
-        return super()._call(method, question, timeout)
+        return super()._call(method, question, timeout, named)
 
-    def _call_stream(self, method: Any, question: Any, timeout: float | None) -> Any:
+    def _call_stream(self, method: Any, question: Any, timeout: float | None, named: Any) -> Any:
         if not isinstance(question, Iterator):
             self._maybe_kill()
-            return super()._call_stream(method, question, timeout)
-        return super()._call_stream(method, self._between_messages(question), timeout)
+            return super()._call_stream(method, question, timeout, named)
+        return super()._call_stream(method, self._between_messages(question), timeout, named)
 
     def _between_messages(self, pieces: Iterator[Any]) -> Iterator[Any]:
         for piece in pieces:
