@@ -38,49 +38,9 @@ return slurm.SUCCESS
 """
 """The job_submit.lua of a cluster without Tenure: it changes nothing."""
 _LIBRARIES: Final = PACKAGES / "usr/lib/x86_64-linux-gnu"
+PLUGINS: Final = _LIBRARIES / "slurm-wlm"
 _START_SECONDS: Final = 30.0
-_SLURM_CONF: Final = """\
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={port}
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=10
-CryptoType=crypto/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool/%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-PluginDir={plugins}
-ReturnToService=2
-MailProg=/bin/true
-KillWait=2
-MinJobAge=300
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=100
-GresTypes=gpu
-PriorityType=priority/multifactor
-PreemptType=preempt/none
-SchedulerType=sched/backfill
-SchedulerParameters=batch_sched_delay=0,bf_interval=5
-JobSubmitPlugins=lua
-SlurmctldTimeout=30
-SlurmdTimeout={node_timeout}
-NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port={node_ports} CPUs=64 RealMemory=512000 \
-Gres=gpu:a100:{gpus} Features=a100,ib State=UNKNOWN
-PartitionName=gpu Nodes=n[1-{own}] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
-PartitionName=high Nodes=n[1-{own}] MaxTime=INFINITE State=UP OverSubscribe=NO
-PartitionName=low Nodes=n[1-{own}] MaxTime=INFINITE State=UP OverSubscribe=NO
-{more}
-"""
+_SLURM_CONF: Final = Path(__file__).with_name("slurm.conf").read_text()
 
 
 class SlurmFailed(Exception):
@@ -91,7 +51,7 @@ class SlurmCluster:
     """A running cluster.
 
     `foreign` of the nodes belong to the partition `cpu`, which Tenure does not own. `replaced` are texts of
-    slurm.conf with what replaces them.
+    slurm.conf with what replaces them. `prepare` is called before slurmctld starts.
     """
 
     def __init__(
@@ -103,11 +63,12 @@ class SlurmCluster:
         foreign: int = 0,
         node_timeout: int = 300,
         replaced: Mapping[str, str] = MappingProxyType({}),
+        prepare: Callable[["SlurmCluster"], None] = lambda cluster: None,
     ) -> None:
         self.folder = folder
         self.programs: dict[str, Program] = {}
         self._lua, self._foreign, self._node_timeout = lua, foreign, node_timeout
-        self._nodes, self._replaced = nodes, replaced
+        self._nodes, self._replaced, self._prepare = nodes, replaced, prepare
         path = f"{PACKAGES}/usr/bin:{os.environ.get('PATH', '')}"
         self.environment: Mapping[str, str] = {
             "PATH": path,
@@ -137,8 +98,9 @@ class SlurmCluster:
             "seed-file": "seed",
         }
         files = [f"--{option}={self.folder}/munge.{suffix}" for option, suffix in names.items()]
-        self._run("munged", "munged", "--foreground", "--force", *files)
+        self.run("munged", "munged", "--foreground", "--force", *files)
         self.wait((self.folder / "munge.sock").exists, "munged listens")
+        self._prepare(self)
         self.start_controller()
         for name in self.node_names:
             self.start_node(name)
@@ -146,13 +108,13 @@ class SlurmCluster:
 
     def start_controller(self, *options: str) -> None:
         """Start slurmctld, which recovers its state."""
-        self._run("slurmctld", "slurmctld", "-D", *options)
+        self.run("slurmctld", "slurmctld", "-D", *options)
         self.wait(lambda: self.try_command("scontrol", "ping").returncode == 0, "slurmctld answers")
 
     def start_node(self, name: str) -> None:
         """Start the slurmd of a node."""
         stepd = PACKAGES / "usr/sbin/slurmstepd"
-        self._run(f"slurmd-{name}", "slurmd", "-D", "-N", name, "-d", str(stepd))
+        self.run(f"slurmd-{name}", "slurmd", "-D", "-N", name, "-d", str(stepd))
 
     def stop(self) -> None:
         """End all programs and jobs by their ids."""
@@ -225,7 +187,8 @@ class SlurmCluster:
         nodes = json.loads(listed.stdout)["nodes"] if listed.returncode == 0 else []
         return sorted({node["state"] for node in nodes})
 
-    def _run(self, name: str, program: str, *arguments: str) -> None:
+    def run(self, name: str, program: str, *arguments: str) -> None:
+        """Start a program of the packages."""
         binary = PACKAGES / "usr/sbin" / program
         environment = dict(self.environment)
         self.programs[name] = Program(self.folder / f"{name}.out.log", binary, *arguments, env=environment)
@@ -249,7 +212,7 @@ class SlurmCluster:
                 host=host,
                 folder=self.folder,
                 port=free_port(),
-                plugins=_LIBRARIES / "slurm-wlm",
+                plugins=PLUGINS,
                 nodes=self._nodes,
                 gpus=GPUS,
                 own=own,

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -23,6 +24,7 @@ _JOB: Final = "squeue -h -n {name} -o %i"
 FAULTS: Final = {
     "adapter": "kill -9 $ADAPTER",
     "controller": "kill -9 $CONTROLLER; sleep 0.2",
+    "later": "sleep 0.5; kill -9 $CONTROLLER; sleep 0.2",
     "node": "kill -9 $NODE_n1",
     "drain": "scontrol update NodeName=n2 State=DRAIN Reason=test; (sleep 5; scontrol update NodeName=n2 "
     "State=RESUME) >/dev/null 2>&1 &",
@@ -30,13 +32,17 @@ FAULTS: Final = {
     "pause": "kill -STOP $ADAPTER; (sleep 3; kill -CONT $ADAPTER) >/dev/null 2>&1 &",
 }
 """What strikes, in the language of a shell."""
-_BOTH: Final[tuple[When, ...]] = ("before", "after")
+_WHEN: Final[dict[str, tuple[When, ...]]] = {
+    "adapter": ("before", "after"),
+    "controller": ("before", "after"),
+    "later": ("after",),
+}
 
 
 def strikes() -> Iterator[tuple[str, Strike]]:
     """All runs: each fault at each command."""
     for fault, script in FAULTS.items():
-        for when in _BOTH if fault in ("adapter", "controller") else ("before",):
+        for when in _WHEN.get(fault, ("before",)):
             for number in range(1, WRITES + 1):
                 yield f"{fault}-{when}-{number}", Strike(script, number, when)
 
@@ -58,22 +64,25 @@ def play(strike: Strike) -> tuple[list[str], bool]:
 
 def check_faults(
     only: Annotated[str, typer.Option(metavar="TEXT", help="Runs whose names contain this")] = "",
+    at_once: Annotated[int, typer.Option(min=1, help="Clusters at the same time")] = 2,
 ) -> Counts:
-    """Play all runs, a few minutes each dozen."""
+    """Play all runs, a few minutes each dozen: they mostly wait."""
     if not find_slurm():
         raise CannotRun(NO_SLURM)
-    passed = failed = 0
-    for name, strike in strikes():
-        if only not in name:
-            continue
-        began = time.monotonic()
-        try:
-            writes, has_struck = play(strike)
-        except (Broken, SlurmFailed) as failure:
-            failed += 1
-            print(f"{name}: FAILED: {failure}", flush=True)
-            continue
-        passed += 1
-        what = f"{len(writes)} commands" if has_struck else f"not struck: {len(writes)} commands only"
-        print(f"{name}: passed in {time.monotonic() - began:.0f} s, {what}", file=sys.stderr, flush=True)
-    return Counts(passed, failed)
+    chosen = [(name, strike) for name, strike in strikes() if only in name]
+    with ThreadPoolExecutor(at_once) as pool:
+        passed = sum(pool.map(lambda run: _report(*run), chosen))
+    return Counts(passed, len(chosen) - passed)
+
+
+def _report(name: str, strike: Strike) -> bool:
+    """Play a run and print its result. Returns whether it passed."""
+    began = time.monotonic()
+    try:
+        writes, has_struck = play(strike)
+    except (Broken, SlurmFailed) as failure:
+        print(f"{name}: FAILED: {failure}", flush=True)
+        return False
+    what = f"{len(writes)} commands" if has_struck else f"not struck: {len(writes)} commands only"
+    print(f"{name}: passed in {time.monotonic() - began:.0f} s, {what}", file=sys.stderr, flush=True)
+    return True

@@ -6,6 +6,9 @@ A strike hits at one command of the adapter. Whatever dies is started again. At 
     nothing started twice   two runs of a job never overlap; the scripts of the jobs say so themselves
     nothing shrunk          the gang runs on two nodes, and never on one
     nothing beside Tenure   no job ran that the adapter did not release
+
+The jobs take a second to save their work when they are stopped, and end well: Slurm takes one for complete
+whose requeue it forgot.
 """
 
 import time
@@ -22,6 +25,7 @@ from tests.slurm.slurm_cluster import SlurmCluster, SlurmFailed
 PATIENCE_SECONDS: Final = 90.0
 _DOWN_SECONDS: Final = 1.0
 _SCRIPT: Final = """\
+trap 'sleep 1; exit 0' TERM
 exec 8>{folder}/run-$SLURM_JOB_NAME.lock
 flock -w 3 8 || echo twice $SLURM_JOB_NAME >> {folder}/runs
 echo start $SLURM_JOB_NAME $SLURM_JOB_NUM_NODES >> {folder}/runs
@@ -37,7 +41,7 @@ class FaultRun:
     """A cluster of two nodes with a server and an adapter whose commands may strike."""
 
     def __init__(self, cluster: SlurmCluster, server: str, strike: Strike) -> None:
-        self._cluster = cluster
+        self._cluster, self._strike = cluster, strike
         self._folder = cluster.folder / "run"
         self.commands = StrikingCommands(self._folder, strike)
         (self._folder / "runs").write_text("")
@@ -48,6 +52,8 @@ class FaultRun:
         self._adapter = SlurmAdapter(cluster, configuration, commands=self._folder)
         self._jobs: dict[str, int] = {}
         """Ids by name. A job that slurmctld forgot, because it died, is submitted again as its user would."""
+        self._cancelled = 0
+        """Id of a job that its user cancelled, and cancels again if slurmctld forgot it. 0: none."""
         self._died: dict[str, float] = {}
 
     def play(self) -> list[str]:
@@ -61,7 +67,8 @@ class FaultRun:
             self._submit("high")
             self._until(lambda jobs: _all(jobs, RUNNING="high", PENDING="low1 low2"), "the high job runs")
             self._check_gang()
-            self._cluster.command("scancel", str(self._jobs.pop("high")))
+            self._cancelled = self._jobs.pop("high")
+            self._cluster.command("scancel", str(self._cancelled))
             self._until(lambda jobs: _all(jobs, RUNNING="low1 low2"), "the low jobs run again")
             self._check_runs()
             return self.commands.writes
@@ -81,12 +88,12 @@ class FaultRun:
         while held < 2:
             if time.monotonic() > end:
                 raise Broken(f"in vain: {what}\n{self._report()}")
-            self._repair()
-            jobs = self._listed()
+            jobs = self._listed() if self._repair() else None
             held = held + 1 if jobs is not None and holds(jobs) else 0
             time.sleep(0.25)
 
-    def _repair(self) -> None:
+    def _repair(self) -> bool:
+        """Start what has died again, a second later. Returns whether all programs run."""
         for name in [name for name, one in self._cluster.programs.items() if one.has_ended]:
             died_at = self._died.setdefault(name, time.monotonic())
             if time.monotonic() > died_at + _DOWN_SECONDS:
@@ -95,6 +102,7 @@ class FaultRun:
         if self._adapter.process is None or self._adapter.process.has_ended:
             self._adapter.start()
             self._name_processes()
+        return not self._died
 
     def _restart(self, name: str) -> None:
         if name == "slurmctld":
@@ -124,6 +132,8 @@ class FaultRun:
                 except SlurmFailed:
                     return None
                 return None
+        if known.get((self._cancelled, "high")) in ("PENDING", "RUNNING"):
+            self._cluster.try_command("scancel", str(self._cancelled))
         return {name: known[id, name] for name, id in self._jobs.items()}
 
     def _check_gang(self) -> None:
@@ -136,7 +146,9 @@ class FaultRun:
         wrong = [line for line in lines if line.startswith("twice") or line == "start high 1"]
         if wrong or not {"start low1 1", "start low2 1", "start high 2"} <= set(lines):
             raise Broken(f"the jobs say: {lines}\n{self._report()}")
-        if "was not held and is PENDING" in self._adapter.output:
+        # A slurmctld that dies forgets that a job which Tenure released has started, and is held since.
+        forgets = "$CONTROLLER" in self._strike.script
+        if "was not held and is PENDING" in self._adapter.output and not forgets:
             raise Broken(f"Slurm could have started a job by itself\n{self._report()}")
 
     def _report(self) -> str:

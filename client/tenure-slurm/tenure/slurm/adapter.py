@@ -13,6 +13,7 @@ from tenure.integration.ports import ClusterError
 from tenure.integration.reconciler import ClusterPorts
 from tenure.slurm.applier import JobApplier
 from tenure.slurm.comments import CommentWriter
+from tenure.slurm.lost_requeues import LostRequeues
 from tenure.slurm.observe.cluster import HOLDING, Reading, Scope, is_owned
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.rows import JobRow, number
@@ -79,6 +80,7 @@ class SlurmObservation:
         self._slurm, self._term, self._state, self._period = Slurm(term.may_act), term, state, period
         self._memories = JobMemories(state.memories())
         self._adoption = Adoption(self._slurm, scope)
+        self._lost_requeues = LostRequeues(self._slurm, scope, self._memories)
         self._live: Mapping[str, LiveJob] = {}
         self._pause = FULL_SECONDS
         """Seconds between two listings without a change."""
@@ -88,7 +90,7 @@ class SlurmObservation:
         state.is_listed = lambda uid: uid in source.jobs
         starter = JobStarter(self._slurm, source, self._memories, self._store_memories, lambda: self._live)
         self._comments = CommentWriter(self._slurm, source)
-        applier = JobApplier(self._slurm, source, starter)
+        applier = JobApplier(self._slurm, source, starter, self._memories, self._store_memories)
         self.ports = ClusterPorts(source, applier, state, self._comments, starter)
         self.problem = ""
         """Why the cluster may have changed unseen; "": it has not."""
@@ -120,6 +122,8 @@ class SlurmObservation:
         began = time.monotonic()
         self._live = self._slurm.live_jobs()
         reading = self._slurm.read()
+        if self._lost_requeues.repeat(reading.jobs):
+            reading = self._slurm.read()
         self._pause = max(FULL_SECONDS, _FULL_PART * (time.monotonic() - began))
         self._adoption.adopt(reading.jobs)
         return reading

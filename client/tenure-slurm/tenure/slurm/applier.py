@@ -5,6 +5,7 @@ stopped.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -18,6 +19,7 @@ from tenure.integration.ports import (
     retry,
 )
 from tenure.slurm.observe.cluster import HOLDING
+from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.source import ObservedJob, SlurmSource
 from tenure.slurm.programs import CommandFailed, LiveJob, Slurm
 from tenure.slurm.starter import JobStarter
@@ -31,8 +33,16 @@ CHECKPOINT_SIGNAL: Final = "USR1"
 class JobApplier:
     """For several threads, except `preconditions`."""
 
-    def __init__(self, slurm: Slurm, source: SlurmSource, starter: JobStarter) -> None:
+    def __init__(
+        self,
+        slurm: Slurm,
+        source: SlurmSource,
+        starter: JobStarter,
+        memories: JobMemories,
+        store_memories: Callable[[], None],
+    ) -> None:
         self._slurm, self._source, self._starter = slurm, source, starter
+        self._memories, self._store_memories = memories, store_memories
         self._stopping = threading.Lock()
 
     def preconditions(self) -> Callable[[Decision], str]:
@@ -106,6 +116,8 @@ class JobApplier:
             if decision.evict.fate == FATE_DELETE:
                 self._slurm.cancel(job.run.reference)
             else:
+                self._memories.mark_stopped(job.run.key, int(time.time()))
+                self._store_memories()
                 self._slurm.requeue(job.run.reference)
             live = self._live(job)
         if live is not None and live.state in HOLDING:

@@ -107,6 +107,10 @@ class Slurm:
         """Fields of all partitions."""
         return _records(self._run("scontrol", "-o", "show", "partition"))
 
+    def boot_time(self) -> int:
+        """When the controller was started, in seconds since 1970."""
+        return _integer(self.configuration().get("BOOT_TIME", ""))
+
     def hold(self, references: Iterable[str]) -> None:
         """Hold jobs. A running one keeps running; when it is requeued, it waits."""
         self._write_all("hold", references)
@@ -131,6 +135,10 @@ class Slurm:
     def requeue(self, reference: str) -> None:
         """Stop a job and hold it; one that has just completed stays completed."""
         self._write("scontrol", "requeuehold", "Incomplete", reference)
+
+    def requeue_ended(self, references: Iterable[str]) -> None:
+        """Let jobs that have ended wait again, held. Errors are not reported: read the jobs afterwards."""
+        self._write_all("requeuehold", references)
 
     def cancel(self, reference: str) -> None:
         """Cancel a job."""

@@ -92,12 +92,18 @@ def list_runs(jobs: Sequence[JobRow], scope: Scope) -> Iterator[Run]:
                 waits = not dependencies.is_satisfied(job)
                 yield Run(reference, reference, job, position >= left, waits)
         elif array:
-            key = f"{array}_{task}"
+            key = job_key(job)
             is_throttled = job.state == "PENDING" and left == 0
             yield Run(key, key, job, is_throttled, not dependencies.is_satisfied(job))
         else:
-            reference = str(job.job_id)
+            reference = job_key(job)
             yield Run(reference, reference, job, is_dependent=not dependencies.is_satisfied(job))
+
+
+def job_key(job: JobRow) -> str:
+    """What scontrol calls a job, or a task of an array that was touched."""
+    array, task = number(job.array_job_id), number(job.array_task_id)
+    return f"{array}_{task}" if array and task is not None else str(job.job_id)
 
 
 def is_owned(job: JobRow, scope: Scope) -> bool:

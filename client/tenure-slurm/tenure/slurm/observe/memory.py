@@ -37,6 +37,8 @@ class JobMemory(msgspec.Struct, frozen=True):
     """Whether the adapter started this run."""
     lost_runs: int = 0
     """Runs that a crash of the controller made pending again, without a requeue."""
+    stopped_at: int = 0
+    """When the adapter requeued this run, in seconds since 1970; 0: it did not."""
 
     @property
     def first_submit(self) -> int:
@@ -65,8 +67,8 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
     if job.restart_cnt <= known.restarts:
         return _new(job, submit)
     submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
-    restarts = job.restart_cnt
-    return msgspec.structs.replace(known, submits=submits, restarts=restarts, has_started=False)
+    new = {"submits": submits, "restarts": job.restart_cnt, "has_started": False, "stopped_at": 0}
+    return msgspec.structs.replace(known, **new)
 
 
 def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:
@@ -116,18 +118,23 @@ class JobMemories:
 
     def mark_placed(self, key: str) -> None:
         """The adapter is about to overwrite the nodes that the user of a job requested."""
-        known = self._known.get(key)
-        if known is not None and not known.is_placed:
-            self._known[key] = self.changes[key] = msgspec.structs.replace(known, is_placed=True)
+        self._mark(key, is_placed=True)
 
     def mark_started(self, key: str) -> None:
         """The adapter started a job."""
-        known = self._known.get(key)
-        if known is not None and not known.has_started:
-            self._known[key] = self.changes[key] = msgspec.structs.replace(known, has_started=True)
+        self._mark(key, has_started=True)
+
+    def mark_stopped(self, key: str, at: int) -> None:
+        """The adapter is about to requeue a job."""
+        self._mark(key, stopped_at=at)
 
     def keep_only(self, keys: set[str]) -> None:
         """Forget all others: jobs that are no longer listed."""
         for key in self._known.keys() - keys:
             del self._known[key]
             self.changes[key] = None
+
+    def _mark(self, key: str, **fields: object) -> None:
+        known = self._known.get(key)
+        if known is not None and (memory := msgspec.structs.replace(known, **fields)) != known:
+            self._known[key] = self.changes[key] = memory

@@ -65,6 +65,7 @@ class JobRow(msgspec.Struct, frozen=True):
     submit_time: AnyNumber = 0
     eligible_time: AnyNumber = 0
     start_time: AnyNumber = 0
+    end_time: AnyNumber = 0
     time_limit: AnyNumber = None
     priority: AnyNumber = 0
     restart_cnt: int = 0

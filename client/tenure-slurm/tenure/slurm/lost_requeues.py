@@ -1,0 +1,59 @@
+"""Requeues that slurmctld acknowledged and forgot, because it was killed before they were on disk.
+
+It takes the job for running again, whose processes end or have ended. Then the job completes, fails, or is
+missing on its node, and Slurm does not start it again. The adapter requeues it once more:
+
+missing on its node    Slurm says so itself: NODE_FAIL for JobLaunchFailure, whoever requeued the job
+ended in another way   the adapter had requeued this run, and slurmctld was started between that and the end
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.slurm.observe.cluster import Scope, is_owned, job_key
+from tenure.slurm.observe.memory import JobMemories, JobMemory
+from tenure.slurm.observe.rows import JobRow, number
+from tenure.slurm.programs import Slurm
+
+LATEST_END_SECONDS: Final = 120
+"""How long after its requeue a run may end because of it: grace of the signal, and retries of the node."""
+_OWN_ENDS: Final = frozenset({"CANCELLED", "DEADLINE", "OUT_OF_MEMORY", "TIMEOUT"})
+"""Ends with a cause of their own."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class LostRequeues:
+    """Requeues jobs of `scope` again. A job that was not remembered when it ended is left alone."""
+
+    def __init__(self, slurm: Slurm, scope: Scope, memories: JobMemories) -> None:
+        self._slurm, self._scope, self._memories = slurm, scope, memories
+
+    def repeat(self, jobs: Sequence[JobRow]) -> bool:
+        """Requeue those of the listed jobs that are due, before they are forgotten.
+
+        Returns whether there were some: the listing is out of date. Raises ClusterError and LeaseLost.
+        """
+        ended = [(job, self._memories.find(job_key(job))) for job in jobs if job.is_over]
+        own = [(job, memory) for job, memory in ended if memory and is_owned(job, self._scope)]
+        if not own:
+            return False
+        was_stopped = any(memory.stopped_at for _, memory in own)
+        boot_time = self._slurm.boot_time() if was_stopped else 0
+        due = [job_key(job) for job, memory in own if is_lost(job, memory, boot_time)]
+        for key in due:
+            _LOG.warning("Job %s has ended because slurmctld forgot its requeue: requeueing it again", key)
+        self._slurm.requeue_ended(due)
+        return bool(due)
+
+
+def is_lost(job: JobRow, memory: JobMemory, boot_time: int) -> bool:
+    """Whether an ended job was to run again. `boot_time` is when slurmctld started, in seconds since 1970."""
+    if not (job.requeue and job.batch_flag) or memory.user_id != job.user_id:
+        return False
+    if number(job.submit_time) != memory.submits[-1] or job.state in _OWN_ENDS:
+        return False
+    if job.state == "NODE_FAIL" and job.state_reason == "JobLaunchFailure":
+        return True
+    stopped, end = memory.stopped_at, number(job.end_time) or 0
+    return 0 < stopped <= boot_time <= end <= stopped + LATEST_END_SECONDS
