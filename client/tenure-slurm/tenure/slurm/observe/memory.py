@@ -67,8 +67,8 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
     if job.restart_cnt <= known.restarts:
         return _new(job, submit)
     submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
-    new = {"submits": submits, "restarts": job.restart_cnt, "has_started": False, "stopped_at": 0}
-    return msgspec.structs.replace(known, **new)
+    fresh = {"restarts": job.restart_cnt, "has_started": False, "stopped_at": 0}
+    return msgspec.structs.replace(known, submits=submits, **fresh)
 
 
 def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:
