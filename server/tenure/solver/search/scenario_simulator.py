@@ -68,7 +68,9 @@ class ScenarioSimulator:
         if preemptor_first:
             # The order begins with the ledger as it is now, so its first item is drawn here.
             before, turns = iter(()), filter(waiting.__contains__, chain((next(turns),), turns))
-        if self._place_preemptor(statement, scenario, before, waiting, nodes):
+        is_placed = self._place_preemptor(statement, scenario, before, waiting, nodes)
+        self._is_blocked_by = None  # it refers to the session
+        if is_placed:
             self.place_others(statement, turns, waiting, nodes)
             return True
         statement.rollback(0)
