@@ -185,7 +185,8 @@ def collect_protections(session: Session) -> tuple[Protection, ...]:
     Protections usually only end as time passes, so an unchanged pod group gets no new ones.
     """
     moved = session.moved_pod_groups()
-    ran = sorted(session.phases.running & _protection_candidates(session, moved))
+    candidates = _protection_candidates(session, moved)
+    ran = sorted(candidates if candidates is session.phases.running else session.phases.running & candidates)
     running = [index for index in ran if session.ledger.allocated[index]]
     found = session.chains.protections(running)
     found.sort(key=_protected_pod_group)

@@ -31,6 +31,11 @@ class DerivedData:
         self._values[spec] = value
         return value
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether a later session may use the values."""
+        return self._warm_start is not None
+
     def leave(self, moved: SlotChange, pod_groups: int) -> bool:
         """End the session. Returns whether the values are kept for the next one."""
         values, self._values = self._values, {}

@@ -52,7 +52,10 @@ class Ledger(LedgerView):
         self.node_infos = [NodeInfo.of(node, mig) for node in cluster.nodes]
         self._own_node_infos: set[int] | None = None
         """Nodes whose `NodeInfo` belongs to this ledger alone, so that it may change; None: all of them."""
-        pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
+        pod_sets = 0
+        for group in cluster.pod_groups:
+            for pod_set in group.pod_sets:
+                pod_sets = max(pod_sets, pod_set.index + 1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.pipelined = [0] * pod_sets
@@ -72,8 +75,13 @@ class Ledger(LedgerView):
         self.listeners: tuple[MoveListener, ...] = ()
         self.claims = ClaimUsage(cluster, self.node_infos)
         kinds: dict[tuple[bool, ...], list[MutableVector]] = {}
-        self._charges = [_charges(cluster, node, kinds) for node in cluster.nodes]
+        self._charges: list[list[MutableVector]] = []
         """By node and shape; shared by nodes that offer the same resources."""
+        last: Node | None = None
+        for node in cluster.nodes:
+            is_same = last is not None and last.allocatable == node.allocatable
+            self._charges.append(self._charges[-1] if is_same else _charges(cluster, node, kinds))
+            last = node
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
         self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
@@ -81,8 +89,12 @@ class Ledger(LedgerView):
         self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
         """The same by the largest device (semantics R1.18 b)."""
         for task in cluster.tasks:
-            self._charge(task, task.placement, 1)
-            self._count(task, task.placement, 1)
+            placement, shape = task.placement, task.shape
+            if shape.shares_devices or shape.shared_claims or placement.previous is not None:
+                self._charge(task, placement, 1)
+            elif placement.use:  # most tasks; all nodes are touched already
+                self._take_from(self.node_infos[placement.node], shape, placement.node, placement.use)
+            self._count(task, placement, 1)
 
     def copy(self) -> "Ledger":
         """Independent copy of a ledger without listeners, in a cluster without claims."""

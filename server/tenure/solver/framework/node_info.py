@@ -93,11 +93,11 @@ class NodeInfo(NodeInfoView):
         self.device_memory = device_memory
         self.mig = mig
 
-    @classmethod
-    def of(cls, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeInfo":
+    @staticmethod
+    def of(node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeInfo":
         """Free amounts of a node without tasks."""
         nothing = MutableVector((0,) * len(node.allocatable))
-        return cls(MutableVector(node.allocatable), nothing, node.gpu_memory_mib, mig)
+        return NodeInfo(MutableVector(node.allocatable), nothing, node.gpu_memory_mib, mig)
 
     def copy(self) -> "NodeInfo":
         """Independent copy."""

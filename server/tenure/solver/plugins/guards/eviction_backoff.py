@@ -85,6 +85,8 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
         """Protections from each pod group that a rule concerns."""
         found: list[Protection] = []
+        if not self._with_history:
+            return found
         for pod_group in sorted([index for index in pod_groups if index in self._with_history]):
             found.extend(self._protections(pod_group))
         return found

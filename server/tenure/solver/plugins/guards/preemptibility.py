@@ -56,7 +56,7 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         found: list[Protection] = []
         for pod_group in pod_groups:
             group = self._groups[pod_group]
-            if group.facts.opt_out_actions or self._passing(group) is None:
+            if group.facts.opt_out_actions or not group.is_preemptible:
                 found.extend(self._protections(pod_group, group))
         return found
 

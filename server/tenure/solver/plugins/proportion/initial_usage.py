@@ -76,7 +76,9 @@ class InitialUsage:
         made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
         made._tasks = cluster.tasks
         for task in cluster.tasks:
-            made._count(task, ledger, is_there=True)
+            made._count_new(task, ledger)
+        for request, allocated in zip(made.request, made.allocated, strict=True):
+            request.add(allocated.share())
         return made
 
     def copy(self) -> "InitialUsage":
@@ -103,6 +105,20 @@ class InitialUsage:
         self._tasks = cluster.tasks
         for index in change.tasks:
             self._count(cluster.tasks[index], ledger, is_there=True)
+
+    def _count_new(self, task: Task, ledger: LedgerView) -> None:
+        """The same for all tasks of a cluster, whose usage is added to the requests in the end."""
+        path, placement = self.paths[task.pod_group], task.placement
+        if not path:
+            return
+        queue = path[0]
+        if placement.is_allocated:
+            share = ledger.share(task, placement.node)
+            self.allocated[queue].add(share)
+            if self.kinds[task.pod_group] == FIRM:
+                self.firm[queue].add(share)
+        elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
+            self.request[queue].add(ledger.unplaced_share(task.shape))
 
     def _count(self, task: Task, ledger: LedgerView, is_there: bool) -> None:
         """Add the usage or request of a task, or subtract it if the task is gone."""

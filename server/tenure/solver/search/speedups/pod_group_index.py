@@ -1,4 +1,5 @@
 """Saves: sorting the pod groups of a queue for every search; they are sorted once and filed again per commit.
+Possible victims are filed on first use, if no later session uses the lists: many cycles search for none.
 Sound: only commits change keys, and they name the pod groups that they moved (`session.changed_pod_groups`).
 Switch: `pod_group_index`. Plain: `pod_group_lists.SortedPodGroups`.
 Compared by: tests/properties/test_pod_group_index.py (lists equal sorted lists after random commits).
@@ -24,18 +25,22 @@ class _Index:
 
     def __init__(self, leaves: Iterable[int], groups: int) -> None:
         self.by_rank: dict[int, int] = {}
+        self.ranks = [0] * groups
         self.queues: list[int | None] = [None] * groups
-        """Queue of each pod group that is in any list."""
+        """Queue of each pod group that is in any list, or was."""
         self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
         """By reversed key: best last."""
         self.by_kind: dict[int, dict[int, list[Key]]] = {}
         """The same by kind, of queues for which it was asked for."""
+        self.has_victims = False
+        """Whether possible victims are in their lists."""
         self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
         """By key: worst last."""
         self.evictable_victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
         """Possible victims with evictable tasks in this cycle."""
         self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
         self.keys: list[Key] = [()] * groups
+        """Of pod groups that are in any list."""
         self.victim_keys = self.keys
         """Keys in victim order: the same list, unless there is an order of victims alone."""
         self.reversed: list[Key] = [()] * groups
@@ -48,7 +53,8 @@ class _Index:
     def copy(self) -> "_Index":
         """Independent copy."""
         other = _Index((), 0)
-        other.by_rank, other.queues = self.by_rank.copy(), self.queues.copy()
+        other.by_rank, other.ranks = self.by_rank.copy(), self.ranks.copy()
+        other.queues, other.has_victims = self.queues.copy(), self.has_victims
         other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
         other.by_kind = {
             queue: {kind: keys.copy() for kind, keys in kinds.items()}
@@ -68,6 +74,7 @@ class _Index:
         """Extend to the given number of pod groups."""
         more = groups - len(self.queues)
         self.queues.extend([None] * more)
+        self.ranks.extend([0] * more)
         for keys in (self.keys, self.reversed):
             keys.extend([()] * more)
         self.kinds.extend(more)
@@ -75,14 +82,13 @@ class _Index:
             flags.extend([False] * more)
 
     def add(self, group: PodGroup) -> None:
-        """Store the key of a pod group, and add it to its lists."""
+        """Store the rank and the queue of a pod group."""
         self.by_rank[group.rank] = group.index
+        self.ranks[group.index] = group.rank
         self.queues[group.index] = group.queue
 
-    def sort(self) -> None:
+    def sort_victims(self) -> None:
         """Sort lists that were filled without order."""
-        for pending in self.pending.values():
-            pending.sort()
         for queue, victims in self.victims.items():
             victims.sort()
             if len(self.evictable_victims[queue]) == len(victims):
@@ -98,7 +104,7 @@ class _Index:
 
     def remove(self, index: int) -> None:
         """Remove a pod group that is in no list any more."""
-        del self.by_rank[self.keys[index][-1]]
+        del self.by_rank[self.ranks[index]]
         self.queues[index] = None
         self.is_pending[index] = self.is_victim[index] = self.is_evictable_victim[index] = False
 
@@ -125,10 +131,11 @@ class PodGroupIndex(PodGroupLists):
         """Lists at the start of the session, which owns them."""
         session = self._session
         if not session.chains.has_lasting_order:
-            return self.add_all()
+            return self.build()
         return session.derived_data.get(_INDEX, self)
 
     def _use(self, filed: "_Index") -> None:
+        self._filed = filed
         self._by_rank = filed.by_rank
         self._pending, self._victims, self._evictable_victims = (
             filed.pending,
@@ -143,8 +150,8 @@ class PodGroupIndex(PodGroupLists):
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
         self._is_evictable_victim = filed.is_evictable_victim
 
-    def add_all(self) -> "_Index":
-        """Build the lists of all pod groups."""
+    def build(self) -> "_Index":
+        """Build the lists of all pod groups; those of victims too if a later session may use them."""
         cluster = self._session.cluster
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
         filed = _Index(leaves, len(cluster.pod_groups))
@@ -152,11 +159,13 @@ class PodGroupIndex(PodGroupLists):
             filed.victim_keys = filed.keys.copy()
         self._use(filed)
         for group in cluster.pod_groups:
-            if group.queue is not None:
+            if group.queue is not None and self._gangs.has_pending(group.index):
                 filed.add(group)
-        for rank in sorted(filed.by_rank):
-            self._add(cluster.pod_groups[filed.by_rank[rank]], in_order=False)
-        filed.sort()
+                self._add_pending(group, in_order=False)
+        for pending in filed.pending.values():
+            pending.sort()
+        if self._session.derived_data.is_kept:
+            self._fill_victims()
         return filed
 
     def update_changed(self, filed: "_Index", change: SlotChange) -> None:
@@ -172,7 +181,6 @@ class PodGroupIndex(PodGroupLists):
                 filed.remove(index)
         for index in sorted(change.pod_groups):
             if groups[index].queue is not None:
-                filed.add(groups[index])
                 self._add(groups[index])
 
     def close(self) -> None:
@@ -251,37 +259,37 @@ class PodGroupIndex(PodGroupLists):
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """Keys (of the reversed order) and pod groups with possible victims, worst first."""
-        self._refresh()
+        self._refresh_victims()
         for key in reversed(self._victims[queue]):
             pod_group = self._by_rank[key[-1]]
             yield self._victim_backwards(pod_group), pod_group
 
     def victim_groups(self, queue: int) -> list[int]:
         """The same pod groups without their keys."""
-        self._refresh()
+        self._refresh_victims()
         return [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
 
     def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """The same without those whose tasks this cycle placed or relocated completely."""
-        self._refresh()
+        self._refresh_victims()
         for key in reversed(self._evictable_victims[queue]):
             pod_group = self._by_rank[key[-1]]
             yield self._victim_backwards(pod_group), pod_group
 
     def spent(self, queue: int) -> Sequence[int]:
         """Pod groups of the difference, in order of occurrence; some may have changed since."""
-        self._refresh()
+        self._refresh_victims()
         return self._spent[queue]
 
     def has_victims(self, queue: int) -> bool:
         """Whether the queue has possible victims."""
-        self._refresh()
+        self._refresh_victims()
         return bool(self._victims[queue])
 
     def is_victim(self, pod_group: int) -> bool:
         """Whether the pod group is a possible victim."""
-        self._refresh()
-        return self._is_victim[pod_group]
+        group = self._session.cluster.pod_groups[pod_group]
+        return group.queue is not None and group.is_evictable and self._is_active(group)
 
     def version(self, queue: int) -> int:
         """Changes with the lists of the queue."""
@@ -299,25 +307,57 @@ class PodGroupIndex(PodGroupLists):
                 self._add(group)
         self._session.changed_pod_groups.clear()
 
-    def _add(self, group: PodGroup, in_order: bool = True) -> None:
-        """Add a pod group to its lists, in order or (to be sorted later) at the end."""
+    def _refresh_victims(self) -> None:
+        """The same, and the lists of victims on their first use."""
+        self._refresh()
+        if not self._filed.has_victims:
+            self._fill_victims()
+
+    def _fill_victims(self) -> None:
+        """Fill the lists of victims."""
+        self._filed.has_victims = True
+        groups = self._session.cluster.pod_groups
+        for group in groups:
+            if group.queue is not None:
+                self._filed.add(group)
+        for rank in sorted(self._by_rank):
+            self._add_victim(groups[self._by_rank[rank]], in_order=False)
+        self._filed.sort_victims()
+
+    def _add(self, group: PodGroup) -> None:
+        """Add a pod group to its lists."""
+        index, has_pending = group.index, self._gangs.has_pending(group.index)
+        if has_pending or self._filed.has_victims:
+            self._filed.add(group)
+        self._keys[index] = self._reversed[index] = ()
+        self._kinds.forget(index)
+        self._is_pending[index] = False
+        if has_pending:
+            self._add_pending(group, in_order=True)
+        if self._filed.has_victims:
+            self._add_victim(group, in_order=True)
+
+    def _add_pending(self, group: PodGroup, in_order: bool) -> None:
+        """Add it to the lists of pending pod groups, in order or (to be sorted later) at the end."""
         assert group.queue is not None
         index, queue = group.index, group.queue
-        key = self._keys[index] = self._session.pod_group_key(index)
-        self._reversed[index] = ()
-        self._kinds.forget(index)
-        is_pending = self._is_pending[index] = self._gangs.has_pending(index)
-        if is_pending:
-            _put(self._pending[queue], self._backwards(index), in_order)
-            if queue in self._by_kind:
-                kind = self._kinds.of(self._session, index)
-                _put(self._by_kind[queue].setdefault(kind, []), self._backwards(index), in_order)
-            if queue in self._most:
-                self._most[queue] = _most(self._most[queue], self._gangs.request(index))
+        self._keys[index], self._is_pending[index] = self._session.pod_group_key(index), True
+        _put(self._pending[queue], self._backwards(index), in_order)
+        if queue in self._by_kind:
+            kind = self._kinds.of(self._session, index)
+            _put(self._by_kind[queue].setdefault(kind, []), self._backwards(index), in_order)
+        if queue in self._most:
+            self._most[queue] = _most(self._most[queue], self._gangs.request(index))
+
+    def _add_victim(self, group: PodGroup, in_order: bool) -> None:
+        """Add it to the lists of possible victims, if it is one."""
+        assert group.queue is not None
+        index, queue = group.index, group.queue
         is_victim = self._is_active(group) and group.is_evictable
         is_takeable = is_victim and self._gangs.has_evictable(group)
         self._is_victim[index], self._is_evictable_victim[index] = is_victim, is_takeable
         if is_victim:
+            key = self._keys[index] = self._keys[index] or self._session.pod_group_key(index)
             if not self._victim_order.is_queue_order:
                 key = self._victim_keys[index] = self._victim_order.whole(index, key)
             _put(self._victims[queue], key, in_order)
@@ -363,7 +403,7 @@ def _follow(index: _Index, lists: PodGroupIndex, change: SlotChange) -> None:
     lists.update_changed(index, change)
 
 
-_INDEX: Final = Derived(PodGroupIndex.add_all, _follow, _Index.copy)
+_INDEX: Final = Derived(PodGroupIndex.build, _follow, _Index.copy)
 
 
 def _most(share: Share, other: Share) -> Share:
