@@ -1,8 +1,7 @@
 """Simulate a scenario: evict its victims, then place preemptor and victims in normal order.
 
-Semantics R5.50-R5.59. After the preemptor is placed, placing others only uses capacity. So if none of the
-remaining victims can be placed, no other pod group needs to be tried. Likewise, victims that precede the
-preemptor may use so much capacity that it cannot be placed, whatever else precedes it.
+Semantics R5.50-R5.59. Placing victims after the preemptor only uses capacity: if none of them fits, no more
+are tried. Victims that precede it may leave it too little capacity, whatever else precedes it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

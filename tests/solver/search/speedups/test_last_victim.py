@@ -12,7 +12,7 @@ from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.registry import default_profile
 from tenure.solver.search.oracle import BlockedBy, SearchParts
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.speedups.last_victim import LastVictim
+from tenure.solver.search.speedups.queue_turns import LastVictim
 from tenure.solver.testing import ClusterBuilder
 
 from tests.solver.sessions import open_session

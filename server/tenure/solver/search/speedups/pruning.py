@@ -30,9 +30,8 @@ from tenure.solver.search.oracle import (
 )
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
-from tenure.solver.search.speedups.last_victim import LastVictim
 from tenure.solver.search.speedups.node_index import NodeIndex
-from tenure.solver.search.speedups.queue_turns import QueueTurns, may_take_turns
+from tenure.solver.search.speedups.queue_turns import LastVictim, QueueTurns, may_take_turns
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
 from tenure.solver.search.victim_sequence import VictimSequence
 

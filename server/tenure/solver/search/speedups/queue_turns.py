@@ -5,17 +5,23 @@ sibling queues, the victims of a sibling are placed first. If the preemptor then
 that fits wherever it does has found one before, because only such placements take capacity until its turn.
 So nothing is taken from these victims for good. For victims with one task, in queues whose keys grow
 (`Traits.queue_keys_grow`), among tasks that take whole GPUs.
+In a simulation whose victims all precede the preemptor, the last one needs no placement: if all are whole
+gangs, those before it are placed, and the nodes that it left have capacity for all its tasks, it is placed
+too, because equal tasks cannot take each other's places. Then as many GPUs are free as without victims.
 Switch: `reclaim_bound`. Plain: the simulation.
-Compared by: tests/solver/search/speedups/test_queue_turns.py, and the check `differential`.
+Compared by: tests/solver/search/speedups (test_queue_turns.py, test_last_victim.py), and the check
+`differential`.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, NO_SHARE, WHOLE_GPU, Share
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugin_api.traits import traits_of
+from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.pod_group_lists import ALONE, Key
 from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
@@ -172,6 +178,42 @@ class QueueTurns:
         allowed = self._parts.allowed_nodes
         is_smaller = all(a <= b for a, b in zip(shape.request, self._asked.request, strict=True))
         return is_smaller and not allowed.of(self._asked) & ~allowed.of(shape)
+
+
+@final
+class LastVictim:
+    """Whether the victims of a scenario take all again before the preemptor has its turn."""
+
+    def __init__(self, session: Session, parts: SearchParts, free: int) -> None:
+        """`free` is an upper bound of the free GPUs without victims, in thousandths."""
+        self._session = session
+        self._parts = parts
+        self._free = free
+
+    def blocks(self, scenario: Scenario, last: int) -> bool:
+        """Whether the preemptor certainly finds no place after this victim, whose turn it is."""
+        ledger, victims = self._session.ledger, scenario.victims()
+        if ledger.demand(scenario.pending)[GPU] <= self._free or not all(
+            map(self._is_whole, victims.items())
+        ):
+            return False
+        tasks, facts = victims[last], self._session.cluster.tasks
+        shape = facts[tasks[0]].shape
+        if any(facts[task].shape is not shape for task in tasks):
+            return False
+        places = {ledger.placements[task].node for task in tasks}
+        request, most = shape.request_vector, len(tasks)
+        if bit_set(places) & ~self._parts.allowed_nodes.of(shape):
+            return False
+        if sum([ledger.node_infos[node].soon().times(request, most) for node in places]) < most:
+            return False
+        return self._session.chains.has_capacity(last, tasks, ledger.least_demand(tasks)) is None
+
+    def _is_whole(self, victim: tuple[int, list[int]]) -> bool:
+        """Whether it is placed with all its tasks, or with none."""
+        pod_group, tasks = victim
+        group = self._session.cluster.pod_groups[pod_group]
+        return group.is_plain and group.pod_sets[0].min_available >= len(group.tasks) == len(tasks)
 
 
 def may_take_turns(session: Session) -> bool:
