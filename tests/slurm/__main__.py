@@ -16,7 +16,8 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from tests.child_processes import Program
-from tests.slurm.record import record
+from tests.slurm.accounting import run_slurm_with_accounts
+from tests.slurm.record import record, record_accounts
 from tests.slurm.slurm_adapter import gate, run_slurm_adapter
 from tests.slurm.slurm_cluster import (
     NO_SLURM,
@@ -86,6 +87,8 @@ def _run(folder: Path, minutes: float, empty: bool, should_record: bool) -> None
     with run_slurm(folder / "slurm", OPEN_GATE if empty else gate(settings)) as cluster:
         if should_record:
             record(cluster)
+            with run_slurm_with_accounts(folder / "accounts", OPEN_GATE) as other:
+                record_accounts(other)
         elif empty:
             print(_guide(_EMPTY_GUIDE, cluster), flush=True)
             _wait(cluster, {}, minutes)

@@ -56,6 +56,11 @@ def record(cluster: SlurmCluster) -> None:
         _write(name, command, cluster)
 
 
+def record_accounts(cluster: SlurmCluster) -> None:
+    """Write what slurmctld knows of a cluster with accounts."""
+    _write("associations.txt", ("scontrol", "-o", "show", "assoc_mgr", "flags=users,assoc,qos"), cluster)
+
+
 def _start(cluster: SlurmCluster, reference: int | str, nodes: str) -> None:
     cluster.command("scontrol", "update", f"JobId={reference}", f"ReqNodeList={nodes}", "StartTime=now")
     cluster.command("scontrol", "release", str(reference))

@@ -24,7 +24,7 @@ queues:
 
 
 def write_configuration(folder: Path, server: str, **settings: object) -> Path:
-    """Write slurm.yaml and the queues, and return its path."""
+    """Write slurm.yaml and the queues, and return its path. A setting that is None is left out."""
     queues = folder / "queues.yaml"
     queues.write_text(QUEUES)
     section = {
@@ -38,7 +38,8 @@ def write_configuration(folder: Path, server: str, **settings: object) -> Path:
         **settings,
     }
     path = folder / "slurm.yaml"
-    path.write_text(yaml.safe_dump({"slurm": section}))
+    given = {name: value for name, value in section.items() if value is not None}
+    path.write_text(yaml.safe_dump({"slurm": given}))
     return path
 
 

@@ -33,6 +33,17 @@ def test_contents_survive(path: Path) -> None:
     again.close()
 
 
+def test_controller_is_remembered(path: Path) -> None:
+    state = StateFile(path)
+    assert state.boot_time() == 0
+    for boot_time in (100, 200):
+        state.store_boot_time(boot_time)
+    state.close()
+    again = StateFile(path)
+    assert again.boot_time() == 200
+    again.close()
+
+
 def test_patch_is_stored_once_the_file_has_it(path: Path) -> None:
     state, patch = StateFile(path), Patch(pod_group="7@100", eviction_count=3)
     state.is_listed = lambda uid: uid == "7@100"

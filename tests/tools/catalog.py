@@ -157,7 +157,7 @@ def _check_format(folder: Path) -> None:
         raise CannotRun(f"not formatted, see gofmt -d in {folder}: {', '.join(listed.stdout.split())}")
 
 
-_SLURM_PACKAGES: Final = ("slurmctld", "slurmd", "slurm-client", "munge")
+_SLURM_PACKAGES: Final = ("slurmctld", "slurmd", "slurm-client", "munge", "slurmdbd", "mariadb-server-core")
 TOOLS: Final = (
     Tool(
         "kubeapi",

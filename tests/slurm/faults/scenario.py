@@ -68,7 +68,7 @@ class FaultRun:
             self._until(lambda jobs: _all(jobs, RUNNING="high", PENDING="low1 low2"), "the high job runs")
             self._check_gang()
             self._cancelled = self._jobs.pop("high")
-            self._cluster.command("scancel", str(self._cancelled))
+            self._cluster.try_command("scancel", str(self._cancelled))
             self._until(lambda jobs: _all(jobs, RUNNING="low1 low2"), "the low jobs run again")
             self._check_runs()
             return self.commands.writes
@@ -80,7 +80,10 @@ class FaultRun:
         partition = "high" if name == "high" else "low"
         body = _SCRIPT.format(folder=self._folder)
         options = (f"--job-name={name}", f"--nodes={nodes}", "--gres=gpu:8", f"--partition={partition}")
-        self._jobs[name] = self._cluster.submit(*options, "--account=research", body=body)
+        try:
+            self._jobs[name] = self._cluster.submit(*options, "--account=research", body=body)
+        except SlurmFailed:
+            self._jobs[name] = 0  # slurmctld is away: its user tries again
 
     def _until(self, holds: Callable[[dict[str, str]], bool], what: str) -> None:
         """Repair what died until a condition holds twice in a row, half a second apart."""
@@ -127,18 +130,19 @@ class FaultRun:
         known = {(id, job["name"]): job["job_state"] for id, job in jobs.items()}
         for name, id in list(self._jobs.items()):
             if (id, name) not in known:
-                try:
-                    self._submit(name)
-                except SlurmFailed:
-                    return None
+                self._submit(name)
                 return None
         if known.get((self._cancelled, "high")) in ("PENDING", "RUNNING"):
             self._cluster.try_command("scancel", str(self._cancelled))
         return {name: known[id, name] for name, id in self._jobs.items()}
 
     def _check_gang(self) -> None:
-        job = self._cluster.job(self._jobs["high"])
-        if (job["nodes"], job["node_count"]) != ("n[1-2]", 2):
+        """What slurmctld says, if it has not just died; the gang itself says how many nodes it has."""
+        try:
+            job = self._cluster.job(self._jobs["high"])
+        except (SlurmFailed, KeyError):
+            return
+        if job["job_state"] == "RUNNING" and (job["nodes"], job["node_count"]) != ("n[1-2]", 2):
             raise Broken(f"the gang runs on {job['nodes']}\n{self._report()}")
 
     def _check_runs(self) -> None:
@@ -154,8 +158,9 @@ class FaultRun:
     def _report(self) -> str:
         runs = (self._folder / "runs").read_text()
         listing = self._cluster.try_command("squeue", "-a", "-t", "all", "-o", "%i %j %T %r %N %Q").stdout
+        nodes = self._cluster.try_command("sinfo", "-h", "-N", "-o", "%N %T %E").stdout
         writes = "\n".join(self.commands.writes)
-        return f"{listing}\n{runs}\n{writes}\n{self._adapter.output[-3000:]}"
+        return f"{listing}\n{nodes}\n{runs}\n{writes}\n{self._adapter.output[-3000:]}"
 
     def _write_queues(self) -> Path:
         path = self._folder / "no-minimum.yaml"

@@ -25,6 +25,8 @@ from tenure.v1.snapshot_pb2 import Queue
 
 FULL_SECONDS: Final = 10.0
 """How often the adapter lists everything at least: comments of users may have changed."""
+SETTLE_SECONDS: Final = 15.0
+"""How long nodes may take to report to a restarted slurmctld, and to end what it forgot."""
 _FULL_PART: Final = 10
 """And at most a listing in this many times what the last one took."""
 _LOG: Final = logging.getLogger(__name__)
@@ -88,9 +90,10 @@ class SlurmObservation:
         source = SlurmSource(scope, queues, self._read, self._memories, state.fields, self._has_observed)
         self._source = source
         state.is_listed = lambda uid: uid in source.jobs
-        starter = JobStarter(self._slurm, source, self._memories, self._store_memories, lambda: self._live)
+        store = self._store_memories
+        starter = JobStarter(self._slurm, source, self._memories, store, lambda: self._live, self._settling)
         self._comments = CommentWriter(self._slurm, source)
-        applier = JobApplier(self._slurm, source, starter, self._memories, self._store_memories)
+        applier = JobApplier(self._slurm, source, starter, self._memories, store)
         self.ports = ClusterPorts(source, applier, state, self._comments, starter)
         self.problem = ""
         """Why the cluster may have changed unseen; "": it has not."""
@@ -127,6 +130,18 @@ class SlurmObservation:
         self._pause = max(FULL_SECONDS, _FULL_PART * (time.monotonic() - began))
         self._adoption.adopt(reading.jobs)
         return reading
+
+    def _settling(self) -> float:
+        """Seconds until jobs may start with a restarted slurmctld.
+
+        It may have forgotten jobs that its nodes still run, and learns of them when the nodes report.
+        """
+        boot_time, known = self._slurm.boot_time(), self._state.boot_time()
+        left = boot_time + SETTLE_SECONDS - time.time()
+        if boot_time == known or (known and left > 0):
+            return 0.0 if boot_time == known else min(left, SETTLE_SECONDS)
+        self._state.store_boot_time(boot_time)
+        return 0.0
 
     def _has_observed(self) -> None:
         self._store_memories()

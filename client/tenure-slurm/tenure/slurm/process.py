@@ -76,7 +76,9 @@ def gate_script(settings: SlurmSettings, default: bool, uid: int) -> str:
 
 
 def _refuse_unsafe(slurm: Slurm, scope: Scope) -> None:
-    problems = unsafe_settings(slurm.configuration(), slurm.partitions(), slurm.read().nodes, scope)
+    read = slurm.read()
+    administrators = read.associations.administrators
+    problems = unsafe_settings(slurm.configuration(), slurm.partitions(), read.nodes, scope, administrators)
     if problems:
         raise ConfigurationError("slurm.conf", [ConfigProblem("", problem) for problem in problems])
 

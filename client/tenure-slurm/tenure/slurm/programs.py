@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import ClusterError, LeaseLost
+from tenure.slurm.observe.accounts import Associations, read_associations
 from tenure.slurm.observe.cluster import Reading
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.rows import ListingError, read_jobs, read_nodes
@@ -16,6 +18,7 @@ MAX_PROCESSES: Final = 2
 """Maximum number of commands at the same time: more only wait for locks in slurmctld."""
 _READ_SECONDS: Final = 60.0
 WRITE_SECONDS: Final = 20.0
+_ASSOCIATION_SECONDS: Final = 60.0
 _FORMAT: Final = "%i|%A|%T|%Q|%V|%S|%C|%m|%D|%b|%P|%n|%x|%E|%l|%N|%r"
 _NODE_FORMAT: Final = "%N|%T|%G|%f"
 _FIELD: Final = re.compile(r"(\w+)=(\S*)")
@@ -75,17 +78,32 @@ class Slurm:
     def __init__(self, may_act: Callable[[], bool] = lambda: True) -> None:
         self._may_act = may_act
         self._slots = threading.BoundedSemaphore(MAX_PROCESSES)
+        self._associations, self._associations_at = Associations(), -_ASSOCIATION_SECONDS
         self._environment = {**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
 
     def read(self) -> Reading:
-        """Jobs, nodes and reservations. Raises ClusterError."""
+        """Jobs, nodes, reservations and associations. Raises ClusterError."""
         jobs = self._run("squeue", "--json")
         nodes = self._run("sinfo", "--json")
         reservations = self._run("scontrol", "-o", "show", "reservation")
+        known = self.associations()
         try:
-            return Reading(read_jobs(jobs), read_nodes(nodes), read_reserved_nodes(reservations))
+            return Reading(read_jobs(jobs), read_nodes(nodes), read_reserved_nodes(reservations), known)
         except ListingError as error:
             raise ClusterError(str(error)) from None
+
+    def associations(self) -> Associations:
+        """Accounts, QOS and administrators. They change rarely: they are read once a minute.
+
+        A controller that has none has just started: those that were known before are kept.
+        """
+        if time.monotonic() > self._associations_at + _ASSOCIATION_SECONDS:
+            listed = self._run("scontrol", "-o", "show", "assoc_mgr", "flags=users,assoc,qos")
+            found = read_associations(read_records(listed))
+            if found.accounts or found.qos:
+                self._associations = found
+            self._associations_at = time.monotonic()
+        return self._associations
 
     def fingerprint(self) -> bytes:
         """Changes whenever a job or a node changes in what decisions depend on; costs a tenth of `read`."""
@@ -105,7 +123,7 @@ class Slurm:
 
     def partitions(self) -> list[dict[str, str]]:
         """Fields of all partitions."""
-        return _records(self._run("scontrol", "-o", "show", "partition"))
+        return read_records(self._run("scontrol", "-o", "show", "partition"))
 
     def boot_time(self) -> int:
         """When the controller was started, in seconds since 1970."""
@@ -210,7 +228,7 @@ class Slurm:
 def read_reserved_nodes(listing: bytes) -> frozenset[str]:
     """Nodes in active reservations, from `scontrol -o show reservation`."""
     nodes: set[str] = set()
-    for record in _records(listing):
+    for record in read_records(listing):
         if record.get("State") == "ACTIVE" and record.get("Nodes", "(null)") != "(null)":
             try:
                 nodes.update(expand(record["Nodes"]))
@@ -219,7 +237,8 @@ def read_reserved_nodes(listing: bytes) -> frozenset[str]:
     return frozenset(nodes)
 
 
-def _records(listing: bytes) -> list[dict[str, str]]:
+def read_records(listing: bytes) -> list[dict[str, str]]:
+    """Fields of each line of `scontrol -o show`."""
     lines = listing.decode(errors="replace").splitlines()
     return [dict(_FIELD.findall(line)) for line in lines if "=" in line]
 

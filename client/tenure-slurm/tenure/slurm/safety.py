@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from tenure.slurm.observe.cluster import Scope, foreign_partitions
@@ -26,10 +27,12 @@ def unsafe_settings(
     partitions: Sequence[Mapping[str, str]],
     nodes: Sequence[NodeRow],
     scope: Scope,
+    administrators: Mapping[int, str] = MappingProxyType({}),
 ) -> list[str]:
     """What must be changed before the adapter may run, a sentence each; none: it may run.
 
-    `configuration` is that of `scontrol show config`, `partitions` are the fields of all partitions.
+    `configuration` is that of `scontrol show config`, `partitions` are the fields of all partitions,
+    `administrators` those of slurmdbd.
     """
     found = [
         f"{name} is {configuration.get(name)}; set {name}={value}: {why}"
@@ -43,7 +46,7 @@ def unsafe_settings(
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         found.append(f"Slurm is {configuration.get('SLURM_VERSION')}; 22.05 or later is needed")
     found += _unsafe_partitions(partitions, scope)
-    return found + _shared_nodes(nodes, scope) + _rights(configuration)
+    return found + _shared_nodes(nodes, scope) + _rights(configuration, administrators)
 
 
 def _unsafe_partitions(partitions: Sequence[Mapping[str, str]], scope: Scope) -> list[str]:
@@ -65,10 +68,10 @@ def _shared_nodes(nodes: Sequence[NodeRow], scope: Scope) -> list[str]:
     ]
 
 
-def _rights(configuration: Mapping[str, str]) -> list[str]:
-    user = _USER.fullmatch(configuration.get("SlurmUser", ""))
-    if "slurmdbd" in configuration.get("AccountingStorageType", "") or user is None:
+def _rights(configuration: Mapping[str, str], administrators: Mapping[int, str]) -> list[str]:
+    user, own = _USER.fullmatch(configuration.get("SlurmUser", "")), os.geteuid()
+    if user is None or own in (0, int(user[1])) or own in administrators:
         return []
-    if os.geteuid() in (0, int(user[1])):
-        return []
+    if "slurmdbd" in configuration.get("AccountingStorageType", ""):
+        return [f"user {own} may not place jobs; run sacctmgr modify user set AdminLevel=Operator for it"]
     return [f"without slurmdbd only {user[0]} and root may place jobs; run the adapter as one of them"]

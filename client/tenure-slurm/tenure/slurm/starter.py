@@ -1,6 +1,6 @@
 """Starts jobs. Implements BindingPreparer: Slurm starts a job as a whole, the server binds one pod at a time.
 
-check      held, pending, and requested as when the decision was made
+check      held, pending, and requested as when the decision was made; not while a restarted slurmctld settles
 place      set the nodes of all jobs that are due, in one command; read them
 release    those that have exactly their nodes; wait until Slurm runs them
 hold       those that run, so that a requeue brings them back held; those that do not run, so that they
@@ -39,7 +39,11 @@ class _Start(NamedTuple):
 
 
 class JobStarter:
-    """Starts the jobs of bindings. `before` is what squeue said when the cluster was observed last."""
+    """Starts the jobs of bindings.
+
+    `before` is what squeue said when the cluster was observed last, `settling` how many seconds no job may be
+    started.
+    """
 
     def __init__(
         self,
@@ -48,9 +52,11 @@ class JobStarter:
         memories: JobMemories,
         store_memories: Callable[[], None],
         before: Callable[[], Mapping[str, LiveJob]],
+        settling: Callable[[], float],
     ) -> None:
         self._slurm, self._source = slurm, source
         self._memories, self._store_memories, self._before = memories, store_memories, before
+        self._settling = settling
         self.started: dict[str, ApplyResult] = {}
         """Results of the bindings of the last pass, by decision id."""
 
@@ -102,6 +108,10 @@ class JobStarter:
         if not starts:
             return
         ready = self._check(starts, held)
+        if ready and (pause := self._settling()):
+            for start in ready:
+                self._set(held, start, retry("slurmctld has just started: its nodes report first", pause))
+            return
         for start in ready:
             self._memories.mark_placed(start.job.run.key)
         self._store_memories()
@@ -172,6 +182,7 @@ class JobStarter:
         for reference, start in waiting.items():
             now = live.get(reference)
             if now is not None and now.state == "PENDING":
+                _LOG.warning("Slurm did not start job %s on %s: %s", reference, start.nodes, now.reason)
                 self._set(held, start, retry(f"Slurm did not start the job: {now.reason}"))
             else:
                 self._end(start, now, held)

@@ -22,6 +22,7 @@ from tenure.v1.snapshot_pb2 import PodGroup
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS journal (id INTEGER PRIMARY KEY CHECK (id = 0), version INTEGER, content BLOB);
 CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, memory BLOB);
+CREATE TABLE IF NOT EXISTS controller (id INTEGER PRIMARY KEY CHECK (id = 0), boot_time INTEGER);
 CREATE TABLE IF NOT EXISTS fields (pod_group TEXT PRIMARY KEY, content BLOB);
 """
 _MAX_BYTES: Final = 50_000_000
@@ -119,6 +120,17 @@ class StateFile:
         with _database_errors(), self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?)", kept)
             database.executemany("DELETE FROM jobs WHERE key = ?", gone)
+
+    def boot_time(self) -> int:
+        """When the controller was started that jobs were started with; 0: none yet. Raises ClusterError."""
+        with _database_errors():
+            row = self._database.execute("SELECT boot_time FROM controller").fetchone()
+        return int(row[0]) if row else 0
+
+    def store_boot_time(self, boot_time: int) -> None:
+        """Remember the controller that jobs are started with. Raises ClusterError and LeaseLost."""
+        with _database_errors(), self._transaction() as database:
+            database.execute("INSERT OR REPLACE INTO controller VALUES (0, ?)", (boot_time,))
 
     def fields(self, pod_group: str) -> PodGroup | None:
         """Stored fields of a pod group. The caller does not change it."""

@@ -1,20 +1,20 @@
 """Rows of what jobs share: nodes, and queues."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
+from tenure.slurm.observe.accounts import RESOURCES, UNLIMITED
 from tenure.slurm.observe.cluster import Scope
 from tenure.slurm.observe.rows import NodeRow
 from tenure.slurm.observe.tres import MIB, node_gpus
-from tenure.v1.snapshot_pb2 import Node, PodGroup, Queue
+from tenure.v1.snapshot_pb2 import Node, Queue
 
 NODE_LABEL: Final = "slurm.tenure.scheduler/node"
 GPU_TYPE_LABEL: Final = "slurm.tenure.scheduler/gpu-type"
 FEATURE_PREFIX: Final = "feature.slurm.tenure.scheduler/"
 PARTITION_PREFIX: Final = "partition.slurm.tenure.scheduler/"
-_UNLIMITED: Final = -1
-_RESOURCES: Final = ("cpu_milli", "memory_bytes", "gpu_milli")
-
+DIRECT: Final = "/direct"
+"""Ends the name of the leaf queue for jobs of an account that has other accounts below it."""
 _PODS: Final = 1_000
 """Jobs per node; Slurm has no such limit."""
 _USABLE: Final = frozenset({"IDLE", "MIXED", "ALLOCATED"})
@@ -46,25 +46,80 @@ def node_row(node: NodeRow, is_reserved: bool) -> Node:
     return row
 
 
-def queue_rows(configured: Sequence[Queue], groups: Iterable[PodGroup], scope: Scope) -> dict[str, Queue]:
-    """Rows by name. Groups with a name that is no queue move to the default queue if the list is closed.
+class QueueTree:
+    """Queues by name: `known` are accounts or QOS of Slurm, `configured` are rows of the file.
 
-    Slurm knows no guarantees. A queue that is not configured has no quota of GPUs, and no limit.
+    Of a queue that both have, the file decides all but a limit, which Slurm enforces as well, and the
+    parent, if it names none. An account that is not in the file has the quota of its children: Slurm knows no
+    guarantees.
     """
-    rows = {queue.name: queue for queue in configured}
-    parents = {queue.parent for queue in configured}
-    for group in groups:
-        if group.queue in parents or (scope.is_closed and group.queue not in rows):
-            group.queue = scope.default_queue
-        if group.queue not in rows:
-            rows[group.queue] = _unlimited(group.queue, scope.parent_queue)
-    return rows
+
+    def __init__(self, configured: Sequence[Queue], known: Sequence[Queue], scope: Scope) -> None:
+        self._scope = scope
+        self.rows: dict[str, Queue] = {}
+        for queue in known:
+            self.rows[queue.name] = row = _copy(queue)
+            row.parent = queue.parent or scope.parent_queue
+        self._accounts = frozenset(self.rows)
+        for queue in configured:
+            before = self.rows.get(queue.name)
+            self.rows[queue.name] = queue if before is None else _merged(before, queue)
+        self._parents = {queue.parent for queue in self.rows.values()}
+        self._sum_quotas(self._accounts - {queue.name for queue in configured})
+
+    def find(self, name: str) -> str:
+        """The queue of a job that names one. A new name becomes a queue, unless the list is closed."""
+        if name in self._parents and name in self._accounts:
+            parent, name = name, f"{name}{DIRECT}"
+        else:
+            parent = self._scope.parent_queue
+            if name in self._parents or (self._scope.is_closed and name not in self.rows):
+                name = self._scope.default_queue
+        if name not in self.rows:
+            self.rows[name] = _unlimited(name, parent)
+        return name
+
+    def _sum_quotas(self, accounts: Set[str]) -> None:
+        """Give accounts the quota of GPUs that their children have together, from the leaves upwards."""
+        children: dict[str, list[Queue]] = {}
+        for row in self.rows.values():
+            children.setdefault(row.parent, []).append(row)
+        ordered = [row for row in self.rows.values() if row.name in accounts and row.parent not in accounts]
+        for row in ordered:
+            ordered += (child for child in children.get(row.name, ()) if child.name in accounts)
+        for row in reversed(ordered):
+            quotas = [child.gpu_milli.quota for child in children.get(row.name, ())]
+            row.gpu_milli.quota = UNLIMITED if UNLIMITED in quotas else sum(quotas)
+
+
+def _copy(row: Queue) -> Queue:
+    copied = Queue()
+    copied.CopyFrom(row)
+    return copied
+
+
+def _merged(known: Queue, configured: Queue) -> Queue:
+    row = _copy(configured)
+    row.parent = configured.parent or known.parent
+    for resource in RESOURCES:
+        slurm, amounts = getattr(known, resource), getattr(row, resource)
+        if not configured.HasField(resource):
+            amounts.CopyFrom(slurm)
+            continue
+        if not amounts.HasField("over_quota_weight"):
+            amounts.over_quota_weight = slurm.over_quota_weight
+        limits = [one.limit for one in (amounts, slurm) if one.HasField("limit") and one.limit != UNLIMITED]
+        amounts.limit = min(limits, default=UNLIMITED)
+    if known.HasField("max_running"):
+        most = configured.max_running if configured.HasField("max_running") else known.max_running
+        row.max_running = min(most, known.max_running)
+    return row
 
 
 def _unlimited(name: str, parent: str) -> Queue:
     row = Queue(name=name, parent=parent)
-    for resource in _RESOURCES:
+    for resource in RESOURCES:
         amounts = getattr(row, resource)
-        amounts.limit, amounts.over_quota_weight = _UNLIMITED, 1.0
-    row.cpu_milli.quota = row.memory_bytes.quota = _UNLIMITED
+        amounts.limit, amounts.over_quota_weight = UNLIMITED, 1.0
+    row.cpu_milli.quota = row.memory_bytes.quota = UNLIMITED
     return row

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from tenure.slurm.observe.accounts import Associations
 from tenure.slurm.observe.dependencies import Dependencies
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.rows import JobRow, NodeRow, number
@@ -23,6 +24,7 @@ class Reading(NamedTuple):
     nodes: Sequence[NodeRow]
     reserved_nodes: frozenset[str] = frozenset()
     """Nodes in active reservations."""
+    associations: Associations = Associations()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.slurm.observe.capacity_rows import node_row, queue_rows
+from tenure.slurm.observe.capacity_rows import QueueTree, node_row
 from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, list_runs
 from tenure.slurm.observe.memory import JobMemories, JobMemory
-from tenure.slurm.observe.pod_group_rows import JobRows, job_rows
+from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, queue_name
 from tenure.slurm.observe.rows import NodeRow
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
 from tenure.v1.state_pb2 import StateDelta
@@ -117,11 +117,11 @@ class SlurmSource:
         begins = [job.rows.begins_at for job in jobs.values() if job.rows.begins_at is not None]
         self.recheck_seconds = min(begins, default=None)
         self._has_observed()
-        groups = [job.rows.group for job in jobs.values()]
+        queues = self._observe_queues(reading, jobs.values())
         return _Rows(
             self._observe_nodes(reading),
-            queue_rows(self._queues, groups, self._scope),
-            {group.uid: group for group in groups},
+            queues,
+            {uid: job.rows.group for uid, job in jobs.items()},
             {uid: job.rows.pods[number] for uid, (job, number) in self.pods.items()},
             {id: shape for job in jobs.values() for id, shape in job.rows.shapes.items()},
         )
@@ -149,6 +149,24 @@ class SlurmSource:
         if fields is not None:
             rows.group = _with_fields(rows.group, fields)
         return ObservedJob(run, memory, rows, fields)
+
+    def _observe_queues(self, reading: Reading, jobs: Iterable[ObservedJob]) -> dict[str, Queue]:
+        """All queues, and the queue of each job."""
+        known = reading.associations
+        by_kind = {"account": known.accounts, "qos": known.qos}
+        tree = QueueTree(self._queues, by_kind.get(self._scope.queue_from, ()), self._scope)
+        for job in jobs:
+            queue = tree.find(queue_name(job.run.job, self._scope))
+            if job.rows.group.queue != queue:
+                job.rows.group = group = _with_fields(job.rows.group, PodGroup())
+                group.queue = queue
+        for limit in known.limits:
+            if not (limit.is_of_queue and limit.kind == self._scope.queue_from):
+                subject = f"{limit.kind} {limit.example} and others of its kind"
+                self._warn(
+                    subject, [f"have the limit {limit.name}, which no queue has: only Slurm enforces it"]
+                )
+        return tree.rows
 
     def _observe_nodes(self, reading: Reading) -> dict[str, Node]:
         parts = set(self._scope.partitions)
