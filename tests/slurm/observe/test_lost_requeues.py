@@ -46,7 +46,7 @@ def test_without_a_restart_of_the_controller_nothing_was_forgotten(boot_time: in
         ("COMPLETED", "None", False),
     ],
 )
-def test_run_that_is_missing_on_its_node_returns_whoever_requeued_it(
+def test_run_that_is_missing_on_its_node_returns_after_any_requeue(
     state: str, reason: str, is_due: bool
 ) -> None:
     never_stopped = JobMemory(5, (150,), 0, 1, 1, "", "")

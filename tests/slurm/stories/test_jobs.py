@@ -62,6 +62,24 @@ def test_array_runs_as_far_as_its_throttle_lets_it(cluster: SlurmCluster, adapte
     assert (tasks("COMPLETED"), most) == (4, 2)
 
 
+def test_task_of_an_array_yields_alone_and_runs_again(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:
+    tasks = f"--array=0-{NODES - 1}"
+    array = cluster.submit(tasks, EIGHT, "-N1", "--account=research", "--partition=low")
+
+    def found(state: str) -> dict[int, int]:
+        """Restarts of the tasks with this state, by number. Tasks that were not touched have none."""
+        listed = [job for job in cluster.jobs().values() if job["array_job_id"] == array]
+        return {job["array_task_id"]: job["restart_cnt"] for job in listed if job["job_state"] == state}
+
+    cluster.wait(lambda: len(found("RUNNING")) == NODES, "all tasks run", 60)
+    job = cluster.submit(EIGHT, "-N2", "--account=research", "--partition=high")
+    cluster.wait_for(job, "RUNNING", 60)
+    assert list(found("PENDING").values()) == [1, 1]
+    assert sorted(found("RUNNING").values()) == [0] * (NODES - 2)
+    cluster.command("scancel", str(job))
+    cluster.wait(lambda: sorted(found("RUNNING").values()) == [0] * (NODES - 2) + [1, 1], "all run again", 60)
+
+
 def test_reclaim_waits_until_the_minimum_runtime_has_passed(
     cluster: SlurmCluster, adapter: SlurmAdapter
 ) -> None:

@@ -3,32 +3,16 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from tenure.integration.adapter_settings import AdapterFile, ServerSettings, not_empty, read_adapter_file
 from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.kubernetes.owners.kinds import Factor, OwnerKind, OwnerKinds, RoleRow, built_in_kinds
-from tenure.process.configuration import (
-    MISSING,
-    ConfigProblem,
-    ConfigurationError,
-    Sections,
-    find_problems,
-    read_document,
-)
-from tenure.process.values import ConfigSection, Logs, TelemetrySection, duration_value, parse_empty_section
+from tenure.process.configuration import Sections
+from tenure.process.values import ConfigSection, TelemetrySection, duration_value, parse_empty_section
 from tenure.terms.durations import SECOND
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
@@ -51,20 +35,6 @@ def _name(value: str) -> str:
     return value
 
 
-def _not_empty(value: str) -> str:
-    if not value:
-        raise ValueError("must not be empty")
-    return value
-
-
-def _address(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
-        raise ValueError("must be HOST:PORT, like 0.0.0.0:8081")
-    return value
-
-
-_LAST_PORT: Final = 65_535
 _MOST_KINDS: Final = 100
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Name = Annotated[str, AfterValidator(_name)]
@@ -81,37 +51,18 @@ class QueueAccessSettings(ConfigSection):
     """Whether each queue requires a pattern, or a label `queues.tenure.scheduler/QUEUE` of the namespace."""
 
 
-class AdapterSettings(BaseModel):
+class AdapterSettings(ServerSettings):
     """The section `adapter`. Keys are in camel case, durations as in `15s`."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        alias_generator=to_camel,
-        populate_by_name=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(populate_by_name=True)
 
-    server: str = "127.0.0.1:50051"
-    """Address of the server."""
-    tls_ca: Path | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    token_file: Path | None = None
-    """TLS files and the token for the server, as with all commands."""
-    allow_plaintext: bool = False
-    """Whether a token may be sent in plaintext to another machine."""
     kubeconfig: Path | None = None
     """None: service account of the pod, else the file that kubectl uses."""
     context: str | None = None
     """Context of the kubeconfig. None: its current context."""
-    cluster_id: Annotated[str, AfterValidator(_not_empty)]
-    """Cluster ID in snapshots, records and metrics."""
-    node_pool: str = ""
-    """Value of the label; "": nodes, queues and pod groups without the label."""
     node_pool_label: str = "kai.scheduler/node-pool"
-    """Empty: all nodes, queues and pod groups belong to one pool."""
-    scheduler_name: Annotated[str, AfterValidator(_not_empty)] = "kai-scheduler"
+    """Label with the node pool. Empty: all nodes, queues and pod groups belong to one pool."""
+    scheduler_name: Annotated[str, AfterValidator(not_empty)] = "kai-scheduler"
     """Pods with this schedulerName are scheduled. The default is that of KAI-Scheduler."""
     workload_api: WorkloadApi = WorkloadApi.AUTO
     derive_pod_groups: bool = True
@@ -133,8 +84,6 @@ class AdapterSettings(BaseModel):
     """None: `tenure` or `tenure-NODEPOOL`. The journal is ConfigMap `NAME-journal`."""
     lease_duration: Annotated[Seconds, AfterValidator(_lease_seconds)] = 15.0
     """How long a silent leader keeps the lease."""
-    health_listen: Annotated[str, AfterValidator(_address)] | None = None
-    """Address of `/healthz` and `/readyz`. None: no probes."""
 
     @field_validator("owner_kinds")
     @classmethod
@@ -191,25 +140,18 @@ class AdapterSettings(BaseModel):
 
 
 _SECTION: Final = "adapter"
-_NO_FILE: Final = "command line"
-_LEVEL: Final = "info"
-"""Default log level: an adapter logs its leadership terms."""
 
 
-class _File(ConfigSection):
+class _File(AdapterFile):
     adapter: AdapterSettings
-    telemetry: Annotated[TelemetrySection, BeforeValidator(parse_empty_section)] = TelemetrySection()
 
 
 _SECTIONS: Final[Sections] = {
-    (): _File,
     (_SECTION,): AdapterSettings,
     (_SECTION, "queueAccess"): QueueAccessSettings,
     (_SECTION, "ownerKinds"): OwnerKind,
     (_SECTION, "ownerKinds", "roles"): RoleRow,
     (_SECTION, "ownerKinds", "roles", "size"): Factor,
-    ("telemetry",): TelemetrySection,
-    ("telemetry", "logs"): Logs,
 }
 
 
@@ -225,39 +167,14 @@ def load_adapter_settings(file: Path | None, overrides: Mapping[str, object]) ->
 
     `overrides` are fields of AdapterSettings; None is not set. Raises ConfigurationError with all errors.
     """
-    document = _document(file) if file else {}
-    spoken = {to_camel(name): value for name, value in overrides.items() if value is not None}
-    try:
-        read = _File.model_validate({**document, _SECTION: {**document.get(_SECTION, {}), **spoken}})
-    except ValidationError as error:
-        problems = map(_with_flag, find_problems(error, _SECTIONS))
-        raise ConfigurationError(str(file or _NO_FILE), problems) from None
-    return AdapterConfiguration(read.adapter, _validated_telemetry(read.telemetry))
+    read = read_adapter_file(file, overrides, _File, _SECTION, _SECTIONS, _missing)
+    return AdapterConfiguration(read.adapter, read.adapter_telemetry)
 
 
-def _document(file: Path) -> dict[str, Any]:
-    document = read_document(file)
-    if not isinstance(document, dict) or _SECTION not in document:
-        raise ConfigurationError(str(file), [ConfigProblem("", f"must have a section `{_SECTION}`")])
-    if not isinstance(document[_SECTION], dict):
-        raise ConfigurationError(
-            str(file), [ConfigProblem(_SECTION, "must be a mapping with keys such as `server`")]
-        )
-    return document
-
-
-def _validated_telemetry(telemetry: TelemetrySection) -> TelemetrySection:
-    if "level" in telemetry.logs.model_fields_set:
-        return telemetry
-    return telemetry.model_copy(update={"logs": telemetry.logs.model_copy(update={"level": _LEVEL})})
-
-
-def _with_flag(problem: ConfigProblem) -> ConfigProblem:
+def _missing(path: str) -> str:
     """A missing key of the section itself can be set on the command line instead."""
-    if problem.text != MISSING:
-        return problem
-    key = problem.path.removeprefix(f"{_SECTION}.")
+    key = path.removeprefix(f"{_SECTION}.")
     if not key.isalpha():
-        return ConfigProblem(problem.path, "is missing")
+        return "is missing"
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
-    return ConfigProblem(problem.path, f"is missing; set it here or as --{flag}")
+    return f"is missing; set it here or as --{flag}"

@@ -3,7 +3,7 @@
 It takes the job for running again, whose processes end or have ended. Then the job completes, fails, or is
 missing on its node, and Slurm does not start it again. The adapter requeues it once more:
 
-missing on its node    Slurm says so itself: NODE_FAIL for JobLaunchFailure, as if another one had requeued it
+missing on its node    Slurm says so itself: NODE_FAIL for JobLaunchFailure, after any requeue
 ended in another way   the adapter had requeued this run, and slurmctld was started between that and the end
 """
 

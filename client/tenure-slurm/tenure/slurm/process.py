@@ -1,28 +1,22 @@
 """The process of `tenure slurm`: an adapter with probes and telemetry."""
 
-import logging
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from tenure.client.client import Client
 from tenure.integration.adapter_loop import AdapterLoop
-from tenure.integration.health import Health, HealthServer
+from tenure.integration.adapter_process import announce, connect, export_telemetry
+from tenure.integration.health import Health
 from tenure.integration.timing import Clock
 from tenure.process.configuration import ConfigProblem, ConfigurationError
-from tenure.process.telemetry import Telemetry
-from tenure.process.values import TelemetrySection
 from tenure.slurm.adapter import HostClock, SlurmConnection
 from tenure.slurm.observe.cluster import Scope
 from tenure.slurm.programs import Slurm
 from tenure.slurm.safety import unsafe_settings
 from tenure.slurm.settings import SlurmConfiguration, SlurmSettings
 from tenure.slurm.state_file import HostLock
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_LOG = logging.getLogger(__name__)
 
 
 def run_adapter(configuration: SlurmConfiguration, reread: Callable[[], None]) -> None:
@@ -35,31 +29,15 @@ def run_adapter(configuration: SlurmConfiguration, reread: Callable[[], None]) -
     _refuse_unsafe(Slurm(), settings.scope())
     signal.signal(signal.SIGHUP, lambda *_: reread())
     with ExitStack() as ends:
-        ends.enter_context(_telemetry(configuration.telemetry))
+        ends.enter_context(export_telemetry(configuration.telemetry, "tenure-slurm"))
         client = ends.enter_context(connect(settings))
         connection = SlurmConnection(settings.scope(), queues, settings.state_file, settings.poll_interval)
         ends.callback(connection.close)
         lock = _lock(settings.state_file)
         ends.callback(lock.close)
         loop = AdapterLoop(connection, client, lock, Clock(HostClock()), f"process {os.getpid()}")
-        for number in _SIGNALS:
-            signal.signal(number, lambda *_: loop.stop())
-        if settings.health_listen is not None:
-            ends.callback(_probes(settings.health_listen, loop).close)
-        print(f"tenure: adapter of cluster {settings.cluster_id}, server {settings.server}", flush=True)
-        loop.run()
-
-
-def connect(settings: SlurmSettings) -> Client:
-    """A client of the server."""
-    return Client(
-        settings.server,
-        tls_ca=settings.tls_ca,
-        tls_cert=settings.tls_cert,
-        tls_key=settings.tls_key,
-        token_file=settings.token_file,
-        allow_plaintext=settings.allow_plaintext,
-    )
+        with announce(settings, "slurm", loop.stop, lambda: Health(loop.stuck, loop.problem)):
+            loop.run()
 
 
 def gate_script(settings: SlurmSettings, default: bool, uid: int) -> str:
@@ -90,21 +68,3 @@ def _lock(state_file: Path) -> HostLock:
     except OSError as error:
         text = f"{path} cannot be written: {error.strerror}"
         raise ConfigurationError("slurm", [ConfigProblem("slurm.stateFile", text)]) from None
-
-
-def _probes(address: str, loop: AdapterLoop) -> HealthServer:
-    try:
-        return HealthServer(address, lambda: Health(loop.stuck, loop.problem))
-    except OSError as error:
-        message = f"cannot listen: {error.strerror}"
-        raise ConfigurationError("slurm", [ConfigProblem("slurm.healthListen", message)]) from None
-
-
-@contextmanager
-def _telemetry(section: TelemetrySection) -> Iterator[None]:
-    telemetry = Telemetry(section, "tenure-slurm")
-    telemetry.start()
-    try:
-        yield
-    finally:
-        telemetry.end()

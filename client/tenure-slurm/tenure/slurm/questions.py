@@ -5,6 +5,7 @@ import os
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.snapshot_file import format_of, write_snapshot
+from tenure.integration.adapter_process import connect
 from tenure.integration.journal import Journal
 from tenure.integration.journal_format import load_journal
 from tenure.integration.journal_rows import JournalRows
@@ -13,7 +14,6 @@ from tenure.render.terminal import TerminalConsole
 from tenure.slurm.observe.cluster import Reading
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.source import SlurmSource
-from tenure.slurm.process import connect
 from tenure.slurm.programs import Slurm
 from tenure.slurm.settings import SlurmSettings
 from tenure.slurm.state_file import StateFile

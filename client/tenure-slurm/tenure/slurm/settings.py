@@ -2,33 +2,20 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field
 from tenure.client.snapshot_file import SnapshotFileError, read_snapshot
-from tenure.process.configuration import (
-    MISSING,
-    ConfigProblem,
-    ConfigurationError,
-    Sections,
-    find_problems,
-    read_document,
-)
-from tenure.process.values import (
-    Address,
-    ConfigSection,
-    Logs,
-    TelemetrySection,
-    duration_value,
-    parse_empty_section,
-)
+from tenure.integration.adapter_settings import AdapterFile, ServerSettings, read_adapter_file
+from tenure.process.configuration import ConfigProblem, ConfigurationError, Sections
+from tenure.process.values import TelemetrySection, duration_value
 from tenure.slurm.observe.cluster import Scope
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import Queue
 
 _SECTION: Final = "slurm"
 _SHORTEST_PERIOD: Final = 0.2
+_MISSING: Final = "is missing; set it in the file given as --config"
 
 
 def _seconds(value: object) -> float:
@@ -38,26 +25,9 @@ def _seconds(value: object) -> float:
     return seconds
 
 
-def _not_empty(value: str) -> str:
-    if not value:
-        raise ValueError("must not be empty")
-    return value
-
-
-class SlurmSettings(ConfigSection):
+class SlurmSettings(ServerSettings):
     """The section `slurm`. Keys are in camel case, durations as in `2s`."""
 
-    server: str = "127.0.0.1:50051"
-    """Address of the server."""
-    tls_ca: Path | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    token_file: Path | None = None
-    allow_plaintext: bool = False
-    """TLS files and the token for the server, as with all commands."""
-    cluster_id: Annotated[str, AfterValidator(_not_empty)]
-    """Cluster ID in snapshots, records and metrics."""
-    node_pool: str = ""
     partitions: Annotated[tuple[str, ...], Field(min_length=1)]
     """Partitions that Tenure schedules. Their nodes are in no other partition."""
     queue_from: Literal["account", "qos", "partition"] = "account"
@@ -79,8 +49,6 @@ class SlurmSettings(ConfigSection):
     """The journal and what is remembered of jobs. A lock lies beside it."""
     poll_interval: Annotated[float, BeforeValidator(_seconds)] = 1.0
     """How often changes are looked for, in seconds."""
-    health_listen: Address | None = None
-    """Address of `/healthz` and `/readyz`. None: no probes."""
 
     def scope(self) -> Scope:
         """The scheduled part of the cluster."""
@@ -107,17 +75,8 @@ class SlurmSettings(ConfigSection):
             raise ConfigurationError(str(self.queues_file), [ConfigProblem("", str(error))]) from None
 
 
-class _File(ConfigSection):
+class _File(AdapterFile):
     slurm: SlurmSettings
-    telemetry: Annotated[TelemetrySection, BeforeValidator(parse_empty_section)] = TelemetrySection()
-
-
-_SECTIONS: Final[Sections] = {
-    (): _File,
-    (_SECTION,): SlurmSettings,
-    ("telemetry",): TelemetrySection,
-    ("telemetry", "logs"): Logs,
-}
 
 
 class SlurmConfiguration(NamedTuple):
@@ -132,27 +91,6 @@ def load_slurm_settings(file: Path | None, overrides: Mapping[str, object]) -> S
 
     `overrides` are fields of SlurmSettings; None is not set. Raises ConfigurationError with all errors.
     """
-    document: dict[str, Any] = {}
-    if file is not None:
-        read = read_document(file)
-        if not isinstance(read, dict) or not isinstance(read.get(_SECTION, {}), dict):
-            raise ConfigurationError(
-                str(file), [ConfigProblem("", f"must be a mapping with a section `{_SECTION}`")]
-            )
-        document = read
-    spoken = {to_camel(name): value for name, value in overrides.items() if value is not None}
-    try:
-        made = _File.model_validate({**document, _SECTION: {**document.get(_SECTION, {}), **spoken}})
-    except ValidationError as error:
-        problems = [_with_place(problem) for problem in find_problems(error, _SECTIONS)]
-        raise ConfigurationError(str(file or "command line"), problems) from None
-    telemetry = made.telemetry
-    if "level" not in telemetry.logs.model_fields_set:
-        telemetry = telemetry.model_copy(update={"logs": telemetry.logs.model_copy(update={"level": "info"})})
-    return SlurmConfiguration(made.slurm, telemetry)
-
-
-def _with_place(problem: ConfigProblem) -> ConfigProblem:
-    if problem.text != MISSING:
-        return problem
-    return ConfigProblem(problem.path, "is missing; set it in the file given as --config")
+    sections: Sections = {(_SECTION,): SlurmSettings}
+    read = read_adapter_file(file, overrides, _File, _SECTION, sections, lambda path: _MISSING)
+    return SlurmConfiguration(read.slurm, read.adapter_telemetry)
