@@ -157,8 +157,10 @@ class SlurmCluster:
         return int(out.split(";")[0])
 
     def jobs(self) -> dict[int, dict[str, Any]]:
-        """All jobs as `squeue --json` prints them, by id."""
+        """All jobs as `squeue --json` prints them, by id. Raises SlurmFailed, also if it exits with 0."""
         listed = json.loads(self.command("squeue", "--json", "--states=all"))
+        if listed["errors"]:
+            raise SlurmFailed(f"squeue --json: {listed['errors']}")
         return {job["job_id"]: job for job in listed["jobs"]}
 
     def job(self, job_id: int) -> dict[str, Any]:

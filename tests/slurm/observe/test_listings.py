@@ -171,6 +171,21 @@ def test_other_output_is_an_error(listing: bytes) -> None:
         read_jobs(listing)
 
 
+@pytest.mark.parametrize(
+    ("errors", "text"),
+    [
+        (b'[{"description": "Failed while looking for jobs", "error_number": -1}]', "looking for jobs"),
+        (b'[{"error": "Unspecified error", "errno": -1}]', "Unspecified error"),
+        (b"[{}]", "without a text"),
+    ],
+)
+def test_empty_listing_with_errors_is_no_empty_cluster(errors: bytes, text: str) -> None:
+    for read, rows in ((read_jobs, b"jobs"), (read_nodes, b"nodes")):
+        with pytest.raises(ListingError, match=text):
+            read(b'{"errors": ' + errors + b', "' + rows + b'": []}')
+    assert read_jobs(b'{"errors": [], "jobs": []}') == []
+
+
 def test_unchanged_listing_is_an_empty_delta(source: SlurmSource, reading: Reading) -> None:
     source.snapshot(observed_at(reading))
     delta = source.delta(observed_at(reading, 11))

@@ -38,8 +38,8 @@ class Number(msgspec.Struct, frozen=True):
     infinite: bool = False
 
 
-_Rows = TypeVar("_Rows")
 AnyNumber = int | Number | None
+_Rows = TypeVar("_Rows")
 
 
 def number(value: AnyNumber) -> int | None:
@@ -147,12 +147,19 @@ class NodeRow(msgspec.Struct, frozen=True):
         return [name for name in (listed.split(",") if isinstance(listed, str) else listed) if name]
 
 
+class _Error(msgspec.Struct):
+    description: str = ""
+    error: str = ""
+
+
 class _Jobs(msgspec.Struct):
     jobs: list[JobRow]
+    errors: list[_Error] = []
 
 
 class _Nodes(msgspec.Struct):
     nodes: list[NodeRow]
+    errors: list[_Error] = []
 
 
 _JOBS: Final = msgspec.json.Decoder(_Jobs)
@@ -161,12 +168,23 @@ _NODES: Final = msgspec.json.Decoder(_Nodes)
 
 def read_jobs(listing: bytes) -> list[JobRow]:
     """Jobs of `squeue --json`. Raises ListingError."""
-    return _decode(_JOBS, listing, "squeue").jobs
+    found = _decode(_JOBS, listing, "squeue")
+    _check(found.errors, "squeue")
+    return found.jobs
 
 
 def read_nodes(listing: bytes) -> list[NodeRow]:
     """Nodes of `sinfo --json`. Raises ListingError."""
-    return _decode(_NODES, listing, "sinfo").nodes
+    found = _decode(_NODES, listing, "sinfo")
+    _check(found.errors, "sinfo")
+    return found.nodes
+
+
+def _check(errors: list[_Error], command: str) -> None:
+    """Without a controller, both commands print an empty list and errors, and exit with 0."""
+    if errors:
+        text = errors[0].description or errors[0].error or "an error without a text"
+        raise ListingError(f"{command} --json failed: {text}")
 
 
 def _decode(decoder: msgspec.json.Decoder[_Rows], listing: bytes, command: str) -> _Rows:
