@@ -124,6 +124,13 @@ CHECKS: Final = (
         "tests.load.drain_load:main",
     ),
     Check(
+        "several-servers",
+        "kill one of three servers behind HAProxy under 200 clusters: no answer is wrong",
+        "5 min",
+        "tests.load.several_servers.command:main",
+        needs=("haproxy", "compiled"),
+    ),
+    Check(
         "connection-flood",
         "health checks under 10,000 connections, calls and pings",
         "40 s",

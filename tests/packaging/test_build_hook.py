@@ -39,3 +39,30 @@ def test_pure_build_that_is_wanted_warns_of_nothing(choice: str, tmp_path: Path)
     code, wheels, output = build(tmp_path, TENURE_COMPILED=choice)
     assert (code, [name.endswith("-py3-none-any.whl") for name in wheels]) == (0, [True])
     assert "not compiled" not in output
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_install_on_a_machine_without_a_compiler_says_so_and_works(tmp_path: Path) -> None:
+    programs, target = tmp_path / "bin", tmp_path / "installed"
+    programs.mkdir()
+    (programs / "python").symlink_to(sys.executable)
+    environment = {"PATH": str(programs), "HOME": str(tmp_path), "CC": "cc"}
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--verbose", "--no-deps"]
+
+    def run(*command: str, **variables: str) -> str:
+        ended = subprocess.run(
+            command, env={**environment, **variables}, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout + ended.stderr
+
+    said = run(*pip, "--no-build-isolation", "--target", str(target), str(ROOT))
+    assert (
+        "The solver is not compiled, so it is four to five times slower: there is no C compiler (cc)" in said
+    )
+    tenure = [sys.executable, "-m", "tenure.cli"]
+    version = run(*tenure, "--version", PYTHONPATH=str(target))
+    assert "interpreted" in version
+    sample = target / "tenure/cli/samples/two-departments.yaml"
+    assert "Scheduled" in run(*tenure, "decide", str(sample), PYTHONPATH=str(target))

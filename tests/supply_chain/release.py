@@ -82,6 +82,8 @@ def _omissions(folder: Path) -> Iterator[str]:
         if not bill.exists():
             yield f"{bill.name} is missing"
         (wheel,) = folder.glob(f"{name}-{VERSION}-*.whl")
+        if "-linux_" in wheel.name:
+            yield f"{wheel.name} has the tag of one machine, not of the distributions that it runs on"
         with zipfile.ZipFile(wheel) as archive:
             yield from _faults(wheel, archive.namelist(), {"tenure", f"{name}-{VERSION}.dist-info"})
         source = folder / f"{name}-{VERSION}.tar.gz"

@@ -119,6 +119,16 @@ def _download_slurm() -> None:
     (folder / "ready").touch()
 
 
+def haproxy() -> str | None:
+    """The program HAProxy, which Debian installs beside the PATH of users."""
+    return shutil.which("haproxy", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
+
+
+def _install_haproxy() -> None:
+    run("apt-get", "-qq", "update")
+    run("apt-get", "-qq", "install", "--yes", "--no-install-recommends", "haproxy")
+
+
 def _install_buf() -> None:
     quiet = ("--silent", "--no-fund", "--no-audit")
     run("npm", "install", *quiet, "--prefix", CACHE / "buf", f"@bufbuild/buf@{BUF_VERSION}")
@@ -245,6 +255,14 @@ TOOLS: Final = (
         ("apt-get", "dpkg-deb"),
         lambda: is_newer(CACHE / "slurm/ready"),
         _download_slurm,
+    ),
+    Tool(
+        "haproxy",
+        "HAProxy, which balances calls between servers, from Debian's package",
+        "20 s",
+        ("apt-get",),
+        lambda: haproxy() is not None,
+        _install_haproxy,
     ),
     Tool(
         "buf",

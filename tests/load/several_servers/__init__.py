@@ -1,0 +1,1 @@
+"""Several servers behind HAProxy, of which one fails."""
