@@ -22,7 +22,7 @@ from tenure.wire.deltas import apply_deltas
 
 from tests.attacks.hostile_requests import MIB, resident_bytes
 from tests.checks import Counts
-from tests.load.several_servers.balancer import Balanced, processor_seconds, run_balanced
+from tests.load.several_servers.balancer import QUIET, Balanced, processor_seconds, run_balanced
 from tests.load.several_servers.callers import Callers, Run
 from tests.load.several_servers.shards import LARGE, Shard, build_shards
 from tests.server.servers import run_server_process
@@ -106,7 +106,7 @@ def _wait_until(moment: float) -> None:
 
 def wrong_answers(runs: Sequence[Run]) -> Iterator[str]:
     """Compare each answer with that of a server of its own, which gets the complete snapshot every time."""
-    with run_server_process("--no-records") as (_, address), Client(address) as client:
+    with run_server_process(*QUIET) as (_, address), Client(address) as client:
         for run in runs:
             snapshot = ClusterSnapshot()
             snapshot.CopyFrom(run.shard.snapshot)
