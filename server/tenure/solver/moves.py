@@ -2,6 +2,7 @@
 
 Why pod groups wait is not looked for, which takes most of the time of a cycle in which many do. Decision
 groups, queues and the next wake time are those of a cycle with reasons; counters leave out the work for them.
+Where an action used up its budget, wake times of pod groups that it did not reach are left out too.
 """
 
 from tenure.solver.eviction_history import update_eviction_history

@@ -39,8 +39,10 @@ class EvictionAction:
         turns = SharedTurns(self._session, self._context.pending(self._may_start, failures))
         while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
+            if failures.covers(pod_group):
+                continue
             tasks = self._context.gangs.tasks_to_allocate(pod_group)
-            if not tasks or not self._context.gangs.is_ready(pod_group) or failures.covers(pod_group):
+            if not tasks or not self._context.gangs.is_ready(pod_group):
                 continue
             rejection = self.rejection(pod_group, tasks)
             if rejection is not None:
@@ -50,7 +52,9 @@ class EvictionAction:
                 turns.add_failure(pod_group)
                 probes.reject(pod_group, rejection)
             if budget.is_over:
-                self._give_up(turns)
+                if self._context.with_reasons:
+                    self._give_up(turns)
+                break
         self._context.reason_checks.append(probes)
 
     def _give_up(self, turns: SharedTurns) -> None:

@@ -1,9 +1,10 @@
 """Pod groups that would fail as one of their kind just did, for cycles that report no reasons.
 
 A pod group of the same queue and kind fails in the same way until something is committed. It is passed over
-without being tried; and with it those behind it in its queue that would also fail and request no more. They
-would be tried one after the other, since a smaller request never moves a queue back, so passing over them
-changes no decision. A cycle over many pod groups of few kinds so takes time in proportion to the kinds.
+without being tried; and with it those behind it in its queue that would also fail and request no more, or as
+much as one with which its queue just stayed the first. They would be tried one after the other: a request that
+is no larger never moves a queue back. So passing over them changes no decision, and a cycle over many pod
+groups of few kinds takes time in proportion to the kinds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +43,10 @@ class KnownFailures:
         self._refused: set[tuple[int, int]] = set()
         """Those that may not take part in the action at all."""
         self._commits = session.commit_count
+        self._turns_of = -1
+        """The queue of the last turns."""
+        self._kept_turn: set[int] = set()
+        """Kinds with which that queue stayed first."""
 
     def add(self, pod_group: int) -> None:
         """Note that a pod group was tried in vain."""
@@ -52,7 +57,9 @@ class KnownFailures:
             self._failed.add((queue, kind))
 
     def covers(self, pod_group: int) -> bool:
-        """Whether a pod group would fail too."""
+        """Whether a pod group, whose turn it is, would fail too."""
+        if self._groups[pod_group].queue != self._turns_of:
+            self._turns_of = -1
         if not self._failed or (kind := self._lists.kind(pod_group)) < 0:
             return False
         queue = self._groups[pod_group].queue
@@ -99,6 +106,7 @@ class KnownFailures:
             if ready is not None:
                 last = None
                 yield ready
+                self._note_turn(queue, ALONE)
                 continue
             if (queue, kind) in self._refused:
                 continue
@@ -112,6 +120,7 @@ class KnownFailures:
             last = (kind, found.share)
             shares[kind] = found.share
             yield found
+            self._note_turn(queue, kind)
 
     def _drawn_by_kind(
         self,
@@ -145,6 +154,7 @@ class KnownFailures:
                 at, last = alone[number].key, None
                 number += 1
                 yield alone[number - 1]
+                self._note_turn(queue, ALONE)
             elif first is None:
                 return
             elif rejection(first[1]) is not None:
@@ -155,12 +165,15 @@ class KnownFailures:
                 last = (first_kind, found.share)
                 shares[first_kind] = found.share
                 yield found
+                self._note_turn(queue, first_kind)
 
     def _follows(self, queue: int, kind: int, share: Share, last: tuple[int, Share]) -> bool:
         """Whether an entry would fail directly after the one before it fails."""
         self._discard_stale()
         if (queue, kind) not in self._failed or (queue, last[0]) not in self._failed:
             return False
+        if queue == self._turns_of and kind in self._kept_turn:
+            return True
         most = last[1]
         return share[0] <= most[0] and share[1] <= most[1] and share[2] <= most[2]
 
@@ -168,3 +181,13 @@ class KnownFailures:
         if self._commits != self._session.commit_count:
             self._failed.clear()
             self._commits = self._session.commit_count
+            self._turns_of = -1
+
+    def _note_turn(self, queue: int, kind: int) -> None:
+        """Note that an entry has its turn. Only the first of several has another queue's turn before it."""
+        self._discard_stale()
+        if self._turns_of == queue:
+            self._kept_turn.add(kind)
+        else:
+            self._turns_of = queue
+            self._kept_turn.clear()

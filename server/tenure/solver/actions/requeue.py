@@ -30,6 +30,8 @@ from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
 from tenure.terms.reasons import ReasonCode
 
+_NOT_SERVED: Final[frozenset[int]] = frozenset([-1])
+
 
 def _requeue(context: CycleContext, action: Action) -> None:
     """Decide on every candidate; all nominations receive a result."""
@@ -77,24 +79,33 @@ class _RequeueAction:
         self._search = RequeueSearch(context, action, self._trial, self._budget)
         self._failed_together: dict[object, frozenset[int]] = {}
         """By kind of contender, candidates that do not suffice together."""
+        self._served: dict[tuple[object, int], frozenset[int] | None] = {}
+        """Kinds and priorities of contenders for which nothing is left to try, with what failed together."""
         self._kind = cache(self._kind_of)
 
     def run(self) -> None:
         """Set the result of every candidate."""
-        waiting = [index for index in self._in_order() if not self._is_touched(index)]
         candidates = [each for each in self._candidates if not self._is_settled(each)]
+        lowest = min([each.group.facts.priority for each in candidates], default=None)
+        if not self._context.with_reasons and self._is_idle(lowest):
+            return
+        waiting = [index for index in self._in_order() if not self._is_touched(index)]
         before = commits = len(self._session.commits)
         for contender in waiting:
-            if not candidates:
+            if lowest is None:
                 break
             self._session.stop.check()
+            if self._groups[contender].facts.priority <= lowest:
+                continue
             if commits != before and self._is_touched(contender):
                 continue
-            self._serve(contender, candidates)
+            if not self._serve(contender, candidates):
+                continue
             is_changed, commits = len(self._session.commits) != commits, len(self._session.commits)
             candidates = [
                 each for each in candidates if not (self._is_settled(each) if is_changed else each.is_decided)
             ]
+            lowest = min([each.group.facts.priority for each in candidates], default=None)
         highest = max([self._groups[index].facts.priority for index in waiting], default=None)
         odd_gpus: OddGpus | None = None
         for candidate in candidates:
@@ -124,6 +135,15 @@ class _RequeueAction:
                 probes.note_protected(contender)
         self._context.reason_checks.append(probes)
 
+    def _is_idle(self, lowest: int | None) -> bool:
+        """Whether no pending pod group has a higher priority, or a delay whose end is to be told."""
+        for queue in self._context.pod_groups.leaf_queues():
+            for _, pod_group in self._context.pod_groups.pending(queue):
+                facts = self._groups[pod_group].facts
+                if facts.preemption_delay > 0 or (lowest is not None and facts.priority > lowest):
+                    return False
+        return True
+
     def _in_order(self) -> Iterator[int]:
         """Pending pod groups that are ready and past their preemption delay (semantics R12.41)."""
         tree = self._context.pending(self._context.may_evict)
@@ -148,20 +168,30 @@ class _RequeueAction:
             candidate.keep_running(NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE, detail)
         return candidate.is_decided
 
-    def _serve(self, contender: int, candidates: Sequence[Candidate]) -> None:
-        """Requeue one candidate for the contender, else the smallest set of them, if that is possible."""
+    def _serve(self, contender: int, candidates: Sequence[Candidate]) -> bool:
+        """Requeue one candidate for the contender, else the smallest set of them, if that is possible.
+
+        Returns whether anything was left to try. What is left for a kind and priority only becomes less.
+        """
         priority, most = self._groups[contender].facts.priority, self._session.options.max_requeue_contenders
-        lower = [each for each in candidates if each.group.facts.priority < priority]
-        if not lower:
-            return
         kind = self._kind(contender)
+        failed = self._failed_together.get(kind)
+        if self._served.get((kind, priority), _NOT_SERVED) is failed:
+            return False
+        lower = [each for each in candidates if each.group.facts.priority < priority]
         lower = [each for each in lower if kind not in each.unfit and each.tries < most]
         if not any(kind not in each.too_small for each in lower) and self._is_known(kind, lower):
-            return
+            self._served[kind, priority] = failed
+            return False
         if self._budget.is_over:
             for candidate in lower:
                 candidate.exhaust()
-            return
+            return True
+        self._try_all(contender, kind, lower)
+        return True
+
+    def _try_all(self, contender: int, kind: object, lower: Sequence[Candidate]) -> None:
+        """Try each candidate alone, then all of them together."""
         self._budget.start()
         tasks = self._context.gangs.tasks_to_allocate(contender)
         self._session.chains.on_search_start(contender, tasks)

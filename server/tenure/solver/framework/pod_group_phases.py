@@ -20,7 +20,7 @@ class PodGroupPhases:
         self.running: set[int] = set()
         """Pod groups with allocated tasks."""
         self.stale: set[int] = set()
-        """Pod groups below their minimum, or marked stale by the caller."""
+        """Pod groups that run below their minimum, or are marked stale by the caller."""
         self.blocked: set[int] = set()
         """Tasks that cannot be placed according to the caller."""
 
@@ -53,12 +53,12 @@ class PodGroupPhases:
     def _classify(self, cluster: Cluster, group: PodGroup) -> None:
         root = group.root
         if root.is_lone and root.members[0] is group.pod_sets[0]:
-            is_met = (
-                self._classify_pod_set(cluster, group, group.pod_sets[0]) >= group.pod_sets[0].min_available
-            )
+            count = self._classify_pod_set(cluster, group, group.pod_sets[0])
+            is_met = count >= group.pod_sets[0].min_available
         else:
-            is_met = root.is_met({s.index: self._classify_pod_set(cluster, group, s) for s in group.pod_sets})
-        if group.facts.stale_since is not None or not is_met:
+            counts = {s.index: self._classify_pod_set(cluster, group, s) for s in group.pod_sets}
+            count, is_met = sum(counts.values()), root.is_met(counts)
+        if group.facts.stale_since is not None or (count and not is_met):
             self.stale.add(group.index)
 
     def _classify_pod_set(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:
