@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from tenure.v1 import decision_pb2 as _decision_pb2
+from tenure.v1 import explain_pb2 as _explain_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from tenure.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
@@ -53,23 +54,25 @@ WARNING_CODE_QUEUE_LIMIT_CUT: WarningCode
 WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: WarningCode
 
 class DecideRequest(_message.Message):
-    __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults")
+    __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults", "estimate_starts")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_STARTS_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     actions: _containers.RepeatedScalarFieldContainer[str]
     state: _state_pb2.StateReference
     now: _timestamp_pb2.Timestamp
     delta: _state_pb2.StateDelta
     faults: _state_pb2.Faults
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ...) -> None: ...
+    estimate_starts: bool
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ..., estimate_starts: bool = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches", "reservations")
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches", "reservations", "start_estimates")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +89,7 @@ class DecideResponse(_message.Message):
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     STATE_PATCHES_FIELD_NUMBER: _ClassVar[int]
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    START_ESTIMATES_FIELD_NUMBER: _ClassVar[int]
     header: ResponseHeader
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -102,7 +106,8 @@ class DecideResponse(_message.Message):
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateStatus]
     state_patches: _containers.RepeatedCompositeFieldContainer[StatePatch]
     reservations: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.Reservation]
-    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[_snapshot_pb2.Reservation, _Mapping]]] = ...) -> None: ...
+    start_estimates: _containers.RepeatedCompositeFieldContainer[_explain_pb2.StartEstimate]
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[_snapshot_pb2.Reservation, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[_explain_pb2.StartEstimate, _Mapping]]] = ...) -> None: ...
 
 class StatePatch(_message.Message):
     __slots__ = ("set_eviction_rate", "set_queue_usage", "reserve", "release")

@@ -13,6 +13,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class RangeReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RANGE_REASON_UNSPECIFIED: _ClassVar[RangeReason]
+    RANGE_REASON_EXPECTED_ENDS: _ClassVar[RangeReason]
+    RANGE_REASON_NO_TIME_LIMIT: _ClassVar[RangeReason]
+    RANGE_REASON_UNKNOWN_ENDS: _ClassVar[RangeReason]
+    RANGE_REASON_STEP: _ClassVar[RangeReason]
+    RANGE_REASON_PLAY_LIMIT: _ClassVar[RangeReason]
+    RANGE_REASON_SEARCH_LIMIT: _ClassVar[RangeReason]
+
 class RemedyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     REMEDY_KIND_UNSPECIFIED: _ClassVar[RemedyKind]
@@ -23,6 +33,13 @@ class RemedyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REMEDY_KIND_RAISE_QUOTA: _ClassVar[RemedyKind]
     REMEDY_KIND_RAISE_LIMIT: _ClassVar[RemedyKind]
     REMEDY_KIND_ADD_NODES: _ClassVar[RemedyKind]
+RANGE_REASON_UNSPECIFIED: RangeReason
+RANGE_REASON_EXPECTED_ENDS: RangeReason
+RANGE_REASON_NO_TIME_LIMIT: RangeReason
+RANGE_REASON_UNKNOWN_ENDS: RangeReason
+RANGE_REASON_STEP: RangeReason
+RANGE_REASON_PLAY_LIMIT: RangeReason
+RANGE_REASON_SEARCH_LIMIT: RangeReason
 REMEDY_KIND_UNSPECIFIED: RemedyKind
 REMEDY_KIND_WAIT: RemedyKind
 REMEDY_KIND_REDUCE_MINIMUM: RemedyKind
@@ -113,7 +130,7 @@ class ExplainResponse(_message.Message):
     def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[StartEstimate, _Mapping]]] = ...) -> None: ...
 
 class StartEstimate(_message.Message):
-    __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation")
+    __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation", "range_reasons")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     GPU_MILLI_AHEAD_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +140,7 @@ class StartEstimate(_message.Message):
     CERTAINTY_FIELD_NUMBER: _ClassVar[int]
     AWAITED_ENDS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    RANGE_REASONS_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     position: int
     gpu_milli_ahead: int
@@ -132,7 +150,8 @@ class StartEstimate(_message.Message):
     certainty: _snapshot_pb2.Certainty
     awaited_ends: _containers.RepeatedCompositeFieldContainer[AwaitedEnd]
     explanation: Explanation
-    def __init__(self, pod_group: _Optional[str] = ..., position: _Optional[int] = ..., gpu_milli_ahead: _Optional[int] = ..., earliest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., likely_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., latest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., awaited_ends: _Optional[_Iterable[_Union[AwaitedEnd, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
+    range_reasons: _containers.RepeatedScalarFieldContainer[RangeReason]
+    def __init__(self, pod_group: _Optional[str] = ..., position: _Optional[int] = ..., gpu_milli_ahead: _Optional[int] = ..., earliest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., likely_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., latest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., awaited_ends: _Optional[_Iterable[_Union[AwaitedEnd, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., range_reasons: _Optional[_Iterable[_Union[RangeReason, str]]] = ...) -> None: ...
 
 class AwaitedEnd(_message.Message):
     __slots__ = ("pod_group", "end_time", "certainty")

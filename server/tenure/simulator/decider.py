@@ -7,11 +7,11 @@ from tenure.codec.decode import DecodedSnapshot, decode
 from tenure.codec.encode import encode_response
 from tenure.codec.engine import build_header
 from tenure.codec.incremental_decode import decode_change, with_base
-from tenure.simulator.warm_start import SequentialWarmStart
 from tenure.solver.cycle import run_cycle
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.solver.sequential_warm_start import SequentialWarmStart
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -72,7 +72,7 @@ class SolverDecider:
                 if changed.change is None:
                     self._warm_start = SequentialWarmStart()
                 else:
-                    self._warm_start.follow(changed.change, len(changed.pod_groups))
+                    self._warm_start.advance(changed.change, len(changed.pod_groups))
                 return
         whole = snapshot()
         self._carried = ClusterSnapshot(

@@ -36,6 +36,11 @@ class FatesOfVictims:
                 made._held.add(pod_group)
         return made
 
+    @property
+    def concerned(self) -> set[int]:
+        """Pod groups that are deleted or held."""
+        return self._deleted | self._held
+
     def after(self, task: Task, later: Task) -> Task:
         """A task in the next cluster, where it would be `later`: all of a deleted pod group ends."""
         if task.pod_group in self._deleted:

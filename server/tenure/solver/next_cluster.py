@@ -5,8 +5,9 @@ cluster again instead.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Final, NamedTuple
 
 from tenure.solver.fates import FatesOfVictims
 from tenure.solver.framework.in_flight import with_in_flight
@@ -22,11 +23,22 @@ from tenure.solver.model.decision import (
 )
 from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.fate import HoldReason
-from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.queue_usage import with_changed_rows
+from tenure.solver.resolution.slot_map import SlotChange
+
+MOVING: Final = (TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.PIPELINED, TaskStatus.RELEASING)
+"""Statuses that are others in the next cycle."""
+_RECORD_CHANGES: Final = (PatchKind.SET_EVICTION_RECORD, PatchKind.DELETE_EVICTION_RECORD)
+
+
+class NextCluster(NamedTuple):
+    """The cluster of the next cycle, and what differs."""
+
+    cluster: Cluster
+    change: SlotChange
 
 
 def apply_decisions(
@@ -38,18 +50,38 @@ def apply_decisions(
     Pods with reservations are pending as well; their groups are in flight. `ids` are those of the decision
     groups; None: any.
     """
+    moving = [task.index for task in cluster.tasks if task.placement.status in MOVING]
+    return advance(cluster, decision, elapsed, moving, ids).cluster
+
+
+def advance(
+    cluster: Cluster,
+    decision: CycleResult,
+    elapsed: int,
+    moving: Iterable[int],
+    ids: Sequence[str] | None = None,
+) -> NextCluster:
+    """The same, in time proportional to the change. `moving` are the tasks whose status is one of MOVING."""
     asked = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
-    after = placements(with_in_flight(cluster, asked)[0], decision.groups)
+    begun, in_flight = with_in_flight(cluster, asked)
+    after = _moved(begun, decision.groups)
     ends = FatesOfVictims.of(cluster, decision.groups)
-    tasks = PersistentVector([ends.after(task, _later(task, after[task.index])) for task in cluster.tasks])
+    told = {index for group in ends.concerned for index in cluster.pod_groups[group].tasks}
+    tasks, changed, groups = cluster.tasks.next_version(), set[int](), set[int]()
+    for index in sorted({*moving, *in_flight, *after, *told}):
+        task = cluster.tasks[index]
+        later = ends.after(task, _later(task, after.get(index, begun.tasks[index].placement)))
+        if later is not task:
+            tasks.put(index, later)
+            changed.add(index)
+            groups.add(task.pod_group)
     patches: dict[int, list[Patch]] = {}
-    for group in decision.groups:
-        for patch in group.patches:
-            patches.setdefault(patch.pod_group, []).append(patch)
-    pod_groups = PersistentVector(
-        [_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups]
-    )
-    return replace(
+    for patch in [patch for group in decision.groups for patch in group.patches]:
+        patches.setdefault(patch.pod_group, []).append(patch)
+    pod_groups = cluster.pod_groups.next_version()
+    for pod_group in sorted(patches):
+        pod_groups.put(pod_group, _patched(cluster.pod_groups[pod_group], patches[pod_group]))
+    later_cluster = replace(
         cluster,
         now=cluster.now + elapsed,
         tasks=tasks,
@@ -58,9 +90,10 @@ def apply_decisions(
         reservations=cluster.reservations if decision.reservations is None else decision.reservations,
         queue_usage=with_changed_rows(cluster.queue_usage, decision.queue_usage),
         in_flight=_reservations(cluster, decision, ids),
-        disruption_budgets=_disruption_budgets(cluster, tasks),
+        disruption_budgets=_disruption_budgets(cluster, [tasks[index] for index in sorted(changed)]),
         eviction_rates=_eviction_rates(cluster, decision),
     )
+    return NextCluster(later_cluster, SlotChange(frozenset(groups.union(patches)), frozenset(changed)))
 
 
 def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placement]:
@@ -69,12 +102,22 @@ def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placem
     Evicted tasks are RELEASING on their node; relocated ones are PIPELINED on the new one.
     """
     after = [task.placement for task in cluster.tasks]
+    for task, placement in _moved(cluster, groups).items():
+        after[task] = placement
+    return after
+
+
+def _moved(cluster: Cluster, groups: Iterable[DecisionGroup]) -> dict[int, Placement]:
+    """The same of the tasks that they move."""
+    after: dict[int, Placement] = {}
+    tasks = cluster.tasks
     for group in groups:
         for evict in group.evictions:
-            after[evict.task] = after[evict.task].with_status(TaskStatus.RELEASING)
+            before = after.get(evict.task, tasks[evict.task].placement)
+            after[evict.task] = before.with_status(TaskStatus.RELEASING)
         told = {step.task for step in group.notices.evictions}
         for hold in (each for each in group.reservations if each.task not in told):
-            origin = after[hold.task]
+            origin = after.get(hold.task, tasks[hold.task].placement)
             leaving = origin if origin.status is TaskStatus.RELEASING else None
             after[hold.task] = Placement(
                 TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving, hold.zones
@@ -185,13 +228,16 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
 
 
 def _eviction_history(
-    before: Iterable[EvictionRecord], patches: Iterable[list[Patch]]
+    before: tuple[EvictionRecord, ...], patches: Collection[list[Patch]]
 ) -> tuple[EvictionRecord, ...]:
     """Eviction records after the patches, by victim and preemptor."""
+    changes = [patch for of_group in patches for patch in of_group if patch.kind in _RECORD_CHANGES]
+    if not changes:
+        return before
     memories = {(memory.victim, memory.preemptor): memory for memory in before}
-    for patch in (patch for of_group in patches for patch in of_group):
+    for patch in changes:
         if patch.record is not None:
             memories[patch.record.victim, patch.record.preemptor] = patch.record
-        elif patch.kind is PatchKind.DELETE_EVICTION_RECORD:
+        else:
             del memories[patch.pod_group, patch.value]
     return tuple(memories[pair] for pair in sorted(memories))

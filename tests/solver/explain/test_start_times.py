@@ -3,14 +3,17 @@
 from typing import Final, NamedTuple
 
 import pytest
+from tenure.solver.explain.played_cluster import PlayedCluster
 from tenure.solver.explain.start_times import (
     HORIZON,
     MAX_AWAITED,
     MAX_CYCLES,
     RESOLUTION,
+    FirstCycle,
     Place,
     Played,
     StartPlayer,
+    estimate_starts,
     hard_end,
     likely_end,
 )
@@ -20,6 +23,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.cancellation import never
 from tenure.terms.durations import SECOND
 
 MINUTE: Final = 60 * SECOND
@@ -53,9 +57,13 @@ def waits(made: ClusterBuilder, uid: str, gpus: int = 4, **options: object) -> C
     return made.pending(uid, queue="q", gpus=gpus, **FIRM | options)  # type: ignore[arg-type]
 
 
+def first_cycle(cluster: Cluster) -> FirstCycle:
+    return FirstCycle(PlayedCluster(cluster, default_profile(), BUILT_IN, never))
+
+
 def play(cluster: Cluster, *asked: str, hard: bool = False) -> Played:
-    player = StartPlayer(default_profile(), BUILT_IN, hard_end if hard else likely_end)
-    return player.play(cluster, [index(cluster, uid) for uid in asked])
+    player = StartPlayer(first_cycle(cluster), hard_end if hard else likely_end)
+    return player.play([index(cluster, uid) for uid in asked])
 
 
 def index(cluster: Cluster, uid: str) -> int:
@@ -141,18 +149,17 @@ def test_place_counts_what_is_ahead_in_its_queue() -> None:
     made = waits(waits(waits(full(), "a", 2), "b", 1), "c", 4)
     made.queue("other").pending("x", queue="other", gpus=3)
     cluster = made.build()
-    places = {
-        cluster.pod_groups[pod_group].facts.uid: place for pod_group, place in play(cluster).places.items()
-    }
+    found = first_cycle(cluster).places
+    places = {cluster.pod_groups[pod_group].facts.uid: place for pod_group, place in found.items()}
     assert places == {"a": Place(1, 0), "b": Place(2, 2_000), "c": Place(3, 3_000), "x": Place(1, 0)}
 
 
 def test_held_pod_groups_have_no_place() -> None:
     made = waits(full(), "p")
     cluster = waits(made, "kept", held_by=HoldReason.USER).build()
-    played = play(cluster)
-    assert played.held == {index(cluster, "kept")}
-    assert played.places.keys() == {index(cluster, "p")}
+    first = first_cycle(cluster)
+    assert first.held == {index(cluster, "kept")}
+    assert first.places.keys() == {index(cluster, "p")}
 
 
 def test_without_names_all_that_wait_are_asked_for() -> None:
@@ -183,7 +190,7 @@ def test_cycles_are_bounded() -> None:
     for number in range(MAX_CYCLES + 1):
         waits(made, f"p{number:02}", expected_runtime="3h")
     cluster = made.build()
-    played = StartPlayer(default_profile(), BUILT_IN, likely_end).play(cluster)
+    played = play(cluster)
     assert not played.is_complete
     assert 0 < len(played.starts) <= MAX_CYCLES
     assert played.until <= cluster.now + HORIZON
@@ -191,4 +198,4 @@ def test_cycles_are_bounded() -> None:
 
 def test_a_stop_ends_the_play() -> None:
     with pytest.raises(CycleStopped):
-        StartPlayer(default_profile(), BUILT_IN, likely_end, lambda: True).play(waits(full(), "p").build())
+        estimate_starts(waits(full(), "p").build(), default_profile(), BUILT_IN, stop=lambda: True)

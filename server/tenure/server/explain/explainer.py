@@ -50,7 +50,9 @@ class Explainer:
             cluster = replace(cluster, now=request.now.ToNanoseconds())
         if request.WhichOneof("question") == "when_starts":
             asked = [groups[uid] for uid in request.when_starts.pod_groups]
-            return when_starts(cluster, self._profile, self._registry, asked, stop).message(cluster)
+            warm = None if base.warm_start is None else base.warm_start.fork()
+            found = when_starts(cluster, self._profile, self._registry, asked, stop, warm)
+            return found.message(cluster)
         replay = CycleReplay.of(cluster, self._profile, stop, self._registry)
         if replay.result.stopped_early:
             raise CycleStopped

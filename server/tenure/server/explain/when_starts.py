@@ -14,9 +14,10 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.server.explain.explain_result import ExplainResult
-from tenure.solver.explain.start_times import Played, Start, StartPlayer, hard_end, likely_end
+from tenure.solver.explain.start_times import Played, Start, StartEstimates, estimate_starts
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.terms.durations import SECOND, format_duration
@@ -27,37 +28,47 @@ from tenure.wire.timestamps import timestamp
 _STEP: Final = 300 * SECOND
 """Times that rest on expected runtimes are rounded up to it (semantics R17.23)."""
 _MAX_NAMED: Final = 3
+_SENTENCES: Final = {
+    pb.RANGE_REASON_STEP: "Times in between were not looked at.",
+    pb.RANGE_REASON_SEARCH_LIMIT: "It may start earlier by evictions: not all were looked for.",
+}
+"""What the times alone do not say."""
 _ARRIVALS: Final = "if nothing more important arrives"
 
 
 def when_starts(
-    cluster: Cluster, profile: Profile, registry: Registry, asked: Sequence[int], stop: Callable[[], bool]
+    cluster: Cluster,
+    profile: Profile,
+    registry: Registry,
+    asked: Sequence[int],
+    stop: Callable[[], bool],
+    warm_start: WarmStart | None = None,
 ) -> ExplainResult:
-    """One estimate for each pod group, by uid; without any, for all that wait."""
-    likely = StartPlayer(profile, registry, likely_end, stop).play(cluster, asked)
-    hard = StartPlayer(profile, registry, hard_end, stop).play(cluster, asked or list(likely.places))
-    told = asked or [*likely.places, *likely.starts]
+    """One estimate for each pod group, by uid; without any, for all that wait.
+
+    `warm_start` is a fork of what sessions on the cluster left.
+    """
+    found = estimate_starts(cluster, profile, registry, asked, stop, warm_start)
+    told = asked or [*found.first.places, *found.likely.starts]
     groups = sorted(set(told), key=lambda index: cluster.pod_groups[index].facts.uid)
-    texts = {index: _text(cluster, index, likely, hard) for index in groups}
-    estimates = [_message(cluster, index, likely, hard, texts[index]) for index in groups]
+    texts = {index: _text(cluster, index, found) for index in groups}
+    estimates = [_message(cluster, index, found, texts[index]) for index in groups]
     if len(groups) == 1:
         return ExplainResult(texts[groups[0]], start_estimates=estimates)
     count = sum(estimate.HasField("earliest_start") for estimate in estimates)
-    until = format_duration(likely.until - cluster.now)
-    found = f"Of {format_count(len(groups), 'pod group')}, {count:,} start within {until}, {_ARRIVALS}."
-    return ExplainResult(for_all(found), start_estimates=estimates)
+    until = format_duration(found.likely.until - cluster.now)
+    summary = f"Of {format_count(len(groups), 'pod group')}, {count:,} start within {until}, {_ARRIVALS}."
+    return ExplainResult(for_all(summary), start_estimates=estimates)
 
 
-def _message(
-    cluster: Cluster, index: int, likely: Played, hard: Played, text: AudienceText
-) -> pb.StartEstimate:
+def _message(cluster: Cluster, index: int, found: StartEstimates, text: AudienceText) -> pb.StartEstimate:
     uids = cluster.pod_groups
-    start = likely.starts.get(index)
+    start, latest = found.likely.starts.get(index), found.hard.starts.get(index)
     known = Certainty.UNKNOWN if start is None else start.certainty
     made = pb.StartEstimate(
         pod_group=uids[index].facts.uid, certainty=f"CERTAINTY_{known.name}", explanation=text.message()
     )
-    if (place := likely.places.get(index)) is not None:
+    if (place := found.first.places.get(index)) is not None:
         made.position, made.gpu_milli_ahead = place
     if start is not None:
         made.earliest_start.CopyFrom(timestamp(start.after))
@@ -68,17 +79,38 @@ def _message(
                 end_time=timestamp(end.time),
                 certainty=f"CERTAINTY_{end.certainty.name}",
             )
-    if (latest := hard.starts.get(index)) is not None:
+    made.range_reasons.extend(_range_reasons(index, found))
+    if latest is not None:
         made.latest_start.CopyFrom(timestamp(latest.by))
     return made
 
 
-def _text(cluster: Cluster, index: int, likely: Played, hard: Played) -> AudienceText:
-    names = AudienceNames(cluster, index)
+def _range_reasons(index: int, found: StartEstimates) -> Iterator[pb.RangeReason]:
+    """Why times of a pod group that waits are apart, or unset."""
+    likely, start, latest = found.likely, found.likely.starts.get(index), found.hard.starts.get(index)
+    if index not in found.first.places:
+        return
+    by = likely.until if start is None else start.by
+    if start is None and not likely.is_complete:
+        yield pb.RANGE_REASON_PLAY_LIMIT
+    elif start is None and likely.endless:
+        yield pb.RANGE_REASON_UNKNOWN_ENDS
+    elif start is not None and start.by - start.after > _STEP:
+        yield pb.RANGE_REASON_STEP
+    if start is not None and latest is None:
+        yield pb.RANGE_REASON_NO_TIME_LIMIT if found.hard.is_complete else pb.RANGE_REASON_PLAY_LIMIT
+    elif start is not None and latest is not None and latest.by > start.by:
+        yield pb.RANGE_REASON_EXPECTED_ENDS
+    if likely.searches_end is not None and likely.searches_end <= by:
+        yield pb.RANGE_REASON_SEARCH_LIMIT
+
+
+def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
+    names, likely, hard = AudienceNames(cluster, index), found.likely, found.hard
     who = capital(names.pod_group(index))
-    if index in likely.held:
+    if index in found.first.held:
         return format_text("{who} is held, so it has no place in its queue.", who=who)
-    place, start = likely.places.get(index), likely.starts.get(index)
+    place, start = found.first.places.get(index), likely.starts.get(index)
     if place is None:
         verb = "does not wait" if start is None else "starts in this cycle"
         return format_text("{who} {verb}.", who=who, verb=verb)
@@ -92,6 +124,7 @@ def _text(cluster: Cluster, index: int, likely: Played, hard: Played) -> Audienc
             format_text("{rank}{before}.", rank=rank, before=before),
             for_all(f"{_when(start, hard.starts.get(index))}, {_ARRIVALS}."),
             *_awaited(names, start),
+            *[for_all(_SENTENCES[each]) for each in _range_reasons(index, found) if each in _SENTENCES],
         ]
     )
 

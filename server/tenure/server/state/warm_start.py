@@ -9,11 +9,12 @@ time; a simulation, which runs beside it, forks and gets copies. A value that is
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
 from tenure.solver.plugin_api.derived import NO_CHANGE, Derived, WarmStart
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.resolution.slot_map import SlotChange
 
 REBUILD_RATIO: Final = 4
@@ -122,13 +123,15 @@ class WarmStartCache(WarmStart):
         return other
 
     def begin(self, profile: Profile) -> bool:
-        """Begin a session. True if its plugins and options are those of the first session."""
+        """Begin a session. True if its plugins and options are those of the first session, but for bounds of
+        searches.
+        """
         self._taken = {}
         first = self._lineage.profile
         if first is None:
             self._lineage.profile = profile
             return True
-        return first.plugins == profile.plugins and first.options == profile.options
+        return first.plugins == profile.plugins and _lasting(first.options) == _lasting(profile.options)
 
     def take(self, spec: Derived[Any, Any]) -> tuple[Any, SlotChange] | None:
         """A value for the open session, and where it may be out of date; None: the session builds it."""
@@ -176,3 +179,8 @@ def _both(first: SlotChange, second: SlotChange) -> SlotChange:
     if second is NO_CHANGE:
         return first
     return SlotChange(first.pod_groups | second.pod_groups, first.tasks | second.tasks)
+
+
+def _lasting(options: CycleOptions) -> CycleOptions:
+    """Options without the bounds of searches, on which no value depends."""
+    return replace(options, max_simulations_per_pod_group=0, max_simulations_per_action=0)

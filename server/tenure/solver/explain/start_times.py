@@ -6,23 +6,18 @@ are, so that few of them reach far; a start is known as far as the time between 
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.cycle import run_cycle
 from tenure.solver.ends import End, end_after, end_of
+from tenure.solver.explain.played_cluster import PlayedCluster, PlayedWork
 from tenure.solver.explain.what_if import INTERVAL
-from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, InFlightGroupState
-from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import Task
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.terms.cancellation import never
@@ -32,11 +27,9 @@ MAX_CYCLES: Final = 64
 HORIZON: Final = 7 * 86_400 * SECOND
 RESOLUTION: Final = 8
 """Two cycles are at least this part of the time since the first one apart."""
-MAX_SIMULATIONS: Final = (8, 32)
-"""Search budget of a played cycle, for a pod group and for an action."""
 MAX_AWAITED: Final = 5
 """Ends that are named for one start."""
-_ENDED: Final = Placement(TaskStatus.SUCCEEDED)
+BOUNDED: Final = Certainty.BOUNDED
 
 
 class AwaitedEnd(NamedTuple):
@@ -72,10 +65,6 @@ class Place(NamedTuple):
 class Played(NamedTuple):
     """What cycles gave."""
 
-    places: dict[int, Place]
-    """Of pod groups that wait after the first cycle."""
-    held: frozenset[int]
-    """Pod groups that something holds, so that they have no place."""
     starts: dict[int, Start]
     """By pod group, of those that were asked for."""
     until: int
@@ -84,152 +73,184 @@ class Played(NamedTuple):
     """Pod groups that run then without a known end."""
     is_complete: bool
     """Whether all that were asked for started, or nothing more happens. False: too many cycles or too far."""
+    searches_end: int | None
+    """Time of the first cycle that looked for no victims, because searches are bounded; None: all did."""
+    work: PlayedWork
 
 
+@final
+class FirstCycle:
+    """The cycle of now, with which every play begins. Raises CycleStopped when a stop ends it."""
+
+    def __init__(self, played: PlayedCluster) -> None:
+        self.played = played
+        self.places: dict[int, Place] = {}
+        """Of pod groups that wait after it."""
+        self.held: frozenset[int] = frozenset()
+        """Pod groups that something holds, so that they have no place."""
+        self.decision = played.decide(self._look)
+        self.bound = find_started(played.cluster, self.decision)
+
+    def _look(self, context: CycleContext) -> None:
+        self.places = find_places(context)
+        self.held = frozenset(context.session.phases.held)
+
+
+@final
 class StartPlayer:
-    """Plays a cluster on. Raises CycleStopped when `stop` ends a cycle."""
+    """Plays a cluster on from the first cycle. Raises CycleStopped when a stop ends a later one."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        registry: Registry,
-        end_at: Callable[[End], int | None],
-        stop: Callable[[], bool] = never,
-    ) -> None:
-        """`end_at` chooses between the ends of a pod group."""
-        each, action = MAX_SIMULATIONS
-        options = profile.options
-        self._profile = replace(
-            profile,
-            options=replace(
-                options,
-                max_simulations_per_pod_group=min(options.max_simulations_per_pod_group, each),
-                max_simulations_per_action=min(options.max_simulations_per_action, action),
-            ),
-        )
-        self._registry = registry
+    def __init__(self, first: FirstCycle, end_at: Callable[[End], int | None]) -> None:
+        """`end_at` chooses between the ends of a pod group. The first cycle is not changed."""
+        self._first = first
+        self._played = first.played.fork()
         self._end_at = end_at
-        self._stop = stop
         self._ends: dict[int, AwaitedEnd] = {}
         """Of running pod groups."""
         self._heap: list[tuple[int, int]] = []
         self._freed: dict[int, list[AwaitedEnd]] = {}
-        """Ends in order, by node."""
+        """The last ends by node, in order."""
+        self._certainty: dict[int, Certainty] = {}
+        """The worst of all ends by node."""
 
-    def play(self, cluster: Cluster, asked: Collection[int] = ()) -> Played:
+    def play(self, asked: Collection[int] = ()) -> Played:
         """Play until the pod groups that are asked for have started, or nothing more happens.
 
         Without any, all that wait are asked for.
         """
-        starts, waiting, first = dict[int, Start](), set(asked), cluster.now
-        for group in sorted(_running(cluster)):
-            self._note_end(cluster, group, end_of(cluster.pod_groups[group], cluster.queues, first))
-        before, ended, is_complete = first, tuple[AwaitedEnd, ...](), True
-        places, held = dict[int, Place](), frozenset[int]()
-        for number in range(MAX_CYCLES + 1):
-            context, decision = self._decide(cluster)
-            bound = self._bound(cluster, decision)
-            if number == 0:
-                places, held = find_places(context), frozenset(context.session.phases.held)
-                waiting = waiting or {*places, *bound}
-            context.close()
+        first, played, starts = self._first, self._played, dict[int, Start]()
+        decision, bound, begin = first.decision, first.bound, played.cluster.now
+        waiting = set(asked or {*first.places, *bound})
+        for group in sorted(played.running):
+            cluster = played.cluster
+            self._note_end(group, end_of(cluster.pod_groups[group], cluster.queues, begin))
+        before, ended, is_complete = begin, tuple[AwaitedEnd, ...](), True
+        while True:
+            now = played.cluster.now
             for group in sorted(bound.keys() & waiting):
-                starts[group] = self._start(before, cluster.now, bound[group], ended)
+                starts[group] = self._start(before, now, bound[group], ended)
                 waiting.discard(group)
-            event = self._next_event(cluster, decision)
+            event = self._next_event(decision)
             if not waiting or event is None:
                 break
-            later = max(event, cluster.now + (cluster.now - first) // RESOLUTION)
-            if number == MAX_CYCLES or later > first + HORIZON:
+            later = max(event, now + (now - begin) // RESOLUTION)
+            if played.work.cycles > MAX_CYCLES or later > begin + HORIZON:
                 is_complete = False
                 break
-            before, running, started = event, _running(cluster), cluster.now
-            cluster = apply_decisions(cluster, decision, later - cluster.now)
-            self._follow(cluster, running, started)
-            cluster, ended = self._end_until(cluster, later)
-        endless = tuple(sorted(_running(cluster) - self._ends.keys()))
-        return Played(places, held, starts, cluster.now, endless, is_complete)
-
-    def _decide(self, cluster: Cluster) -> tuple[CycleContext, CycleResult]:
-        context, decision = run_cycle(
-            cluster, self._profile, self._stop, registry=self._registry, with_reasons=False
-        )
-        if context.session.stop.is_set:
-            context.close()
-            raise CycleStopped
-        return context, decision
-
-    def _bound(self, cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:
-        """Nodes on which pods are bound, by pod group, of those that then have their minimum."""
-        nodes: dict[int, set[int]] = {}
-        counts: dict[int, int] = {}
-        for bind in [bind for group in decision.groups for bind in group.bindings]:
-            pod_group = cluster.tasks[bind.task].pod_group
-            nodes.setdefault(pod_group, set()).add(bind.node)
-            counts[pod_group] = counts.get(pod_group, 0) + 1
-        for pod_group, count in counts.items():
-            group = cluster.pod_groups[pod_group]
-            running = sum(cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
-            if running + count < sum(pod_set.min_available for pod_set in group.pod_sets):
-                del nodes[pod_group]
-        return nodes
+            before = event
+            self._follow(*played.advance(decision, later), now)
+            ended = self._end_until(later)
+            decision = played.decide()
+            bound = find_started(played.cluster, decision)
+        endless = tuple(sorted(played.running - self._ends.keys()))
+        return Played(starts, played.cluster.now, endless, is_complete, played.searches_end, played.work)
 
     def _start(self, before: int, now: int, nodes: set[int], ended: tuple[AwaitedEnd, ...]) -> Start:
-        on_nodes = {end for node in nodes for end in self._freed.get(node, [])}
+        on_nodes = {end for node in nodes for end in self._freed.get(node, ())}
         awaited = sorted(on_nodes or ended, key=lambda end: (-end.time, end.pod_group))
-        certainty = max([end.certainty for end in awaited], default=Certainty.BOUNDED)
-        return Start(before, now, certainty, tuple(awaited[:MAX_AWAITED]))
+        known = [end.certainty for end in awaited] + [self._certainty.get(node, BOUNDED) for node in nodes]
+        return Start(before, now, max(known, default=BOUNDED), tuple(awaited[:MAX_AWAITED]))
 
-    def _next_event(self, cluster: Cluster, decision: CycleResult) -> int | None:
+    def _next_event(self, decision: CycleResult) -> int | None:
         """When something happens after a cycle; None: nothing more does."""
+        now = self._played.cluster.now
         while self._heap and self._is_stale(self._heap[0]):
             heappop(self._heap)
         times = [time for time, _ in self._heap[:1]]
-        if decision.next_wake_time is not None and decision.next_wake_time > cluster.now:
+        if decision.next_wake_time is not None and decision.next_wake_time > now:
             times.append(decision.next_wake_time)
         in_flight = any(each.state is InFlightGroupState.IN_FLIGHT for each in decision.in_flight)
-        if decision.groups or in_flight or _releases(cluster):
-            times.append(cluster.now + INTERVAL)
+        if decision.groups or in_flight or self._played.releases:
+            times.append(now + INTERVAL)
         return min(times, default=None)
 
     def _is_stale(self, item: tuple[int, int]) -> bool:
         known = self._ends.get(item[1])
         return known is None or known.time != item[0]
 
-    def _note_end(self, cluster: Cluster, pod_group: int, end: End) -> None:
+    def _note_end(self, pod_group: int, end: End) -> None:
         time = self._end_at(end)
         if time is None:
             return
-        certainty = Certainty.BOUNDED if time == end.hard else end.certainty
+        certainty = BOUNDED if time == end.hard else end.certainty
         self._ends[pod_group] = AwaitedEnd(pod_group, time, certainty)
         heappush(self._heap, (time, pod_group))
 
-    def _follow(self, cluster: Cluster, before: Collection[int], start: int) -> None:
-        """Forget ends of what runs no longer, and note those of what started in the cycle at `start`."""
-        running = _running(cluster)
-        for pod_group in sorted(self._ends.keys() - running):
-            del self._ends[pod_group]
-        for pod_group in sorted(running.difference(before)):
-            group = cluster.pod_groups[pod_group]
-            self._note_end(cluster, pod_group, end_after(group, cluster.queues, start, start))
+    def _follow(self, started: Collection[int], stopped: Collection[int], time: int) -> None:
+        """Forget ends of what runs no longer, and note those of what started in the cycle at a time."""
+        cluster = self._played.cluster
+        for pod_group in stopped:
+            self._ends.pop(pod_group, None)
+        for pod_group in started:
+            self._note_end(pod_group, end_after(cluster.pod_groups[pod_group], cluster.queues, time, time))
 
-    def _end_until(self, cluster: Cluster, time: int) -> tuple[Cluster, tuple[AwaitedEnd, ...]]:
-        """The cluster without the pod groups that have ended, and these ends."""
+    def _end_until(self, time: int) -> tuple[AwaitedEnd, ...]:
+        """End the pod groups whose time has come; return these ends."""
         ended: list[AwaitedEnd] = []
-        tasks: PersistentVector[Task] | None = None
+        cluster = self._played.cluster
         while self._heap and self._heap[0][0] <= time:
             item = heappop(self._heap)
             if self._is_stale(item):
                 continue
             end = self._ends.pop(item[1])
             ended.append(end)
-            tasks = cluster.tasks.next_version() if tasks is None else tasks
             for index in cluster.pod_groups[end.pod_group].tasks:
                 task = cluster.tasks[index]
                 if task.placement.status.is_active_used:
-                    self._freed.setdefault(task.placement.node, []).append(end)
-                tasks.put(index, replace(task, placement=_ENDED))
-        return cluster if tasks is None else replace(cluster, tasks=tasks), tuple(ended)
+                    self._note_freed(task.placement.node, end)
+        if ended:
+            self._played.end([end.pod_group for end in ended])
+        return tuple(ended)
+
+    def _note_freed(self, node: int, end: AwaitedEnd) -> None:
+        last = self._freed.setdefault(node, [])
+        if end not in last:
+            del last[: max(len(last) - MAX_AWAITED + 1, 0)]
+            last.append(end)
+        self._certainty[node] = max(end.certainty, self._certainty.get(node, BOUNDED))
+
+
+class StartEstimates(NamedTuple):
+    """The first cycle, and two plays that go on from it."""
+
+    first: FirstCycle
+    likely: Played
+    """With likely ends."""
+    hard: Played
+    """With hard ends."""
+
+
+def estimate_starts(
+    cluster: Cluster,
+    profile: Profile,
+    registry: Registry,
+    asked: Collection[int] = (),
+    stop: Callable[[], bool] = never,
+    warm_start: WarmStart | None = None,
+) -> StartEstimates:
+    """Play both; without pod groups that are asked for, all that wait are.
+
+    `warm_start` is for these plays alone. Raises CycleStopped when `stop` ends a cycle.
+    """
+    first = FirstCycle(PlayedCluster(cluster, profile, registry, stop, warm_start))
+    likely = StartPlayer(first, likely_end).play(asked)
+    return StartEstimates(first, likely, StartPlayer(first, hard_end).play(asked or [*first.places]))
+
+
+def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:
+    """Nodes on which pods are bound, by pod group, of those that then have their minimum."""
+    nodes: dict[int, set[int]] = {}
+    counts: dict[int, int] = {}
+    for bind in [bind for group in decision.groups for bind in group.bindings]:
+        pod_group = cluster.tasks[bind.task].pod_group
+        nodes.setdefault(pod_group, set()).add(bind.node)
+        counts[pod_group] = counts.get(pod_group, 0) + 1
+    for pod_group, count in counts.items():
+        group = cluster.pod_groups[pod_group]
+        running = sum(cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
+        if running + count < sum(pod_set.min_available for pod_set in group.pod_sets):
+            del nodes[pod_group]
+    return nodes
 
 
 def find_places(context: CycleContext) -> dict[int, Place]:
@@ -241,15 +262,6 @@ def find_places(context: CycleContext) -> dict[int, Place]:
             places[pod_group] = Place(position, ahead)
             ahead += session.ledger.demand(context.gangs.tasks_to_allocate(pod_group))[GPU]
     return places
-
-
-def _running(cluster: Cluster) -> set[int]:
-    """Pod groups with pods on nodes."""
-    return {task.pod_group for task in cluster.tasks if task.placement.status.is_allocated}
-
-
-def _releases(cluster: Cluster) -> bool:
-    return any(task.placement.status is TaskStatus.RELEASING for task in cluster.tasks)
 
 
 def likely_end(end: End) -> int | None:

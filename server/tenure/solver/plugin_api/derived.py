@@ -55,6 +55,9 @@ class WarmStart(Protocol):
     def leave(self, values: Mapping[Derived[Any, Any], Any], moved: SlotChange, pod_groups: int) -> None:
         """End the session. `moved`: what it moved, in a cluster with so many pod groups."""
 
+    def advance(self, change: SlotChange, pod_groups: int) -> "WarmStart":
+        """For the sessions on the cluster after a change, with so many pod groups."""
+
     def branch(self, change: SlotChange) -> "WarmStart":
         """For a session on a cluster that differs by a change, in turn with the sessions here."""
 

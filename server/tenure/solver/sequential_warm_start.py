@@ -1,4 +1,6 @@
-"""Derived data of a run, kept from cycle to cycle. One session follows the other, so no value is copied."""
+"""Derived data of played cycles, kept from one to the next. One session follows the other, so no value is
+copied.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -34,8 +36,8 @@ class SequentialWarmStart:
         """Whether no session has left anything."""
         return not self._kept
 
-    def follow(self, change: SlotChange, pod_groups: int) -> None:
-        """Note a change of the state, which has so many pod groups."""
+    def advance(self, change: SlotChange, pod_groups: int) -> "SequentialWarmStart":
+        """Itself, for the cluster after a change, with so many pod groups."""
         joined: dict[int, SlotChange] = {}  # most values are out of date since the same cycle
         for spec, (value, since) in list(self._kept.items()):
             if spec.follow is not None:
@@ -46,6 +48,7 @@ class SequentialWarmStart:
                     self._kept[spec] = _Kept(value, both)
                 else:
                     del self._kept[spec]
+        return self
 
     def begin(self, profile: Profile) -> bool:
         """Begin a session. All of a run have the same profile."""
@@ -72,8 +75,15 @@ class SequentialWarmStart:
         return SequentialWarmStart(self._kept, _join(self._difference, change))
 
     def fork(self, change: SlotChange = NO_CHANGE) -> "SequentialWarmStart":
-        """Nothing to start from: no session of a run is beside another one."""
-        return SequentialWarmStart()
+        """Copies for sessions on a cluster that differs by a change, beside the sessions here."""
+        difference = _join(self._difference, change)
+        kept: dict[Derived[Any, Any], _Kept] = {}
+        for spec, (value, since) in self._kept.items():
+            if spec.follow is None:
+                kept[spec] = _Kept(value, since)
+            elif spec.copy is not None:
+                kept[spec] = _Kept(spec.copy(value), _join(since, difference))
+        return SequentialWarmStart(kept)
 
 
 def _join(first: SlotChange, second: SlotChange) -> SlotChange:

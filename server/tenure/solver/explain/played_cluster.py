@@ -1,0 +1,165 @@
+"""A cluster on which cycles are played: decisions are applied, and pod groups end (semantics R17.22).
+
+A played cycle costs what changes, as a cycle on a pushed state does: derived data is kept from one to the
+next, and the next cluster shares what is the same. Searches for victims are bounded for each cycle and for all
+of a play. When that is used up, later cycles give free capacity only.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.requeue import REQUEUE
+from tenure.solver.cycle import run_cycle
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.inherited_settings import expected_runtime
+from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.next_cluster import MOVING, advance
+from tenure.solver.plugin_api.derived import WarmStart
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import with_required_plugins
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.solver.sequential_warm_start import SequentialWarmStart
+
+MAX_SIMULATIONS: Final = (8, 32)
+"""Search budget of a played cycle, for a pod group and for an action."""
+MAX_PLAYED_SIMULATIONS: Final = 512
+"""Simulations of all cycles of a play after which no more victims are looked for."""
+_ENDED: Final = Placement(TaskStatus.SUCCEEDED)
+
+
+class PlayedWork(NamedTuple):
+    """What was played: exact counters, for the bounds and for those who watch the cost."""
+
+    cycles: int = 0
+    simulations: int = 0
+    """Of scenarios with victims."""
+    placements: int = 0
+    """Tasks that cycles tried to place."""
+    moved: int = 0
+    """Tasks that differ between one cluster and the next."""
+
+
+@final
+class PlayedCluster:
+    """One play. `fork` gives another one that begins at the same point."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        profile: Profile,
+        registry: Registry,
+        stop: Callable[[], bool],
+        warm_start: WarmStart | None = None,
+    ) -> None:
+        """`warm_start` is used by this play alone: a fork of what sessions on the cluster left."""
+        each, action = MAX_SIMULATIONS
+        options = profile.options
+        bounded = replace(
+            options,
+            max_simulations_per_pod_group=min(options.max_simulations_per_pod_group, each),
+            max_simulations_per_action=min(options.max_simulations_per_action, action),
+        )
+        self.cluster = cluster
+        self.running = {task.pod_group for task in cluster.tasks if task.placement.is_allocated}
+        """Pod groups with pods on nodes."""
+        self.work = PlayedWork()
+        self.searches_end: int | None = None
+        """Time of the first cycle that looked for no victims; None: all did."""
+        actions = tuple([name for name in profile.actions if name != REQUEUE.name or _may_requeue(cluster)])
+        self._profile = with_required_plugins(replace(profile, actions=actions, options=bounded))
+        self._registry = registry
+        self._stop = stop
+        self._moving = [task.index for task in cluster.tasks if task.placement.status in MOVING]
+        is_connected = bool(cluster.claims) or any(node.numa_zones for node in cluster.nodes)
+        self._warm_start = None if is_connected else warm_start or SequentialWarmStart()
+
+    def fork(self) -> "PlayedCluster":
+        """Another play from here, independent of this one."""
+        other = PlayedCluster.__new__(PlayedCluster)
+        other.cluster, other.running = self.cluster, self.running.copy()
+        other.work, other.searches_end = self.work, self.searches_end
+        other._profile, other._registry, other._stop = self._profile, self._registry, self._stop
+        other._moving = self._moving
+        other._warm_start = None if self._warm_start is None else self._warm_start.fork()
+        return other
+
+    @property
+    def releases(self) -> bool:
+        """Whether pods terminate, whose capacity is free a cycle later."""
+        tasks = self.cluster.tasks
+        return any(tasks[index].placement.status is TaskStatus.RELEASING for index in self._moving)
+
+    def decide(self, look: Callable[[CycleContext], None] | None = None) -> CycleResult:
+        """Play a cycle; `look` sees the end of it. Raises CycleStopped."""
+        context, decision = run_cycle(
+            self.cluster,
+            self._profile,
+            self._stop,
+            warm_start=self._warm_start,
+            registry=self._registry,
+            with_reasons=False,
+        )
+        is_stopped = context.session.stop.is_set
+        if look is not None and not is_stopped:
+            look(context)
+        context.close()
+        if is_stopped:
+            raise CycleStopped
+        counters, work = decision.counters, self.work
+        self.work = work._replace(
+            cycles=work.cycles + 1,
+            simulations=work.simulations + counters.simulated,
+            placements=work.placements + counters.placement_attempts,
+        )
+        return decision
+
+    def advance(self, decision: CycleResult, time: int) -> tuple[list[int], list[int]]:
+        """Apply a decision and go to a time. Returns the pod groups that began to run, and that stopped."""
+        before = self.cluster
+        self.cluster, change = advance(before, decision, time - before.now, self._moving)
+        self._moving = []
+        ran = change.pod_groups & self.running
+        self._follow(change)
+        if self.searches_end is None and self.work.simulations >= MAX_PLAYED_SIMULATIONS:
+            self.searches_end = time
+            actions = self._registry.actions
+            quiet = [name for name in self._profile.actions if not actions[name].is_guarded]
+            self._profile = replace(self._profile, actions=tuple(quiet))
+        run = change.pod_groups & self.running
+        return sorted(run - ran), sorted(ran - run)
+
+    def end(self, pod_groups: Iterable[int]) -> None:
+        """End pod groups: their pods are gone."""
+        tasks, changed = self.cluster.tasks.next_version(), set[int]()
+        groups = frozenset(pod_groups)
+        for index in [index for group in groups for index in self.cluster.pod_groups[group].tasks]:
+            tasks.put(index, replace(tasks[index], placement=_ENDED))
+            changed.add(index)
+        self.cluster = replace(self.cluster, tasks=tasks)
+        self._follow(SlotChange(groups, frozenset(changed)))
+
+    def _follow(self, change: SlotChange) -> None:
+        groups, tasks = self.cluster.pod_groups, self.cluster.tasks
+        self.work = self.work._replace(moved=self.work.moved + len(change.tasks))
+        if self._warm_start is not None:
+            self._warm_start = self._warm_start.advance(change, len(groups))
+        for index in change.pod_groups:
+            if any(tasks[task].placement.is_allocated for task in groups[index].tasks):
+                self.running.add(index)
+            else:
+                self.running.discard(index)
+
+
+def _may_requeue(cluster: Cluster) -> bool:
+    """Whether any pod group could be requeued for one of higher priority. If not, its end is no event."""
+    highest = max([group.facts.priority for group in cluster.pod_groups if group.tasks], default=0)
+    for group in cluster.pod_groups:
+        is_lower = group.facts.priority < highest and group.is_evictable
+        if is_lower and expected_runtime(group, cluster.queues)[0].is_set:
+            return True
+    return False
