@@ -100,12 +100,14 @@ class Client:
         actions: Iterable[str] = (),
         now: Timestamp | None = None,
         timeout: float | None = None,
+        estimate_starts: bool = False,
     ) -> DecideResponse:
         """Decide on a pushed state, at its time or a later one; see `StateSession`.
 
-        Raises an error of `tenure.client.errors`; no decision was made then.
+        `estimate_starts`: tell when pod groups that wait start (semantics R17.24). Raises an
+        error of `tenure.client.errors`; no decision was made then.
         """
-        request = DecideRequest(state=state, actions=actions, now=now)
+        request = DecideRequest(state=state, actions=actions, now=now, estimate_starts=estimate_starts)
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)
         return answer
 

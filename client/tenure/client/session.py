@@ -115,11 +115,15 @@ class StateSession:
                 self._server_version = self._sent(delta, there)
             self._with_retry(lambda state, timeout: None)
 
-    def decide(self, actions: Iterable[str] = (), now: Timestamp | None = None) -> DecideResponse:
-        """Decide on the state, at its time or a later one."""
+    def decide(
+        self, actions: Iterable[str] = (), now: Timestamp | None = None, estimate_starts: bool = False
+    ) -> DecideResponse:
+        """Decide on the state, at its time or a later one; `estimate_starts` as in `Client.decide_state`."""
         self._require_local_state()
         names = tuple(actions)
-        return self._with_retry(lambda state, timeout: self._client.decide_state(state, names, now, timeout))
+        return self._with_retry(
+            lambda state, timeout: self._client.decide_state(state, names, now, timeout, estimate_starts)
+        )
 
     def close(self) -> None:
         """End the stream of deltas. Further use of the session opens another."""

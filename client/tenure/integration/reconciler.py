@@ -65,6 +65,8 @@ class ClusterPorts:
     """None: pods can be bound at once."""
     on_set_aside: OnSetAside | None = None
     """Called with the rows that the server set aside. None: it refuses a snapshot with an invalid row."""
+    estimate_interval: float | None = None
+    """Seconds after which a decision tells again when pod groups start (semantics R17.24). None: never."""
 
 
 class Reconciler:
@@ -90,6 +92,8 @@ class Reconciler:
         """Whether the session holds what the source returned last. False: the next one is a snapshot."""
         self._recheck_at: float | None = None
         """When time alone may change the decisions, in seconds since 1970."""
+        self._estimated_at: float | None = None
+        """Time of the last decision with estimates, in seconds since 1970."""
         self._has_unfinished_work = False
         """Whether decisions were requested and not applied to the end."""
         self._patch_at: float | None = None
@@ -167,11 +171,20 @@ class Reconciler:
     def _decide(self, now: Timestamp) -> DecideResponse:
         with span(telemetry.DECIDE):
             self._is_synced = False
-            response = self._session.decide(now=now)
+            response = self._session.decide(now=now, estimate_starts=self._wants_estimates(now))
             self._is_synced = True
         wakes = response.HasField("next_wake_time")
         self._recheck_at = response.next_wake_time.ToNanoseconds() / 1e9 if wakes else None
         return response
+
+    def _wants_estimates(self, now: Timestamp) -> bool:
+        """Whether the interval since the last estimates is over."""
+        time, last = now.ToNanoseconds() / 1e9, self._estimated_at
+        interval = self._cluster.estimate_interval
+        if interval is None or (last is not None and time < last + interval):
+            return False
+        self._estimated_at = time
+        return True
 
     def _apply(self, response: DecideResponse) -> None:
         """Apply decisions. After an error the next reconcile decides again, even without a change."""

@@ -1,7 +1,7 @@
 """Text of simulations (changed outcomes by cycle) and of explanations, with the table of starts."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,12 +38,18 @@ _START_COLUMNS = (
 )
 
 
-def print_start_estimates(console: Console, response: ExplainResponse, snapshot: ClusterSnapshot) -> None:
-    """Print one row for each pod group, by queue and place."""
+def print_start_estimates(
+    console: Console,
+    estimates: Iterable[StartEstimate],
+    snapshot: ClusterSnapshot,
+    earlier: Collection[StartEstimate] = (),
+) -> None:
+    """Print one row for each pod group, by queue and place; with starts without the changes, if any."""
+    before = {each.pod_group: _start_text(each, snapshot.now.ToNanoseconds()) for each in earlier}
     groups = {group.uid: group for group in snapshot.pod_groups}
     now = snapshot.now.ToNanoseconds()
     ordered = sorted(
-        response.start_estimates,
+        estimates,
         key=lambda each: (groups[each.pod_group].queue, each.position, each.pod_group),
     )
     rows = []
@@ -56,9 +62,11 @@ def print_start_estimates(console: Console, response: ExplainResponse, snapshot:
             format_gpus(each.gpu_milli_ahead),
             _start_text(each, now),
             "" if latest is None else format_remaining(latest, now),
+            *((before.get(each.pod_group, "does not wait"),) if before else ()),
         )
         rows.append(TableRow(cells, (group.queue,)))
-    TableSection("When they start", _START_COLUMNS, ("Queue",), rows).print(console)
+    columns = (*_START_COLUMNS, TableColumn("Without the changes", wraps=True)) if before else _START_COLUMNS
+    TableSection("When they start", columns, ("Queue",), rows).print(console)
 
 
 def _start_text(estimate: StartEstimate, now: int) -> str:

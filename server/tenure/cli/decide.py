@@ -43,6 +43,10 @@ Form = Annotated[
     SnapshotFormat | None,
     typer.Option("--format", help="Format of SNAPSHOT if the file name has no known extension."),
 ]
+Starts = Annotated[
+    bool,
+    typer.Option("--when-starts", help="Tell the places of pod groups that wait, and when they start."),
+]
 Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Deadline of the request to --server.")]
 
 
@@ -51,6 +55,7 @@ def decide(
     server: Server = None,
     config: Config = None,
     action: Actions = None,
+    starts: Starts = False,
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
@@ -71,6 +76,10 @@ def decide(
     """
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     read, response = read_and_decide(snapshot, form, connection, config, action or [])
+    if starts:
+        from tenure.cli.local_or_remote import find_start_estimates
+
+        response.start_estimates.extend(find_start_estimates(read, connection, config))
     if output is Output.JSON:
         from google.protobuf.json_format import MessageToJson
 
@@ -82,6 +91,10 @@ def decide(
 
     remedies = {} if action else find_tested_remedies(read, response, connection, config)
     print_report(TerminalConsole(), read, response, remedies)
+    if starts:
+        from tenure.render.simulation import print_start_estimates
+
+        print_start_estimates(TerminalConsole(), response.start_estimates, read)
 
 
 def read_and_decide(

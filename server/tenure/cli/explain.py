@@ -95,7 +95,7 @@ def explain(
 
     print_explanation(TerminalConsole(), answer, audience)
     if name is None and audience is Audience.OPERATOR:
-        print_start_estimates(TerminalConsole(), answer, read)
+        print_start_estimates(TerminalConsole(), answer.start_estimates, read)
 
 
 def _request(

@@ -10,7 +10,7 @@ from tenure.cli.options import Connection, refuse_config
 if TYPE_CHECKING:
     from tenure.solver.plugin_api.profile import Profile
     from tenure.v1.decide_pb2 import DecideResponse
-    from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse, VictimRank
+    from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse, StartEstimate, VictimRank
     from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -82,6 +82,16 @@ def find_tested_remedies(
         else:
             found[outcome.pod_group] = "None of the tested changes helps"
     return found
+
+
+def find_start_estimates(
+    snapshot: "ClusterSnapshot", connection: Connection, config: Path | None
+) -> "Sequence[StartEstimate]":
+    """Places and starts of all pod groups that wait."""
+    from tenure.v1.explain_pb2 import ExplainRequest, WhenStarts
+
+    question = ExplainRequest(snapshot=snapshot, when_starts=WhenStarts())
+    return request_explanation(question, connection, config).start_estimates
 
 
 def find_ranks(

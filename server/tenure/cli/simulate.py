@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Form, Server, SnapshotFile, Timeout
+from tenure.cli.decide import Form, Server, SnapshotFile, Starts, Timeout
 from tenure.cli.options import Connection
 from tenure.cli.what_if.removals import remove
 from tenure.cli.what_if.submitted_job import add_job, is_job, parse_job
@@ -50,6 +50,7 @@ def simulate(
             help="Scheduler configuration in force, instead of the default profile. Not with --server.",
         ),
     ] = None,
+    starts: Starts = False,
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
@@ -86,7 +87,7 @@ def simulate(
 
     Exit status: 0 simulated; 2 invalid command line, file or snapshot; 3 the server failed.
     """
-    from tenure.cli.local_or_remote import read_for_local, request_simulation
+    from tenure.cli.local_or_remote import find_start_estimates, read_for_local, request_simulation
 
     if server and in_force:
         raise typer.BadParameter("the configuration of the server is in force", param_hint="--in-force")
@@ -95,17 +96,22 @@ def simulate(
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     other = connection._replace(server=None) if config else connection
     answer = request_simulation(changed, other, config or in_force)
+    if starts:
+        estimates = find_start_estimates(_laid(changed), other, config or in_force)
+        answer.cycles[0].start_estimates.extend(estimates)
     if output is Output.JSON:
         from google.protobuf.json_format import MessageToJson
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
         return
-    from tenure.render.simulation import print_cycles, print_simulation
+    from tenure.render.simulation import print_cycles, print_simulation, print_start_estimates
     from tenure.render.terminal import TerminalConsole
 
     views = _views(changed, answer)
     if not (config or added or without or now):
         print_cycles(TerminalConsole(), views)
+        if starts:
+            print_start_estimates(TerminalConsole(), answer.cycles[0].start_estimates, _laid(changed))
         return
     if config:
         is_more = bool(added or without)
@@ -115,6 +121,9 @@ def simulate(
         headings = ("Baseline", "With the changes")
     before = request_simulation(plain, connection, in_force)
     print_simulation(TerminalConsole(), _views(plain, before), views, headings)
+    if starts:
+        earlier = find_start_estimates(plain.snapshot, connection, in_force)
+        print_start_estimates(TerminalConsole(), answer.cycles[0].start_estimates, _laid(changed), earlier)
 
 
 def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval: str) -> "SimulateRequest":
@@ -157,7 +166,16 @@ def _changed(plain: "SimulateRequest", added: list[str], without: list[str]) -> 
 def _views(request: "SimulateRequest", response: "SimulateResponse") -> "list[ResponseView]":
     """Views of the responses. Names of removed rows are known too."""
     from tenure.render.response_view import ResponseView
+
+    laid = _laid(request)
+    return [ResponseView(laid, cycle) for cycle in response.cycles]
+
+
+def _laid(request: "SimulateRequest") -> "ClusterSnapshot":
+    """The snapshot with the changes, at the time of the first cycle."""
     from tenure.wire.deltas import overlay
 
     laid = overlay(request.snapshot, request.upserts, request.removals).snapshot
-    return [ResponseView(laid, cycle) for cycle in response.cycles]
+    if request.HasField("now"):
+        laid.now.CopyFrom(request.now)
+    return laid

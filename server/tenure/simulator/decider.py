@@ -8,10 +8,15 @@ from tenure.codec.encode import encode_response
 from tenure.codec.engine import build_header
 from tenure.codec.incremental_decode import decode_change, with_base
 from tenure.solver.cycle import run_cycle
+from tenure.solver.ends import End
+from tenure.solver.explain.played_cluster import PlayedCluster
+from tenure.solver.explain.start_times import FirstCycle, Played, StartPlayer
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.sequential_warm_start import SequentialWarmStart
+from tenure.terms.cancellation import never
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -39,6 +44,14 @@ class SolverDecider:
         self._carried = ClusterSnapshot()
         """The eviction history and the in-flight groups of the state."""
         self._warm_start = SequentialWarmStart()
+
+    def estimate(self, end_at: Callable[[End], int | None]) -> tuple[Cluster, Played]:
+        """The state of the last decision, and a play from there, as `Explain.when_starts` plays it."""
+        assert self._decoded is not None
+        cluster = self._decoded.cluster
+        forked = self._warm_start.fork()
+        first = FirstCycle(PlayedCluster(cluster, self._profile, self._registry, never, forked))
+        return cluster, StartPlayer(first, end_at).play()
 
     def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
         """Decide on the state after a delta; the first one is decided on as a whole."""

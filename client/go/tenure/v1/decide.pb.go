@@ -164,9 +164,12 @@ type DecideRequest struct {
 	// applied: send it again.
 	Delta *StateDelta `protobuf:"bytes,5,opt,name=delta,proto3" json:"delta,omitempty"`
 	// What happens to invalid rows of `snapshot` or `delta`.
-	Faults        Faults `protobuf:"varint,6,opt,name=faults,proto3,enum=tenure.v1.Faults" json:"faults,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Faults Faults `protobuf:"varint,6,opt,name=faults,proto3,enum=tenure.v1.Faults" json:"faults,omitempty"`
+	// Whether to tell the place of every pod group that waits, and when it starts if
+	// nothing new arrives, as by Explain (`when_starts`). Takes as long as many decisions.
+	EstimateStarts bool `protobuf:"varint,7,opt,name=estimate_starts,json=estimateStarts,proto3" json:"estimate_starts,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DecideRequest) Reset() {
@@ -241,6 +244,13 @@ func (x *DecideRequest) GetFaults() Faults {
 	return Faults_FAULTS_UNSPECIFIED
 }
 
+func (x *DecideRequest) GetEstimateStarts() bool {
+	if x != nil {
+		return x.EstimateStarts
+	}
+	return false
+}
+
 // Decisions of one cycle.
 type DecideResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -283,9 +293,12 @@ type DecideResponse struct {
 	StatePatches []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
 	// Reservations after this cycle, ordered by uid of the pod group. Only with the plugin
 	// reservation.
-	Reservations  []*Reservation `protobuf:"bytes,18,rep,name=reservations,proto3" json:"reservations,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reservations []*Reservation `protobuf:"bytes,18,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	// With `estimate_starts`: places and starts of the pod groups that wait or start in this
+	// cycle, ordered by uid. Empty if the deadline comes first. Not part of records.
+	StartEstimates []*StartEstimate `protobuf:"bytes,19,rep,name=start_estimates,json=startEstimates,proto3" json:"start_estimates,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DecideResponse) Reset() {
@@ -426,6 +439,13 @@ func (x *DecideResponse) GetStatePatches() []*StatePatch {
 func (x *DecideResponse) GetReservations() []*Reservation {
 	if x != nil {
 		return x.Reservations
+	}
+	return nil
+}
+
+func (x *DecideResponse) GetStartEstimates() []*StartEstimate {
+	if x != nil {
+		return x.StartEstimates
 	}
 	return nil
 }
@@ -1159,14 +1179,15 @@ var File_tenure_v1_decide_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\n" +
-	"\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\x98\x02\n" +
+	"\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x17tenure/v1/explain.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xc1\x02\n" +
 	"\rDecideRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\bsnapshot\x12\x18\n" +
 	"\aactions\x18\x02 \x03(\tR\aactions\x12/\n" +
 	"\x05state\x18\x03 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x12,\n" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
-	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"\xc4\a\n" +
+	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\x12'\n" +
+	"\x0festimate_starts\x18\a \x01(\bR\x0eestimateStarts\"\x87\b\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -1184,7 +1205,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x12D\n" +
 	"\x0eeviction_rates\x18\x10 \x03(\v2\x1d.tenure.v1.EvictionRateStatusR\revictionRates\x12:\n" +
 	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\x12:\n" +
-	"\freservations\x18\x12 \x03(\v2\x16.tenure.v1.ReservationR\freservations\"\xf3\x01\n" +
+	"\freservations\x18\x12 \x03(\v2\x16.tenure.v1.ReservationR\freservations\x12A\n" +
+	"\x0fstart_estimates\x18\x13 \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xf3\x01\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
 	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
@@ -1300,9 +1322,10 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*InFlightGroupStatus)(nil),    // 20: tenure.v1.InFlightGroupStatus
 	(*SetAsideRows)(nil),           // 21: tenure.v1.SetAsideRows
 	(*Reservation)(nil),            // 22: tenure.v1.Reservation
-	(*EvictionRateState)(nil),      // 23: tenure.v1.EvictionRateState
-	(*QueueUsage)(nil),             // 24: tenure.v1.QueueUsage
-	(*UsageAmounts)(nil),           // 25: tenure.v1.UsageAmounts
+	(*StartEstimate)(nil),          // 23: tenure.v1.StartEstimate
+	(*EvictionRateState)(nil),      // 24: tenure.v1.EvictionRateState
+	(*QueueUsage)(nil),             // 25: tenure.v1.QueueUsage
+	(*UsageAmounts)(nil),           // 26: tenure.v1.UsageAmounts
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1325,24 +1348,25 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	4,  // 17: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
 	3,  // 18: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
 	22, // 19: tenure.v1.DecideResponse.reservations:type_name -> tenure.v1.Reservation
-	23, // 20: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
-	24, // 21: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
-	22, // 22: tenure.v1.StatePatch.reserve:type_name -> tenure.v1.Reservation
-	13, // 23: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
-	0,  // 24: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	13, // 25: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	9,  // 26: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	9,  // 27: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	9,  // 28: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	9,  // 29: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	25, // 30: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
-	9,  // 31: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
-	9,  // 32: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	23, // 20: tenure.v1.DecideResponse.start_estimates:type_name -> tenure.v1.StartEstimate
+	24, // 21: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	25, // 22: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
+	22, // 23: tenure.v1.StatePatch.reserve:type_name -> tenure.v1.Reservation
+	13, // 24: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 25: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 26: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 27: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 28: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 29: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 30: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	26, // 31: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
+	9,  // 32: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
+	9,  // 33: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -1351,6 +1375,7 @@ func file_tenure_v1_decide_proto_init() {
 		return
 	}
 	file_tenure_v1_decision_proto_init()
+	file_tenure_v1_explain_proto_init()
 	file_tenure_v1_snapshot_proto_init()
 	file_tenure_v1_state_proto_init()
 	file_tenure_v1_decide_proto_msgTypes[2].OneofWrappers = []any{

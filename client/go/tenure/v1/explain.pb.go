@@ -22,6 +22,76 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Why a start is told as a range. Ignore unknown values.
+type RangeReason int32
+
+const (
+	// Not set.
+	RangeReason_RANGE_REASON_UNSPECIFIED RangeReason = 0
+	// It rests on expected runtimes: the latest start, by time limits, is another one.
+	RangeReason_RANGE_REASON_EXPECTED_ENDS RangeReason = 1
+	// It rests on expected runtimes, and pod groups that it waits for have no time limit: no
+	// latest start is known.
+	RangeReason_RANGE_REASON_NO_TIME_LIMIT RangeReason = 2
+	// Pod groups that it waits for have neither an expected runtime nor a time limit.
+	RangeReason_RANGE_REASON_UNKNOWN_ENDS RangeReason = 3
+	// Times between `earliest_start` and `likely_start` were not played.
+	RangeReason_RANGE_REASON_STEP RangeReason = 4
+	// As many cycles were played, or as much time, as are played at most.
+	RangeReason_RANGE_REASON_PLAY_LIMIT RangeReason = 5
+	// From some cycle on, no more victims were looked for: it may start earlier by evictions.
+	RangeReason_RANGE_REASON_SEARCH_LIMIT RangeReason = 6
+)
+
+// Enum value maps for RangeReason.
+var (
+	RangeReason_name = map[int32]string{
+		0: "RANGE_REASON_UNSPECIFIED",
+		1: "RANGE_REASON_EXPECTED_ENDS",
+		2: "RANGE_REASON_NO_TIME_LIMIT",
+		3: "RANGE_REASON_UNKNOWN_ENDS",
+		4: "RANGE_REASON_STEP",
+		5: "RANGE_REASON_PLAY_LIMIT",
+		6: "RANGE_REASON_SEARCH_LIMIT",
+	}
+	RangeReason_value = map[string]int32{
+		"RANGE_REASON_UNSPECIFIED":   0,
+		"RANGE_REASON_EXPECTED_ENDS": 1,
+		"RANGE_REASON_NO_TIME_LIMIT": 2,
+		"RANGE_REASON_UNKNOWN_ENDS":  3,
+		"RANGE_REASON_STEP":          4,
+		"RANGE_REASON_PLAY_LIMIT":    5,
+		"RANGE_REASON_SEARCH_LIMIT":  6,
+	}
+)
+
+func (x RangeReason) Enum() *RangeReason {
+	p := new(RangeReason)
+	*p = x
+	return p
+}
+
+func (x RangeReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RangeReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_explain_proto_enumTypes[0].Descriptor()
+}
+
+func (RangeReason) Type() protoreflect.EnumType {
+	return &file_tenure_v1_explain_proto_enumTypes[0]
+}
+
+func (x RangeReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RangeReason.Descriptor instead.
+func (RangeReason) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{0}
+}
+
 // Kind of remedy. Treat an unknown kind as UNSPECIFIED.
 type RemedyKind int32
 
@@ -79,11 +149,11 @@ func (x RemedyKind) String() string {
 }
 
 func (RemedyKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_explain_proto_enumTypes[0].Descriptor()
+	return file_tenure_v1_explain_proto_enumTypes[1].Descriptor()
 }
 
 func (RemedyKind) Type() protoreflect.EnumType {
-	return &file_tenure_v1_explain_proto_enumTypes[0]
+	return &file_tenure_v1_explain_proto_enumTypes[1]
 }
 
 func (x RemedyKind) Number() protoreflect.EnumNumber {
@@ -92,7 +162,7 @@ func (x RemedyKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RemedyKind.Descriptor instead.
 func (RemedyKind) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{0}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{1}
 }
 
 // One query about a state. The response is computed from that state alone, with the
@@ -734,7 +804,9 @@ type StartEstimate struct {
 	// Ends that it waits for, the last one first. At most 5.
 	AwaitedEnds []*AwaitedEnd `protobuf:"bytes,8,rep,name=awaited_ends,json=awaitedEnds,proto3" json:"awaited_ends,omitempty"`
 	// The same as a sentence.
-	Explanation   *Explanation `protobuf:"bytes,9,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,9,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// Why the times are apart, or unset. Empty: nothing more is to be known.
+	RangeReasons  []RangeReason `protobuf:"varint,10,rep,packed,name=range_reasons,json=rangeReasons,proto3,enum=tenure.v1.RangeReason" json:"range_reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -828,6 +900,13 @@ func (x *StartEstimate) GetAwaitedEnds() []*AwaitedEnd {
 func (x *StartEstimate) GetExplanation() *Explanation {
 	if x != nil {
 		return x.Explanation
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetRangeReasons() []RangeReason {
+	if x != nil {
+		return x.RangeReasons
 	}
 	return nil
 }
@@ -1238,7 +1317,7 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
 	"victimSets\x128\n" +
 	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\x12A\n" +
-	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xd9\x03\n" +
+	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\x96\x04\n" +
 	"\rStartEstimate\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x05R\bposition\x12&\n" +
@@ -1248,7 +1327,9 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\flatest_start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vlatestStart\x122\n" +
 	"\tcertainty\x18\a \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\x128\n" +
 	"\fawaited_ends\x18\b \x03(\v2\x15.tenure.v1.AwaitedEndR\vawaitedEnds\x128\n" +
-	"\vexplanation\x18\t \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\"\x94\x01\n" +
+	"\vexplanation\x18\t \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12;\n" +
+	"\rrange_reasons\x18\n" +
+	" \x03(\x0e2\x16.tenure.v1.RangeReasonR\frangeReasons\"\x94\x01\n" +
 	"\n" +
 	"AwaitedEnd\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x125\n" +
@@ -1276,7 +1357,15 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vexplanation\x18\x02 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x120\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x16.tenure.v1.OutcomeKindR\aoutcome\x12!\n" +
 	"\fevicted_pods\x18\x04 \x01(\x05R\vevictedPods\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xf6\x01\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xdd\x01\n" +
+	"\vRangeReason\x12\x1c\n" +
+	"\x18RANGE_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aRANGE_REASON_EXPECTED_ENDS\x10\x01\x12\x1e\n" +
+	"\x1aRANGE_REASON_NO_TIME_LIMIT\x10\x02\x12\x1d\n" +
+	"\x19RANGE_REASON_UNKNOWN_ENDS\x10\x03\x12\x15\n" +
+	"\x11RANGE_REASON_STEP\x10\x04\x12\x1b\n" +
+	"\x17RANGE_REASON_PLAY_LIMIT\x10\x05\x12\x1d\n" +
+	"\x19RANGE_REASON_SEARCH_LIMIT\x10\x06*\xf6\x01\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -1300,69 +1389,71 @@ func file_tenure_v1_explain_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_explain_proto_rawDescData
 }
 
-var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_tenure_v1_explain_proto_goTypes = []any{
-	(RemedyKind)(0),               // 0: tenure.v1.RemedyKind
-	(*ExplainRequest)(nil),        // 1: tenure.v1.ExplainRequest
-	(*WhyPending)(nil),            // 2: tenure.v1.WhyPending
-	(*WhyVictim)(nil),             // 3: tenure.v1.WhyVictim
-	(*WhyNotVictim)(nil),          // 4: tenure.v1.WhyNotVictim
-	(*ProtectedUntil)(nil),        // 5: tenure.v1.ProtectedUntil
-	(*VictimRanks)(nil),           // 6: tenure.v1.VictimRanks
-	(*WhenStarts)(nil),            // 7: tenure.v1.WhenStarts
-	(*ExplainResponse)(nil),       // 8: tenure.v1.ExplainResponse
-	(*StartEstimate)(nil),         // 9: tenure.v1.StartEstimate
-	(*AwaitedEnd)(nil),            // 10: tenure.v1.AwaitedEnd
-	(*VictimRank)(nil),            // 11: tenure.v1.VictimRank
-	(*NextTaker)(nil),             // 12: tenure.v1.NextTaker
-	(*Explanation)(nil),           // 13: tenure.v1.Explanation
-	(*Remedy)(nil),                // 14: tenure.v1.Remedy
-	(*ClusterSnapshot)(nil),       // 15: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),        // 16: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*Reason)(nil),                // 18: tenure.v1.Reason
-	(*Protection)(nil),            // 19: tenure.v1.Protection
-	(*VictimSet)(nil),             // 20: tenure.v1.VictimSet
-	(Certainty)(0),                // 21: tenure.v1.Certainty
-	(OutcomeKind)(0),              // 22: tenure.v1.OutcomeKind
+	(RangeReason)(0),              // 0: tenure.v1.RangeReason
+	(RemedyKind)(0),               // 1: tenure.v1.RemedyKind
+	(*ExplainRequest)(nil),        // 2: tenure.v1.ExplainRequest
+	(*WhyPending)(nil),            // 3: tenure.v1.WhyPending
+	(*WhyVictim)(nil),             // 4: tenure.v1.WhyVictim
+	(*WhyNotVictim)(nil),          // 5: tenure.v1.WhyNotVictim
+	(*ProtectedUntil)(nil),        // 6: tenure.v1.ProtectedUntil
+	(*VictimRanks)(nil),           // 7: tenure.v1.VictimRanks
+	(*WhenStarts)(nil),            // 8: tenure.v1.WhenStarts
+	(*ExplainResponse)(nil),       // 9: tenure.v1.ExplainResponse
+	(*StartEstimate)(nil),         // 10: tenure.v1.StartEstimate
+	(*AwaitedEnd)(nil),            // 11: tenure.v1.AwaitedEnd
+	(*VictimRank)(nil),            // 12: tenure.v1.VictimRank
+	(*NextTaker)(nil),             // 13: tenure.v1.NextTaker
+	(*Explanation)(nil),           // 14: tenure.v1.Explanation
+	(*Remedy)(nil),                // 15: tenure.v1.Remedy
+	(*ClusterSnapshot)(nil),       // 16: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),        // 17: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*Reason)(nil),                // 19: tenure.v1.Reason
+	(*Protection)(nil),            // 20: tenure.v1.Protection
+	(*VictimSet)(nil),             // 21: tenure.v1.VictimSet
+	(Certainty)(0),                // 22: tenure.v1.Certainty
+	(OutcomeKind)(0),              // 23: tenure.v1.OutcomeKind
 }
 var file_tenure_v1_explain_proto_depIdxs = []int32{
-	15, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	16, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
-	17, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
-	2,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
-	3,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
-	4,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
-	5,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
-	6,  // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
-	7,  // 8: tenure.v1.ExplainRequest.when_starts:type_name -> tenure.v1.WhenStarts
-	13, // 9: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
-	18, // 10: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
-	19, // 11: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
-	17, // 12: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
-	14, // 13: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
-	20, // 14: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
-	11, // 15: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
-	9,  // 16: tenure.v1.ExplainResponse.start_estimates:type_name -> tenure.v1.StartEstimate
-	17, // 17: tenure.v1.StartEstimate.earliest_start:type_name -> google.protobuf.Timestamp
-	17, // 18: tenure.v1.StartEstimate.likely_start:type_name -> google.protobuf.Timestamp
-	17, // 19: tenure.v1.StartEstimate.latest_start:type_name -> google.protobuf.Timestamp
-	21, // 20: tenure.v1.StartEstimate.certainty:type_name -> tenure.v1.Certainty
-	10, // 21: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
-	13, // 22: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
-	17, // 23: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
-	21, // 24: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
-	12, // 25: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
-	0,  // 26: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	13, // 27: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	22, // 28: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	17, // 29: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	16, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	17, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
+	18, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
+	3,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
+	4,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
+	5,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
+	6,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
+	7,  // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
+	8,  // 8: tenure.v1.ExplainRequest.when_starts:type_name -> tenure.v1.WhenStarts
+	14, // 9: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
+	19, // 10: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
+	20, // 11: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
+	18, // 12: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
+	15, // 13: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
+	21, // 14: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
+	12, // 15: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
+	10, // 16: tenure.v1.ExplainResponse.start_estimates:type_name -> tenure.v1.StartEstimate
+	18, // 17: tenure.v1.StartEstimate.earliest_start:type_name -> google.protobuf.Timestamp
+	18, // 18: tenure.v1.StartEstimate.likely_start:type_name -> google.protobuf.Timestamp
+	18, // 19: tenure.v1.StartEstimate.latest_start:type_name -> google.protobuf.Timestamp
+	22, // 20: tenure.v1.StartEstimate.certainty:type_name -> tenure.v1.Certainty
+	11, // 21: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
+	14, // 22: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
+	0,  // 23: tenure.v1.StartEstimate.range_reasons:type_name -> tenure.v1.RangeReason
+	18, // 24: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
+	22, // 25: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
+	13, // 26: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
+	1,  // 27: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	14, // 28: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	23, // 29: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	18, // 30: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }
@@ -1389,7 +1480,7 @@ func file_tenure_v1_explain_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_explain_proto_rawDesc), len(file_tenure_v1_explain_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,

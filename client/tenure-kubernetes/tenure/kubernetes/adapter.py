@@ -192,7 +192,8 @@ class KubernetesConnection:
         binder = VolumeBinder(binding, caches, builder.volumes, self._now)
         allocator = self._device_allocator(term, caches, builder.claims, ends)
         reserver = ClaimReserver(binding, caches, builder.claims, binder, allocator)
-        return ClusterPorts(builder, applier, annotations, status, reserver, builder.on_set_aside)
+        aside, interval = builder.on_set_aside, self._settings.estimate_starts
+        return ClusterPorts(builder, applier, annotations, status, reserver, aside, interval)
 
     def _now(self) -> float:
         """Seconds since 1970, by the clock of the API server."""

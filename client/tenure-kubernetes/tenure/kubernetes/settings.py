@@ -17,10 +17,17 @@ from tenure.terms.durations import SECOND
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
 _SHORTEST_LEASE: Final = 3.0
+_SHORTEST_ESTIMATE: Final = 60.0
 
 
 def _seconds(value: object) -> float:
     return duration_value(value) / SECOND
+
+
+def _estimate_seconds(value: float) -> float:
+    if value < _SHORTEST_ESTIMATE:
+        raise ValueError("must be at least 1m")
+    return value
 
 
 def _lease_seconds(value: float) -> float:
@@ -82,6 +89,8 @@ class AdapterSettings(ServerSettings):
     """Namespace of the lease and the journal. It must exist."""
     lease_name: Name | None = None
     """None: `tenure` or `tenure-NODEPOOL`. The journal is ConfigMap `NAME-journal`."""
+    estimate_starts: Annotated[Seconds, AfterValidator(_estimate_seconds)] | None = None
+    """How often conditions tell when pod groups that wait start. None: never."""
     lease_duration: Annotated[Seconds, AfterValidator(_lease_seconds)] = 15.0
     """How long a silent leader keeps the lease."""
 

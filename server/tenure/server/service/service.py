@@ -12,7 +12,7 @@ from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.security.policy import Verb
 from tenure.server.service.admission import Admission
 from tenure.server.service.cycle_queue import CycleQueue
-from tenure.server.service.decide import decide, get_capabilities
+from tenure.server.service.decide import get_capabilities
 from tenure.server.service.guarded_call import MethodName
 from tenure.server.service.methods import (
     BidiStreamingMethod,
@@ -24,6 +24,7 @@ from tenure.server.service.methods import (
 from tenure.server.service.queries import explain, simulate
 from tenure.server.service.report_results import report_results
 from tenure.server.service.service_context import ServiceContext
+from tenure.server.service.start_estimates import decide_and_estimate
 from tenure.server.service.states import (
     apply_delta,
     get_state,
@@ -55,7 +56,7 @@ _LOOK_SECONDS: Final = 0.05
 _LOG: Final = logging.getLogger(__name__)
 
 METHODS: Final[dict[str, Method]] = {
-    "Decide": UnaryMethod(pb.DecideRequest, Verb.DECIDE, decide),
+    "Decide": UnaryMethod(pb.DecideRequest, Verb.DECIDE, decide_and_estimate),
     "PutSnapshot": ClientStreamingMethod(state_pb.PutSnapshotRequest, Verb.PUSH, put_snapshot),
     "ApplyDelta": UnaryMethod(state_pb.ApplyDeltaRequest, Verb.PUSH, apply_delta),
     "SyncState": BidiStreamingMethod(state_pb.SyncStateRequest, Verb.PUSH, sync_state),

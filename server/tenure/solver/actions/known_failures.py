@@ -2,8 +2,8 @@
 
 A pod group of the same queue and kind fails in the same way until something is committed. It is passed over
 without being tried; and with it those behind it in its queue that would also fail and request no more, or as
-much as one with which its queue just stayed the first. They would be tried one after the other: a request that
-is no larger never moves a queue back. So passing over them changes no decision, and a cycle over many pod
+much as one with which its queue just stayed the first. They would be tried one after the other: for a request
+that is no larger, no queue moves back. So passing over them changes no decision, and a cycle over many pod
 groups of few kinds takes time in proportion to the kinds.
 """
 

@@ -1,8 +1,8 @@
 """A cluster on which cycles are played: decisions are applied, and pod groups end (semantics R17.22).
 
 A played cycle costs what changes, as a cycle on a pushed state does: derived data is kept from one to the
-next, and the next cluster shares what is the same. Searches for victims are bounded for each cycle and for all
-of a play. When that is used up, later cycles give free capacity only.
+next, and the next cluster shares what is the same. Searches for victims are bounded for each cycle and for a
+whole play. When that is used up, later cycles give free capacity only.
 """
 
 from collections.abc import Callable, Iterable

@@ -39,8 +39,12 @@ NATIVE_CONDITIONS: Final = (INITIALLY_SCHEDULED, NATIVE_SCHEDULED)
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
+_SHOWN: Final = ("type", "status", "reason", "nodePool")
 _LACK_CAPACITY: Final = (pb.OUTCOME_KIND_INFEASIBLE, pb.OUTCOME_KIND_WAITING_FOR_CAPACITY)
 """Another node may help."""
+
+_ESTIMATE: Final = " Estimate: "
+"""Before the sentence about place and start in a message."""
 
 RELEASE: Final = (
     f"To release it, remove the annotation {names.HOLD}, or set {names.RELEASED} to the current time "
@@ -62,8 +66,17 @@ class SchedulingCondition(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is written when it changes. Messages change with every cycle, unless an object is missing."""
-        return self.reason, self.code, self.message if self.code in _NAMES_OBJECT else ""
+        """What is written when it changes. Messages change with every cycle, unless an object is missing;
+        an estimate changes with what it says.
+        """
+        return self.reason, self.code, _lasting(self.code, self.message)
+
+    def with_estimate(self, sentence: str) -> "SchedulingCondition":
+        """The same with a sentence about its place and start, if it waits (semantics R17.24)."""
+        if not sentence or not self.reason:
+            return self
+        message = self.message[: _MAX_LENGTH - len(_ESTIMATE) - len(sentence)]
+        return self._replace(message=f"{message}{_ESTIMATE}{sentence}")
 
 
 def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
@@ -203,7 +216,7 @@ def native_condition(
         "lastTransitionTime": format_now(),
     }
     is_final = kind == INITIALLY_SCHEDULED and before.get("status") == "True"
-    is_told = condition.code not in _NAMES_OBJECT or before.get("message") == condition.message
+    is_told = _lasting(condition.code, before.get("message")) == condition.key[-1]
     if is_final or (is_told and is_same(before, fresh)):
         return None
     if before.get("status") == fresh["status"] and before.get("lastTransitionTime"):
@@ -213,15 +226,26 @@ def native_condition(
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two conditions are equal, except for time and for messages that name no object."""
-    return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
-        _key(reason) for reason in one.get("reasons", [])
-    ] == [_key(reason) for reason in other.get("reasons", [])]
+    told = [_lasting(str(each.get("reason", "")), each.get("message")) for each in (one, other)]
+    is_told = told[0] == told[1]
+    return (
+        is_told
+        and all(one.get(key) == other.get(key) for key in _SHOWN)
+        and [_key(reason) for reason in one.get("reasons", [])]
+        == [_key(reason) for reason in other.get("reasons", [])]
+    )
 
 
 def _key(reason: Mapping[str, Any]) -> tuple[str, str]:
-    """The code, and the message if it names an object."""
-    code, message = str(reason.get("reason", "")), str(reason.get("message", ""))
-    return code, message if code in _NAMES_OBJECT else ""
+    """The code, and what its message says for longer than a cycle."""
+    code = str(reason.get("reason", ""))
+    return code, _lasting(code, reason.get("message"))
+
+
+def _lasting(code: str, message: object) -> str:
+    """What a message says for longer than a cycle: the object that is missing, or the estimate."""
+    text = str(message or "")
+    return text if code in _NAMES_OBJECT else text.partition(_ESTIMATE)[2]
 
 
 def has_condition(pod: Pod, condition: SchedulingCondition) -> bool:

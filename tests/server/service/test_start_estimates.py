@@ -1,0 +1,69 @@
+"""R17.24: Decide tells when pod groups start if it is asked, and else does nothing for it."""
+
+from collections.abc import Iterator
+
+import pytest
+from tenure.client import Client
+from tenure.server.service import start_estimates
+from tenure.server.service.cycle_queue import CycleQueueTimeout
+from tenure.v1 import explain_pb2 as pb
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
+
+from tests.server.servers import run_server
+from tests.server.service.test_queries_explain import explain, sample
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with run_server() as (_, address), Client(address, timeout=20) as client:
+        yield client
+
+
+def whole(client: Client, asks: bool) -> DecideRequest:
+    return DecideRequest(snapshot=sample(), estimate_starts=asks)
+
+
+def pushed(client: Client, asks: bool) -> DecideRequest:
+    return DecideRequest(state=client.put_snapshot(f"state {asks}", sample()), estimate_starts=asks)
+
+
+def changed(client: Client, asks: bool) -> DecideRequest:
+    base = client.put_snapshot(f"delta {asks}", sample())
+    delta = StateDelta(base=base, version=base.version + 1, upserts=ClusterSnapshot(), now=sample().now)
+    return DecideRequest(delta=delta, estimate_starts=asks)
+
+
+def decide(client: Client, request: DecideRequest) -> DecideResponse:
+    return client._service.Decide(request)
+
+
+@pytest.mark.parametrize("request_of", [whole, pushed, changed])
+def test_estimates_are_those_of_explain_and_the_decision_stays_r17_24(client: Client, request_of) -> None:
+    with_estimates = decide(client, request_of(client, True))
+    assert list(with_estimates.start_estimates) == list(explain(when_starts={}).start_estimates) != []
+    with_estimates.ClearField("start_estimates")
+    plain = decide(client, request_of(client, False))
+    assert plain.groups == with_estimates.groups
+    assert plain.outcomes == with_estimates.outcomes
+    assert not plain.start_estimates
+
+
+def test_decision_stands_without_time_for_estimates_r17_24(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise CycleQueueTimeout
+
+    monkeypatch.setattr(start_estimates, "acquire_query_slot", late)
+    response = decide(client, whole(client, True))
+    assert response.groups
+    assert not response.start_estimates
+
+
+def test_estimates_use_the_actions_of_the_request_r17_24(client: Client) -> None:
+    request = whole(client, True)
+    request.actions.append("stalegangeviction")
+    assert not any(each.HasField("likely_start") for each in decide(client, request).start_estimates)
+    assert isinstance(decide(client, request).start_estimates[0], pb.StartEstimate)
