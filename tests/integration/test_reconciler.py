@@ -1,6 +1,7 @@
 """The reconciler recovers from failures, also when nothing else changes in the cluster."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -189,3 +190,26 @@ def test_reconcile_without_changes_requests_no_decision(scheduler: FakeScheduler
     run(adapter, scheduler)
     assert not adapter.reconciler.run_once()
     adapter.close()
+
+
+def test_decisions_tell_starts_once_in_an_interval_r17_24(
+    scheduler: FakeScheduler, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    decide_state = client.decide_state
+
+    def decide(*args: object) -> object:
+        asked.append(bool(args[-1]))
+        return decide_state(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(client, "decide_state", decide)
+    adapter = scheduler.start(client)
+    reconciler = adapter.reconciler
+    reconciler._cluster = replace(reconciler._cluster, estimate_interval=60.0)
+    for _ in range(4):
+        reconciler._has_unfinished_work = True
+        reconciler.run_once()
+        run(adapter, scheduler, 40.0)
+    adapter.close()
+    assert asked[0]
+    assert 2 <= sum(asked) < len(asked)

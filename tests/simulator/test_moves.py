@@ -1,6 +1,7 @@
 """Decisions without reasons are those with reasons, also where many pod groups of few kinds wait."""
 
 import pytest
+from tenure.solver.actions.known_failures import KnownFailures
 from tenure.solver.cycle import decide, run_cycle
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
@@ -115,3 +116,22 @@ def test_a_cycle_takes_no_more_attempts_for_more_pod_groups_of_a_kind(sizes) -> 
         return decide_moves(builder.build(), default_profile()).counters.placement_attempts
 
     assert 0 < attempts(160) == attempts(16)
+
+
+def test_kinds_that_cannot_be_compared_take_no_more_attempts_either() -> None:
+    def turns(waiting: int) -> int:
+        builder = ClusterBuilder().node("n", gpus=4, cpus=64).queue("a", quota=2).queue("b", quota=2)
+        builder.running("run", node="n", gpus=4, queue="a", created_ago="9h", started_ago="8h")
+        for number in range(waiting):
+            options = {"gpus": 2, "cpus": 1} if number % 2 else {"gpus": 1, "cpus": 4}
+            builder.pending(f"wait{number:03}", queue="a", created_ago=f"{900 - number}m", **options)
+        seen = []
+        covers = KnownFailures.covers
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(
+                KnownFailures, "covers", lambda self, each: [seen.append(each), covers(self, each)][1]
+            )
+            decide_moves(builder.build(), default_profile())
+        return len(seen)
+
+    assert 0 < turns(160) == turns(16)

@@ -19,7 +19,7 @@ from tenure.v1.explain_pb2 import ExplainRequest
 
 from tests.attacks.work.growing_constraints import CONSTRAINTS, Fill
 from tests.attacks.work.growing_fields import FIELDS
-from tests.attacks.work.growing_rows import ROWS, TIME, add_group, base_snapshot
+from tests.attacks.work.growing_rows import ROWS, TIME, base_snapshot
 
 Path = tuple[FieldDescriptor, ...]
 EPOCH: Final = "epoch"
@@ -158,19 +158,7 @@ def _other_cases() -> Iterator[Case]:
             request.groups.add(group={"id": f"g{i}", "decisions": [decision]}, results=[result])
         return [PUSH, ("ReportResults", [request])]
 
-    def starts(count: int) -> list[Call]:
-        snapshot = base_snapshot()
-        snapshot.nodes[0].allocatable.gpu_milli = count * 250
-        snapshot.shapes.add(id="gpu", requests={"cpu_milli": 1}, gpu={"devices": 1})
-        for i in range(count):
-            times = {"expected_runtime": {"seconds": 600}, "time_limit": {"seconds": 7_200}}
-            group = add_group(snapshot, f"w{i}", **times)
-            group.ClearField("last_start_time")
-            snapshot.pods.add(uid=f"w{i}", pod_group=f"w{i}", shape="gpu", status=pb.POD_STATUS_PENDING)
-        return [PUSH, ("Explain", [ExplainRequest(snapshot=snapshot, when_starts={})])]
-
     yield Case("DecideRequest.actions", "valid", actions)
-    yield Case("WhenStarts.pod_groups", "valid", starts)
     yield Case("SimulateRequest.actions", "valid", simulated)
     yield Case("DecisionGroup.decisions", "valid", report)
     yield Case("ReportResultsRequest.groups", "valid", reports)

@@ -10,6 +10,7 @@ from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.explain_pb2 import StartEstimate
 
 from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
@@ -66,12 +67,17 @@ class StatusRig:
     def assert_no_writes(self, seconds: float) -> None:
         self.patched.setattr(status_writer, "QUIET_SECONDS", seconds)
 
-    def write_status(self, kind: str, code: str, message: str = "why") -> list[str]:
-        """Write the status of an outcome; return the writes."""
+    def write_status(
+        self, kind: str, code: str, message: str = "why", estimate: StartEstimate | None = None
+    ) -> list[str]:
+        """Write the status of an outcome, with a response that tells its start; return the writes."""
         before = len(self.server.writes())
         pod_group_outcome = outcome(kind, code, message)
         pod_group_outcome.pod_group = self.uid
-        self.writer.report(DecideResponse(outcomes=[pod_group_outcome]), [])
+        response = DecideResponse(outcomes=[pod_group_outcome], header={"now": NOW})
+        if estimate is not None:
+            response.start_estimates.add(pod_group=self.uid).MergeFrom(estimate)
+        self.writer.report(response, [])
         self.writer._write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 

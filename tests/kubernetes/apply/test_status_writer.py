@@ -9,6 +9,7 @@ from tenure.kubernetes.apply import status_writer
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as outcomes
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.explain_pb2 import StartEstimate
 
 from tests.kubernetes.apply.decision_groups import NOW, evict, group, reserve
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedResponse
@@ -38,6 +39,25 @@ def test_condition_of_a_quota_wait_has_reason_waiting_for_quota(statuses: Status
 def test_unchanged_condition_is_written_once_despite_new_message(statuses: StatusRig) -> None:
     statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", "2 of 4 fit")
     assert statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", "3 of 4 fit") == []
+
+
+def test_estimate_is_part_of_conditions_and_written_when_it_changes_noticeably_r17_24(
+    statuses: StatusRig,
+) -> None:
+    def write(hours: int, seconds: int, is_told: bool = True) -> list[str]:
+        start = {"seconds": NOW.seconds + hours * 3_600 + seconds}
+        estimate = StartEstimate(position=2, earliest_start=start, likely_start=start) if is_told else None
+        return statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", estimate=estimate)
+
+    statuses.assert_no_writes(0)
+    assert write(30, 0) == ["status", "status", "events"]
+    (condition,) = statuses.conditions
+    assert condition["message"].startswith("why Estimate: second in its queue; starts at about ")
+    pods = [call.body for call in statuses.server.calls if call.path.endswith("/pods/p/status")]
+    assert pods[0]["status"]["conditions"][0]["message"] == condition["message"]
+    assert write(30, 5) == []
+    assert write(30, 5, is_told=False) == []
+    assert write(70, 0) == ["status", "status", "events"]
 
 
 def test_exhausted_budget_does_not_replace_a_condition(statuses: StatusRig) -> None:

@@ -2,10 +2,12 @@
 
 import pytest
 from tenure.server.explain.when_starts import when_starts
+from tenure.solver.explain import played_cluster
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.cancellation import never
+from tenure.v1 import explain_pb2 as pb
 
 from tests.server.explain.pending_cases import index
 
@@ -86,3 +88,31 @@ def test_several_pod_groups_are_counted_and_estimated_by_uid() -> None:
     assert [each.pod_group for each in result.start_estimates] == ["ahead", "p"]
     assert [each.position for each in result.start_estimates] == [1, 2]
     assert [each.gpu_milli_ahead for each in result.start_estimates] == [0, 1_000]
+
+
+@pytest.mark.parametrize(
+    ("run", "simulations", "reasons"),
+    [
+        ({"time_limit": "3h"}, 512, []),
+        ({"expected_runtime": "2h", "time_limit": "3h"}, 512, ["EXPECTED_ENDS"]),
+        ({"expected_runtime": "2h"}, 512, ["NO_TIME_LIMIT"]),
+        ({}, 512, ["UNKNOWN_ENDS"]),
+        ({"time_limit": "3h"}, 0, ["SEARCH_LIMIT"]),
+    ],
+)
+def test_range_has_its_reasons_r17_23(
+    run: dict[str, str], simulations: int, reasons: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(played_cluster, "MAX_PLAYED_SIMULATIONS", simulations)
+    cluster = waiting(**run).build()
+    result = when_starts(cluster, default_profile(), BUILT_IN, [index(cluster, "p")], never)
+    (estimate,) = result.message(cluster).start_estimates
+    told = [pb.RangeReason.Name(each).removeprefix("RANGE_REASON_") for each in estimate.range_reasons]
+    assert told == reasons
+
+
+def test_reserved_capacity_is_told_with_the_start_r17_20() -> None:
+    made = ClusterBuilder().queue("q", quota=4).queue("other", quota=0).node("n", gpus=4)
+    made.running("r", queue="other", node="n", gpus=4, started_ago="1h")
+    made.pending("p", queue="q", gpus=4)
+    assert told(made)[0] == f"Pod group p (queue q) has reserved capacity. It starts by {TODAY} 15:07:40 UTC."

@@ -1,8 +1,10 @@
 """When pending pod groups start if nothing new arrives (semantics R17.20, R17.22)."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import pytest
+from tenure.solver.explain import played_cluster
 from tenure.solver.explain.played_cluster import PlayedCluster
 from tenure.solver.explain.start_times import (
     HORIZON,
@@ -199,3 +201,64 @@ def test_cycles_are_bounded() -> None:
 def test_a_stop_ends_the_play() -> None:
     with pytest.raises(CycleStopped):
         estimate_starts(waits(full(), "p").build(), default_profile(), BUILT_IN, stop=lambda: True)
+
+
+def crowd(count: int) -> Cluster:
+    """A quarter of these pod groups can run at a time; all run equally long."""
+    made = ClusterBuilder().queue("q", quota=count // 4)
+    for number in range(count // 16):
+        made.node(f"n{number}", gpus=4)
+    for number in range(count):
+        waits(made, f"p{number:04}", gpus=1, expected_runtime="1h")
+    return made.build()
+
+
+def test_work_of_a_play_doubles_with_those_that_wait_r17_22() -> None:
+    few, many = play(crowd(64)).work, play(crowd(128)).work
+    assert few.cycles == many.cycles
+    assert many.moved == 2 * few.moved
+    assert few.placements < many.placements <= 2 * few.placements
+
+
+def contested() -> Cluster:
+    """Queue `a` has taken what is due to `b`, whose pod groups wait."""
+    made = ClusterBuilder().queue("a", quota=0).queue("b", quota=16)
+    for number in range(4):
+        made.node(f"n{number}", gpus=4)
+    for number in range(16):
+        options = {"node": f"n{number // 4}", "gpus": 1, "started_ago": "1h", "expected_runtime": "9h"}
+        made.running(f"r{number:02}", queue="a", **options)  # type: ignore[arg-type]
+    for number in range(8):
+        made.pending(f"p{number}", queue="b", gpus=1 + number % 2, expected_runtime="2h")
+    return made.build()
+
+
+@pytest.mark.parametrize("made", [contested, lambda: many(60), lambda: crowd(32)])
+def test_cycles_on_kept_data_decide_as_cold_ones_r17_22(
+    made: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm = play(made())
+    run = played_cluster.run_cycle
+    monkeypatch.setattr(
+        played_cluster, "run_cycle", lambda *args, **options: run(*args, **options | {"warm_start": None})
+    )
+    assert play(made()) == warm
+    assert warm.starts
+
+
+def test_searches_of_a_play_are_bounded_and_that_is_told_r17_22(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = contested()
+    free = play(cluster)
+    assert free.searches_end is None
+    assert free.work.simulations > 1
+    monkeypatch.setattr(played_cluster, "MAX_PLAYED_SIMULATIONS", 1)
+    bounded = play(cluster)
+    assert bounded.searches_end == cluster.now + MINUTE
+
+
+@pytest.mark.parametrize(("priority", "is_played"), [(50, False), (60, True)])
+def test_requeue_is_played_if_somebody_may_be_requeued_r17_22(priority: int, is_played: bool) -> None:
+    made = builder().running("r", queue="q", node="n0", gpus=4, started_ago="1h", expected_runtime="2h")
+    cluster = made.pending("p", queue="q", gpus=4, priority=priority).build()
+    played = PlayedCluster(cluster, default_profile(), BUILT_IN, never)
+    assert ("requeue" in played._profile.actions) == is_played

@@ -49,7 +49,7 @@ def when_starts(
     `warm_start` is a fork of what sessions on the cluster left.
     """
     found = estimate_starts(cluster, profile, registry, asked, stop, warm_start)
-    told = asked or [*found.first.places, *found.likely.starts]
+    told = asked or found.first.pending
     groups = sorted(set(told), key=lambda index: cluster.pod_groups[index].facts.uid)
     texts = {index: _text(cluster, index, found) for index in groups}
     estimates = [_message(cluster, index, found, texts[index]) for index in groups]
@@ -80,7 +80,7 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
                 certainty=f"CERTAINTY_{end.certainty.name}",
             )
     made.range_reasons.extend(_range_reasons(index, found))
-    if latest is not None:
+    if latest is not None and latest.by > cluster.now:
         made.latest_start.CopyFrom(timestamp(latest.by))
     return made
 
@@ -111,6 +111,9 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
     if index in found.first.held:
         return format_text("{who} is held, so it has no place in its queue.", who=who)
     place, start = found.first.places.get(index), likely.starts.get(index)
+    if place is None and start is not None and start.by > cluster.now:
+        reserved = format_text("{who} has reserved capacity.", who=who)
+        return join([reserved, for_all(f"{_when(start, hard.starts.get(index))}.")])
     if place is None:
         verb = "does not wait" if start is None else "starts in this cycle"
         return format_text("{who} {verb}.", who=who, verb=verb)

@@ -86,6 +86,8 @@ class FirstCycle:
         self.played = played
         self.places: dict[int, Place] = {}
         """Of pod groups that wait after it."""
+        self.pending: frozenset[int] = frozenset()
+        """Pod groups with pending pods before it: they start in it, have reserved capacity then, or wait."""
         self.held: frozenset[int] = frozenset()
         """Pod groups that something holds, so that they have no place."""
         self.decision = played.decide(self._look)
@@ -93,6 +95,7 @@ class FirstCycle:
 
     def _look(self, context: CycleContext) -> None:
         self.places = find_places(context)
+        self.pending = frozenset(context.session.phases.pending)
         self.held = frozenset(context.session.phases.held)
 
 
@@ -120,7 +123,7 @@ class StartPlayer:
         """
         first, played, starts = self._first, self._played, dict[int, Start]()
         decision, bound, begin = first.decision, first.bound, played.cluster.now
-        waiting = set(asked or {*first.places, *bound})
+        waiting = set(asked or first.pending)
         for group in sorted(played.running):
             cluster = played.cluster
             self._note_end(group, end_of(cluster.pod_groups[group], cluster.queues, begin))
@@ -234,7 +237,7 @@ def estimate_starts(
     """
     first = FirstCycle(PlayedCluster(cluster, profile, registry, stop, warm_start))
     likely = StartPlayer(first, likely_end).play(asked)
-    return StartEstimates(first, likely, StartPlayer(first, hard_end).play(asked or [*first.places]))
+    return StartEstimates(first, likely, StartPlayer(first, hard_end).play(asked))
 
 
 def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:
