@@ -49,7 +49,7 @@ def test_small_pod_groups_start_only_if_they_do_not_delay_the_big_one_e17_1() ->
 def test_capacity_is_held_as_long_as_it_grows_and_lent_without_any_end_r17_9_e17_3() -> None:
     play = two_nodes(None)
     play.cycle(0)
-    assert (play.start("big"), play.nodes("big")) == ((None, "UNKNOWN"), {"n2": 1})
+    assert (play.start("big"), play.nodes("big")) == ((None, "UNKNOWN"), {"n1": 1, "n2": 1})
     play.arrive("s1", "s2", "s3")
     play.cycle(1)
     assert play.running() == ["r1", "r2", "s1", "s3"]

@@ -23,6 +23,7 @@ from tenure.solver.search.queue_tree import QueueTree
 from tenure.terms.durations import SECOND
 
 _LAPSED: Final = (InFlightGroupState.EXPIRED, InFlightGroupState.CANCELLED)
+_STARTING: Final = (TaskStatus.BINDING, TaskStatus.PIPELINED)
 _ATTEMPTS: Final = 4
 """Pod groups that are planned for one reservation, if it is not due to the first ones."""
 _MOST_LOOKED_AT: Final = 64
@@ -45,7 +46,7 @@ def plan_reservations(context: CycleContext, profile: Profile) -> tuple[Reservat
 
 
 def _patch_backfills(context: CycleContext) -> None:
-    """Store on whose capacity pod groups run that start in this cycle."""
+    """Store on whose capacity pod groups start in this cycle, or when pods there have terminated."""
     session = context.session
     reserved = reserved_capacity(session)
     lent = {} if reserved is None else reserved.lent()
@@ -53,7 +54,7 @@ def _patch_backfills(context: CycleContext) -> None:
     placed = sorted(session.moved_pod_groups())
     for index in placed:
         facts, tasks = groups[index].facts, groups[index].tasks
-        if not any(session.ledger.placements[task].status is TaskStatus.BINDING for task in tasks):
+        if not any(session.ledger.placements[task].status in _STARTING for task in tasks):
             continue
         owners = {groups[owner].facts.uid: 1 for owner in lent.get(index, ())}
         if index in session.phases.running:

@@ -17,6 +17,11 @@ from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugins.reservation.node_reservations import whole_demand
+from tenure.solver.reservations.gathering import (
+    endless_behind,
+    held_without_start,
+    nodes_to_gather_on,
+)
 from tenure.solver.reservations.plans import Plan, Plans
 from tenure.solver.reservations.timeline import (
     Counts,
@@ -109,10 +114,12 @@ class PlanSearch:
                 return Plan(time, self._certainty(placements), placements, delay=self._delay)
             skip = (1 << (probes - _FIRST_PROBES)) - 1 if probes > _FIRST_PROBES else 0
         while following is not None:
+            sign = 1 if following.kind is EventKind.END else -1
+            counts.change(self._places_of(following.pod_group), sign)
             pending.append(following)
             following = next(events, None)
         self._advance(pending)
-        return self._gather()
+        return self._gather(counts)
 
     def _events_of_others(self) -> list[Event]:
         """Events that concern its plan: of each pod group the first end, and none of its own backfills."""
@@ -218,10 +225,12 @@ class PlanSearch:
             left[node, shape] -= 1
         return True
 
-    def _gather(self) -> Plan:
-        """As many tasks as fit after all known ends, first where they were (semantics R17.5)."""
+    def _gather(self, counts: Counts) -> Plan:
+        """All tasks where capacity is to be gathered, or as many as fit, first where they were."""
         self._reserved.nodes.move_to(self._cluster.now + self._plans.settings.horizon, self._pod_group)
-        wanted, placed = list(self._tasks), list[int]()
+        busy = held_without_start(self._reserved, self._pod_group)
+        self._end_endless(counts, busy)
+        placed = list[int]()
         with self._session.statement() as statement:
             left = {} if self._known is None else {(p.node, p.shape): p.pods for p in self._known.places}
             for task in self._tasks:
@@ -233,11 +242,30 @@ class PlanSearch:
                         left[key] -= 1
                         placed.append(task)
                         break
-            for task in [each for each in wanted if each not in placed]:
-                if self._placer.place_anywhere(statement, [task], self._nodes):
-                    placed.append(task)
+            for nodes in (self._nodes & ~busy, self._nodes):
+                for task in [each for each in self._tasks if each not in placed]:
+                    if self._placer.place_anywhere(statement, [task], nodes):
+                        placed.append(task)
             placements = self._placements(sorted(placed))
-        return Plan(None, Certainty.UNKNOWN, placements, self._may_use(placed), self._delay)
+        if not (is_due := self._may_use(placed)):
+            for index in endless_behind(self._plans.context, self._plans.endless(), self._pod_group):
+                self._trial.end(self._cluster.pod_groups[index].tasks)
+            is_due = self._may_use(placed)
+        return Plan(None, Certainty.UNKNOWN, placements, is_due, self._delay)
+
+    def _end_endless(self, counts: Counts, busy: int) -> None:
+        """Count what has no end as ended, on as few nodes as possible, until all tasks may fit."""
+        endless, known = self._plans.endless(), set[int]()
+        if self._known is not None:
+            known.update([place.node for place in self._known.places])
+        for node in nodes_to_gather_on(
+            self._plans.context, endless, counts.shapes, self._plans.allowed, known, busy
+        ):
+            if counts.suffice and node not in known:
+                return
+            for index in endless[node].pod_groups:
+                counts.change(self._places_of(index), 1)
+                self._trial.end(self._cluster.pod_groups[index].tasks)
 
     def _placements(self, tasks: Iterable[int]) -> tuple[tuple[int, Placement], ...]:
         return tuple([(task, self._ledger.placements[task]) for task in tasks])

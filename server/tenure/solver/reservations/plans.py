@@ -1,5 +1,6 @@
 """A plan, and what the plans of one cycle share (semantics R17.5)."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
@@ -7,6 +8,7 @@ from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.placement import Placement
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity
 from tenure.solver.plugins.reservation.settings import ReservationSettings
+from tenure.solver.reservations.gathering import Endless, endless_on_nodes
 from tenure.solver.reservations.timeline import FreeCapacity, ends_of_running
 
 
@@ -45,3 +47,10 @@ class Plans:
         self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}
         """Places of pod groups with a planned start."""
         self.probes = 0
+        self._endless: Mapping[int, Endless] | None = None
+
+    def endless(self) -> Mapping[int, Endless]:
+        """What runs without an end, by node."""
+        if self._endless is None:
+            self._endless = endless_on_nodes(self.context)
+        return self._endless

@@ -125,6 +125,11 @@ class Counts:
         """Whether all tasks may fit; False is certain."""
         return all(total >= number for total, (_, number) in zip(self._totals, self._wanted, strict=True))
 
+    @property
+    def shapes(self) -> list[TaskShape]:
+        """What fits or not."""
+        return [shape for shape, _ in self._wanted]
+
     def change(self, tasks: Iterable[tuple[TaskShape, int]], sign: int) -> None:
         """Tasks leave their nodes (sign 1) or are placed there (sign -1)."""
         nodes: dict[int, None] = {}

@@ -167,6 +167,13 @@ class NodeReservations:
         """Whether a placed pod group can be told to yield to the owner."""
         if owner.index in self.lent.get(group.index, ()):
             return True
+        if not self.is_stored_backfill(group, owner):
+            return False
+        tasks = self._cluster.tasks  # of one that waits again, the row is about an earlier run
+        return any(tasks[task].placement.is_active_allocated for task in group.tasks)
+
+    def is_stored_backfill(self, group: PodGroup, owner: Owner) -> bool:
+        """Whether the snapshot says so."""
         owners = group.facts.victim.backfill_for
         return bool(owners) and self._cluster.pod_groups[owner.index].facts.uid in owners
 

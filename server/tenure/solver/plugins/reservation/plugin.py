@@ -182,7 +182,9 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
                 continue
             if self._is_left(group, owner, node):
                 continue
-            if not self._is_spare(task, entry) and self._is_lent(group, owner):
+            if self.is_lifted and self.nodes.is_stored_backfill(group, owner):
+                lent.add(owner.index)  # it was let in when its place was reserved
+            elif not self._is_spare(task, entry) and self._is_lent(group, owner):
                 lent.add(owner.index)
         if lent:
             self._lent[task, node] = lent
