@@ -47,4 +47,7 @@ def require_expected(case: Case, tally: DecisionCounts) -> dict[str, object]:
 
 
 def _counters(decision: CycleResult) -> dict[str, int]:
-    return asdict(decision.counters)
+    counters = asdict(decision.counters)
+    if not counters["plan_placements"]:
+        del counters["plan_placements"]  # most cases plan nothing
+    return counters

@@ -208,7 +208,7 @@ class ResourceShare(_message.Message):
     def __init__(self, cpu_milli: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
 
 class SearchCounters(_message.Message):
-    __slots__ = ("generated", "simulated", "duplicate", "pruned", "victims_considered", "placement_attempts", "trimmed")
+    __slots__ = ("generated", "simulated", "duplicate", "pruned", "victims_considered", "placement_attempts", "trimmed", "plan_placements")
     GENERATED_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
@@ -216,6 +216,7 @@ class SearchCounters(_message.Message):
     VICTIMS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_FIELD_NUMBER: _ClassVar[int]
+    PLAN_PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
     generated: int
     simulated: int
     duplicate: int
@@ -223,4 +224,5 @@ class SearchCounters(_message.Message):
     victims_considered: int
     placement_attempts: int
     trimmed: int
-    def __init__(self, generated: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_considered: _Optional[int] = ..., placement_attempts: _Optional[int] = ..., trimmed: _Optional[int] = ...) -> None: ...
+    plan_placements: int
+    def __init__(self, generated: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_considered: _Optional[int] = ..., placement_attempts: _Optional[int] = ..., trimmed: _Optional[int] = ..., plan_placements: _Optional[int] = ...) -> None: ...

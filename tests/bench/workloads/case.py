@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
@@ -95,6 +95,8 @@ class Case:
     """Options that differ from PLAIN_OPTIONS."""
     is_long: bool = False
     """Whether the case runs only on request."""
+    plugins: tuple[PluginConfig, ...] = ()
+    """Plugins beside the default ones, or in the place of one with the same name."""
 
     @property
     def name(self) -> str:
@@ -105,7 +107,9 @@ class Case:
     def profile(self) -> Profile:
         """The profile of the case."""
         options = CycleOptions(**{**PLAIN_OPTIONS, **self.options})  # type: ignore[arg-type]
-        return replace(default_profile(), actions=self.actions, options=options)
+        default, chosen = default_profile(), {plugin.name: plugin for plugin in self.plugins}
+        plugins = {plugin.name: plugin for plugin in default.plugins} | chosen
+        return replace(default, actions=self.actions, plugins=tuple(plugins.values()), options=options)
 
 
 def no_decisions(**kinds: int) -> DecisionCounts:

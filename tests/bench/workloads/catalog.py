@@ -10,13 +10,14 @@ from tests.bench.workloads.case import Case
 from tests.bench.workloads.noticed_workloads import noticed_workloads
 from tests.bench.workloads.own_workloads import own_workloads
 from tests.bench.workloads.published_workloads import published_workloads
+from tests.bench.workloads.reserved_workloads import reserved_workloads
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, the reference's first."""
     plain = (*published_workloads(), *own_workloads())
-    limited = (*budgeted_workloads(plain), *noticed_workloads(plain))
+    limited = (*budgeted_workloads(plain), *noticed_workloads(plain), *reserved_workloads(plain))
     return (*plain, *limited, *played_cases())
 
 

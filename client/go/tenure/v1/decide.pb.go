@@ -1091,9 +1091,11 @@ type SearchCounters struct {
 	// Attempts to place one pod.
 	PlacementAttempts int64 `protobuf:"varint,6,opt,name=placement_attempts,json=placementAttempts,proto3" json:"placement_attempts,omitempty"`
 	// Scenarios that took more than disruption budgets allow, and were reduced.
-	Trimmed       int64 `protobuf:"varint,7,opt,name=trimmed,proto3" json:"trimmed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Trimmed int64 `protobuf:"varint,7,opt,name=trimmed,proto3" json:"trimmed,omitempty"`
+	// Placements of whole pod groups that plans of reservations tried.
+	PlanPlacements int64 `protobuf:"varint,8,opt,name=plan_placements,json=planPlacements,proto3" json:"plan_placements,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SearchCounters) Reset() {
@@ -1171,6 +1173,13 @@ func (x *SearchCounters) GetPlacementAttempts() int64 {
 func (x *SearchCounters) GetTrimmed() int64 {
 	if x != nil {
 		return x.Trimmed
+	}
+	return 0
+}
+
+func (x *SearchCounters) GetPlanPlacements() int64 {
+	if x != nil {
+		return x.PlanPlacements
 	}
 	return 0
 }
@@ -1254,7 +1263,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\rResourceShare\x12\x1b\n" +
 	"\tcpu_milli\x18\x01 \x01(\x03R\bcpuMilli\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1b\n" +
-	"\tgpu_milli\x18\x03 \x01(\x03R\bgpuMilli\"\xfa\x01\n" +
+	"\tgpu_milli\x18\x03 \x01(\x03R\bgpuMilli\"\xa3\x02\n" +
 	"\x0eSearchCounters\x12\x1c\n" +
 	"\tgenerated\x18\x01 \x01(\x03R\tgenerated\x12\x1c\n" +
 	"\tsimulated\x18\x02 \x01(\x03R\tsimulated\x12\x1c\n" +
@@ -1262,7 +1271,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x06pruned\x18\x04 \x01(\x03R\x06pruned\x12-\n" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
 	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
-	"\atrimmed\x18\a \x01(\x03R\atrimmed*\xc0\x05\n" +
+	"\atrimmed\x18\a \x01(\x03R\atrimmed\x12'\n" +
+	"\x0fplan_placements\x18\b \x01(\x03R\x0eplanPlacements*\xc0\x05\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +

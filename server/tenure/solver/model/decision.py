@@ -275,6 +275,8 @@ class SearchCounters:
     victims_considered: int = 0
     placement_attempts: int = 0
     trimmed: int = 0
+    plan_placements: int = 0
+    """Placements of whole pod groups that plans of reservations tried."""
 
 
 @dataclass(frozen=True, slots=True)

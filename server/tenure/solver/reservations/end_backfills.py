@@ -15,7 +15,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.reservations.first_turn import is_waiting, reserved_capacity
+from tenure.solver.reservations.first_turn import Backfills, is_waiting, reserved_capacity
 from tenure.solver.reservations.referee import action_for
 from tenure.terms.reasons import ReasonCode
 
@@ -28,16 +28,16 @@ def _end_backfills(context: CycleContext, action: Action) -> None:
     reserved = reserved_capacity(session)
     if reserved is None:
         return
+    lent = Backfills(session)
     for owner in list(reserved.owners.values()):
         session.stop.check()
         if owner.index in session.phases.pending and is_waiting(context, owner.index):
-            _start(context, action, owner.index)
+            _start(context, action, owner.index, _backfills(context, owner.index, lent))
 
 
-def _start(context: CycleContext, action: Action, owner: int) -> None:
+def _start(context: CycleContext, action: Action, owner: int, backfills: list[Batch]) -> None:
     """Evict what is needed, if the owner can be placed whole then."""
     session = context.session
-    backfills = _backfills(context, owner)
     if not backfills:
         return
     tasks = context.gangs.tasks_to_allocate(owner)
@@ -66,13 +66,16 @@ def _alone(scenario: Scenario, batch: Batch) -> Scenario:
     return Scenario(scenario.preemptor, scenario.pending, (), (batch,))
 
 
-def _backfills(context: CycleContext, owner: int) -> list[Batch]:
+def _backfills(context: CycleContext, owner: int, lent: Backfills) -> list[Batch]:
     """Running pod groups on capacity of the owner that may be evicted for it, the newest first."""
     session, groups = context.session, context.session.cluster.pod_groups
-    uid, found = groups[owner].facts.uid, list[tuple[int, str, Batch]]()
-    for index in session.phases.running:
+    found = list[tuple[int, str, Batch]]()
+    for index in lent.of(owner):
         group = groups[index]
-        if uid not in group.facts.victim.backfill_for or not group.is_preemptible:
+        if (
+            index not in session.phases.running
+            or groups[owner].facts.uid not in group.facts.victim.backfill_for
+        ):
             continue
         victims = [task for pod_set in group.pod_sets for task in context.gangs.evictable_tasks(pod_set)]
         summary = session.guards.summary(action_for(session, owner, index), owner, index)

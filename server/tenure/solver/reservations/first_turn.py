@@ -1,7 +1,7 @@
 """The begin of a cycle: owners of reservations start before all others, if they fit (semantics R17.12)."""
 
 from contextlib import suppress
-from typing import Final
+from typing import Final, final
 
 from tenure.solver.actions.allocate import ALLOCATE, allocate_next
 from tenure.solver.actions.cycle_context import CycleContext
@@ -47,10 +47,21 @@ def is_waiting(context: CycleContext, pod_group: int) -> bool:
     return context.gangs.is_ready(pod_group) and bool(context.gangs.tasks_to_allocate(pod_group))
 
 
-def backfills_of(session: Session, owner: int) -> list[int]:
-    """Pod groups that run, or start in this cycle, on capacity of an owner that they were lent."""
-    groups, reserved = session.cluster.pod_groups, reserved_capacity(session)
-    uid, lent = groups[owner].facts.uid, {} if reserved is None else reserved.lent()
-    started = {index for index, owners in lent.items() if owner in owners}
-    running = [index for index in session.phases.running if uid in groups[index].facts.victim.backfill_for]
-    return sorted(index for index in started.union(running) if groups[index].is_preemptible)
+@final
+class Backfills:
+    """Pod groups that run, or start in this cycle, on capacity of owners that they were lent."""
+
+    def __init__(self, session: Session) -> None:
+        groups, reserved = session.cluster.pod_groups, reserved_capacity(session)
+        self._found: dict[str, set[int]] = {}
+        for index in session.phases.running:
+            for uid in groups[index].facts.victim.backfill_for if groups[index].is_preemptible else ():
+                self._found.setdefault(uid, set()).add(index)
+        for index, owners in ({} if reserved is None else reserved.lent()).items():
+            for owner in owners if groups[index].is_preemptible else ():
+                self._found.setdefault(groups[owner].facts.uid, set()).add(index)
+        self._groups = groups
+
+    def of(self, owner: int) -> list[int]:
+        """Those of one owner."""
+        return sorted(self._found.get(self._groups[owner].facts.uid, ()))

@@ -168,7 +168,7 @@ class _Keeper:
         if known is None and not is_oldest and gpus and self._reserved_gpus + gpus > self._most_gpus:
             return
         plan = planner.plan(index, known)
-        row = self._row(uid, index, known, plan)
+        row = self._row(uid, planner.backfills.of(index), known, plan)
         if row is None:
             planner.drop(index)
             return
@@ -189,12 +189,14 @@ class _Keeper:
         elif known is None or known.start is None or known.start > self._now:
             self._session.wake_times.append(self._now + SECOND)  # it has just become due
 
-    def _row(self, uid: str, index: int, known: Reservation | None, plan: Plan) -> Reservation | None:
+    def _row(
+        self, uid: str, backfills: list[int], known: Reservation | None, plan: Plan
+    ) -> Reservation | None:
         """What is stored; None: it may not have a reservation, or there is no place for it at all."""
         if not plan.placements or not plan.is_due:
             return None
         places = places_of(self._context, plan.placements)
-        held = held_amount(self._context, index, places)
+        held = held_amount(self._context, backfills, places)
         since, grown, most, bounded = self._now, self._now, held, plan.bounded
         delay = StartDelay.UNSPECIFIED
         if known is not None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from tenure.solver.actions.reclaim import RECLAIM
-from tenure.solver.ends import is_overdue
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
 from tenure.solver.model.placement import Placement
@@ -80,23 +79,26 @@ class PlanSearch:
         known = self._known.start if self._known is not None else None
         if known is not None and known <= now:
             self._delay, known = self._why_later(), None
-        probes, skip, pending = 0, 0, list[Event]()
+        probes, skip, pending, passed = 0, 0, list[Event](), now - 1
         others = self._events_of_others()
         times = sorted({now}.union([each.time for each in others if each.time > now]))
         events = iter(others)
         following = next(events, None)
         for time in times:
             while following is not None and following.time <= time:
-                sign = 1 if following.kind is EventKind.END else -1
-                counts.change(self._places_of(following.pod_group), sign)
+                counts.change(self._places_of(following.pod_group), following.kind.sign)
                 pending.append(following)
                 following = next(events, None)
             if known is not None and time > known - plans.settings.resolution:
                 self._session.stop.check()
+                while following is not None and following.time <= known:
+                    counts.change(self._places_of(following.pod_group), following.kind.sign)
+                    pending.append(following)
+                    following = next(events, None)
                 if (kept := self._keep(known, pending)) is not None:
                     return kept
-                self._delay, known = self._why_later(), None
-            if not counts.suffice:
+                self._delay, passed, known = self._why_later(), known, None
+            if time <= passed or not counts.suffice:
                 continue
             if skip:
                 skip -= 1
@@ -108,14 +110,12 @@ class PlanSearch:
             if not self._may_use(self._tasks):
                 continue
             probes += 1
-            plans.probes += 1
             placements = self._place(time, self._tasks)
             if placements is not None:
                 return Plan(time, self._certainty(placements), placements, delay=self._delay)
             skip = (1 << (probes - _FIRST_PROBES)) - 1 if probes > _FIRST_PROBES else 0
         while following is not None:
-            sign = 1 if following.kind is EventKind.END else -1
-            counts.change(self._places_of(following.pod_group), sign)
+            counts.change(self._places_of(following.pod_group), following.kind.sign)
             pending.append(following)
             following = next(events, None)
         self._advance(pending)
@@ -161,6 +161,7 @@ class PlanSearch:
     def _place(self, time: int, tasks: Sequence[int]) -> tuple[tuple[int, Placement], ...] | None:
         """Places of all tasks, by a real placement that is undone."""
         self._reserved.nodes.move_to(time, self._pod_group)
+        self._session.counters.plan_placements += 1
         with self._session.statement() as statement:
             problem = self._placer.place(statement, self._pod_group, list(tasks), self._nodes, True)
             return None if problem is not None else self._placements(tasks)
@@ -173,7 +174,7 @@ class PlanSearch:
         if not self._may_use(self._tasks):
             return None
         self._reserved.nodes.move_to(start, self._pod_group)
-        self._plans.probes += 1
+        self._session.counters.plan_placements += 1
         with self._session.statement() as statement:
             if self._place_as_known(statement):
                 placements = self._placements(self._tasks)
@@ -205,12 +206,12 @@ class PlanSearch:
         """Whether a pod group runs too long on nodes of the known plan, or below its top-level queue."""
         assert self._known is not None
         nodes, top = {place.node for place in self._known.places}, self._top(self._pod_group)
-        for index in self._session.phases.running:
-            group = self._cluster.pod_groups[index]
-            if is_overdue(group, self._cluster.queues, self._cluster.now):
-                there = {self._cluster.tasks[task].placement.node for task in group.tasks}
-                if (is_by_queue and self._top(index) == top) or not nodes.isdisjoint(there):
-                    return True
+        for index in self._plans.overdue():
+            there = {
+                self._cluster.tasks[task].placement.node for task in self._cluster.pod_groups[index].tasks
+            }
+            if (is_by_queue and self._top(index) == top) or not nodes.isdisjoint(there):
+                return True
         return False
 
     def _place_as_known(self, statement: Statement) -> bool:
@@ -230,6 +231,7 @@ class PlanSearch:
         self._reserved.nodes.move_to(self._cluster.now + self._plans.settings.horizon, self._pod_group)
         busy = held_without_start(self._reserved, self._pod_group)
         self._end_endless(counts, busy)
+        self._session.counters.plan_placements += 1
         placed = list[int]()
         with self._session.statement() as statement:
             left = {} if self._known is None else {(p.node, p.shape): p.pods for p in self._known.places}

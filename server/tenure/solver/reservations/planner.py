@@ -14,7 +14,7 @@ from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.plugins.reservation.node_reservations import Owner, whole_demand
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
 from tenure.solver.plugins.reservation.settings import ReservationSettings
-from tenure.solver.reservations.first_turn import backfills_of, reserved_capacity
+from tenure.solver.reservations.first_turn import Backfills, reserved_capacity
 from tenure.solver.reservations.plan_search import PlanSearch
 from tenure.solver.reservations.plans import Plan, Plans
 from tenure.solver.reservations.timeline import Event, EventKind
@@ -30,6 +30,7 @@ class Planner:
         self._plans = Plans(context, settings)
         reserved = reserved_capacity(self._session)
         self._plans.reserved.nodes.lent = {} if reserved is None else reserved.lent()
+        self.backfills = Backfills(self._session)
         self._tasks_on: Mapping[int, Sequence[int]] | None = None
 
     def keep(self, known: Iterable[tuple[int, Reservation]]) -> None:
@@ -41,7 +42,7 @@ class Planner:
 
     def plan(self, pod_group: int, known: Reservation | None) -> Plan:
         """The plan of a pod group. A known plan is kept while it is feasible (semantics R17.6)."""
-        backfills = backfills_of(self._session, pod_group)
+        backfills = self.backfills.of(pod_group)
         with _in_force(self._session, self._plans.reserved):
             return PlanSearch(self._plans, pod_group, known, backfills).run()
 
@@ -73,7 +74,7 @@ class Planner:
         end = end_after(group, self._cluster.queues, start, start)
         if end.likely is not None:
             plans.events.append(Event(end.likely, EventKind.END, uid, pod_group, end.certainty))
-        for index in backfills_of(self._session, pod_group):
+        for index in self.backfills.of(pod_group):
             name = self._cluster.pod_groups[index].facts.uid
             plans.events.append(Event(start, EventKind.END, name, index, plan.certainty, (), pod_group))
         plans.events.sort()
@@ -123,7 +124,7 @@ def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]
     return tuple([ReservedPods(node, shape, number) for (node, shape), number in sorted(numbers.items())])
 
 
-def held_amount(context: CycleContext, pod_group: int, places: Sequence[ReservedPods]) -> int:
+def held_amount(context: CycleContext, backfills: Sequence[int], places: Sequence[ReservedPods]) -> int:
     """What is free on the nodes of a plan, up to what it needs there, or is lent to its backfills.
 
     In thousandths of a GPU, or of a core if it requests no GPU.
@@ -137,7 +138,7 @@ def held_amount(context: CycleContext, pod_group: int, places: Sequence[Reserved
             amounts[slot] += whole[slot] * place.pods
     slot = GPU if any(amounts[GPU] for amounts in demand.values()) else CPU
     lent = Counter[int]()
-    for index in backfills_of(session, pod_group):
+    for index in backfills:
         for task in cluster.pod_groups[index].tasks:
             placement = session.ledger.placements[task]
             if placement.is_active_allocated:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.ends import is_overdue
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.placement import Placement
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity
@@ -46,8 +47,18 @@ class Plans:
         self.reserved.is_plan = True
         self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}
         """Places of pod groups with a planned start."""
-        self.probes = 0
         self._endless: Mapping[int, Endless] | None = None
+        self._overdue: list[int] | None = None
+
+    def overdue(self) -> list[int]:
+        """Running pod groups that exceeded their expected runtime or time limit."""
+        if self._overdue is None:
+            session, cluster = self.context.session, self.context.session.cluster
+            found = session.phases.running
+            self._overdue = [
+                i for i in found if is_overdue(cluster.pod_groups[i], cluster.queues, cluster.now)
+            ]
+        return self._overdue
 
     def endless(self) -> Mapping[int, Endless]:
         """What runs without an end, by node."""

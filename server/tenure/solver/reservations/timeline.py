@@ -31,6 +31,11 @@ class EventKind(IntEnum):
     END = 0
     START = 1
 
+    @property
+    def sign(self) -> int:
+        """Whether capacity becomes free (1) or is taken (-1)."""
+        return 1 - 2 * self.value
+
 
 class Event(NamedTuple):
     """A pod group ends, or one with an earlier plan starts."""
