@@ -20,6 +20,7 @@ from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
+from tenure.server.explain.reservation_text import describe_reservation
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.remedies import RemedyKind, find_remedies
@@ -62,6 +63,7 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     text = join(
         [
             format_text("{who} is pending because {why}.", who=_capital(names), why=why),
+            describe_reservation(replay, names, reason.code),
             describe_capacity(replay, names, reason.code),
             for_operators(" ".join(each.message for each in candidates)),
             NOTHING if found.waiting is None else describe_waiting(names, reason, found.waiting),
