@@ -1,15 +1,18 @@
 """1,000 nodes and 10,000 jobs, made from recorded listings: from Slurm's output to decisions.
 
-`python -m tests slurm-scale` prints what each step takes, without Slurm's own commands. The change is a job
-that ends. On a loaded machine the seconds say nothing.
+`python -m tests slurm-scale` prints what each step takes, without Slurm's own commands: wall time, and
+processor time of the adapter and of the server. The change is a job that ends. On a loaded machine only
+processor time says something.
 """
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -44,27 +47,32 @@ def check_scale(
         return Reading(read_jobs(reading["jobs"]), read_nodes(node_listing))
 
     source = SlurmSource(Scope("test", ("gpu",)), (), read, memories)
-    seconds: dict[str, float] = {}
-    with run_server_process() as (_, address), Client(address) as client, StateSession(client) as session:
+    seconds: dict[str, Times] = {}
+    with (
+        run_server_process() as (server, address),
+        Client(address) as client,
+        StateSession(client) as session,
+    ):
+        timed = partial(measure, seconds, server.pid)
         now = Timestamp(seconds=_SUBMITTED + 1_000)
-        with timed(seconds, "first rows"):
+        with timed("first rows"):
             snapshot = source.snapshot(now)
-        with timed(seconds, "first push"):
+        with timed("first push"):
             session.push(snapshot)
-        with timed(seconds, "first decisions"):
+        with timed("first decisions"):
             session.decide(now=now)
         reading["jobs"] = json.dumps({"jobs": rows[1:]}).encode()
         now = Timestamp(seconds=_SUBMITTED + 1_001)
-        with timed(seconds, "changed rows"):
+        with timed("changed rows"):
             delta = source.delta(now)
-        with timed(seconds, "changed push"):
+        with timed("changed push"):
             session.apply(delta)
-        with timed(seconds, "changed decisions"):
+        with timed("changed decisions"):
             session.decide(now=now)
-    for name, value in seconds.items():
-        print(f"{name}: {value:.2f} s")
-    cold = sum(value for name, value in seconds.items() if name.startswith("first"))
-    change = sum(value for name, value in seconds.items() if name.startswith("changed"))
+    for name, times in seconds.items():
+        print(f"{name}: {times.wall:.2f} s, processor {times.adapter:.2f} s + server {times.server:.2f} s")
+    cold = sum(times.wall for name, times in seconds.items() if name.startswith("first"))
+    change = sum(times.wall for name, times in seconds.items() if name.startswith("changed"))
     print(f"first pass: {cold:.2f} s of {COLD_SECONDS} s; a change: {change:.2f} s of {CHANGE_SECONDS} s")
     print(f"listing of {jobs:,} jobs: {len(listing) / 2**20:.0f} MiB")
     holds = [cold <= COLD_SECONDS, change <= CHANGE_SECONDS]
@@ -99,9 +107,30 @@ def job_rows(count: int, nodes: int) -> list[dict[str, Any]]:
     return rows
 
 
+class Times(NamedTuple):
+    """What a step took, in seconds."""
+
+    wall: float
+    adapter: float
+    server: float
+
+
 @contextmanager
-def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Wall time of a block."""
-    began = time.perf_counter()
+def measure(seconds: dict[str, Times], server: int, name: str) -> Iterator[None]:
+    """Wall time of a block, and processor time of this process and of the server."""
+    before = time.perf_counter(), time.process_time(), processor_seconds(server)
     yield
-    seconds[name] = time.perf_counter() - began
+    after = time.perf_counter(), time.process_time(), processor_seconds(server)
+    seconds[name] = Times(*(end - begin for begin, end in zip(before, after, strict=True)))
+
+
+def processor_seconds(process: int) -> float:
+    """Processor time of a process and of its children."""
+    ticks, left = 0, [process]
+    while left:
+        folder = Path(f"/proc/{left.pop()}")
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+        for children in folder.glob("task/*/children"):
+            left += map(int, children.read_text().split())
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -171,6 +171,33 @@ def test_other_output_is_an_error(listing: bytes) -> None:
         read_jobs(listing)
 
 
+def test_hostile_names_harm_no_other_job() -> None:
+    """Names are bytes of strangers: not UTF-8, of any length, with control characters and separators."""
+    names = [
+        b"caf\xe9",
+        b"\xff\xfe\x80" * 9,
+        b"\\u0000\\u001b[1m\\n\\r\\t|",
+        b"\xed\xa0\x80\\\\ud800",
+        b"\\u202e\\u2066",
+        b"x" * 1_000_000,
+        b"",
+    ]
+    rows = [
+        b'{"job_id": %d, "job_state": "PENDING", "user_id": 5, "partition": "gpu", "node_count": 1,'
+        b' "submit_time": 100, "memory_per_cpu": 1, "name": "%s", "comment": "%s", "user_name": "%s"}'
+        % (number, name, name, name)
+        for number, name in enumerate(names, 1)
+    ]
+    jobs = read_jobs(b'{"jobs": [' + b",".join(rows) + b"]}")
+    snapshot = SlurmSource(SCOPE, (), lambda: Reading(jobs, ()), JobMemories()).snapshot(
+        Timestamp(seconds=200)
+    )
+    assert [row.name for row in snapshot.pod_groups] == ["1", "2", "3", "4", "5", "6", "7"]
+    texts = [text for row in snapshot.pod_groups for text in (row.namespace, *row.annotations.values())]
+    assert all(text.isprintable() and len(text) <= 253 for text in texts)
+    assert len({pod.status for pod in snapshot.pods}) == 1
+
+
 @pytest.mark.parametrize(
     ("errors", "text"),
     [
