@@ -16,7 +16,9 @@ from tests.bench.workloads.case import PLAIN_OPTIONS, Case
 from tests.small_snapshot import child_environment
 
 _SECONDS: Final = 3_600
-_CONFIGURATION: Final = {"server": {"maxMessageMib": 256, "maxStateMib": 256}}
+_CONFIGURATION: Final = {
+    "server": {"maxMessageMib": 256, "maxStateMib": 1024, "maxRows": {"podGroups": 200_000}}
+}
 
 
 @dataclass(frozen=True)

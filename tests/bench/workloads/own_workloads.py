@@ -19,6 +19,11 @@ from tests.e2e.generated_trace import write_trace
 VICTIM_QUEUES: Final = 10
 DEPARTMENTS: Final = 3
 STARVING: Final = 2
+GANG: Final = 4
+"""Pods of each pod group in the largest state."""
+LARGEST_NODES: Final = 20_000
+LARGEST_PODS: Final = 200_000
+"""Defaults of `server.maxRows`."""
 BUDGET: Final = 200
 """Maximum simulations of an adversarial search."""
 RUNNING: Final = 0.95
@@ -43,12 +48,15 @@ def own_workloads() -> Iterator[Case]:
     warm = (CallMode.DECIDE, CallMode.AGAIN, CallMode.WHAT_IF)
     for nodes in (500, 1_000):
         yield Case("U2", nodes, with_arguments(_busy, nodes), FULL, idle, warm)
-    for nodes, queues in ((500, 4), (5_000, 4), (5_000, 1_000)):
+    for nodes, queues in ((500, 4), (5_000, 4), (20_000, 4), (5_000, 1_000)):
         jobs = nodes * GPUS
         name = "U3" if queues == 4 else "U3q"
         done = DecisionCounts(jobs, 0, 0, {"BOUND": jobs})
         ways = (CallMode.DECIDE, CallMode.COLD) if queues == 4 else (CallMode.DECIDE,)
-        yield Case(name, nodes, with_arguments(_many_jobs, nodes, queues), ("allocate",), done, ways)
+        jobs_of = with_arguments(_many_jobs, nodes, queues)
+        yield Case(name, nodes, jobs_of, ("allocate",), done, ways, is_long=nodes > 5_000)
+    kept = with_arguments(_kept, LARGEST_NODES, LARGEST_PODS)
+    yield Case("U10", LARGEST_NODES, kept, FULL, idle, (CallMode.AGAIN,), is_long=True)
     full = DecisionCounts(30_000, 0, 0, {"BOUND": 30_000, "WAITING_FOR_CAPACITY": 10_000})
     yield Case(
         "U3m", 5_000, with_arguments(_partly_full, 5_000), ("allocate",), full, (CallMode.DECIDE, *THREE[1:])
@@ -88,6 +96,17 @@ def _busy(nodes: int) -> ClusterSnapshot:
     fixture = _quarters(nodes, 4)
     for i in range(nodes * GPUS * 99 // 100):
         fixture.job(f"job-{i:06}", f"queue-{i % 4}", on=(i % nodes,))
+    return fixture.build()
+
+
+def _kept(nodes: int, pods: int) -> ClusterSnapshot:
+    """The largest state that servers accept without other settings; all pods run."""
+    fixture = _quarters(nodes, 4)
+    fixture.shape("cpu", 0)
+    for i in range(pods // GANG):
+        first, shape = i * GANG, "" if (i + 1) * GANG <= nodes * GPUS else "cpu"
+        on = [(first + task) % nodes for task in range(GANG)]
+        fixture.job(f"gang-{i:06}", f"queue-{i % 4}", GANG, on=on, shape=shape)
     return fixture.build()
 
 

@@ -30,7 +30,7 @@ def published_workloads() -> Iterator[Case]:
         yield from _small(size)
     yield Case("W6", "M", _many_queues, ("allocate",), DecisionCounts(200, 0, 0, {"BOUND": 200}), THREE)
     yield Case("W7", "M", _gangs, ("allocate",), DecisionCounts(400, 0, 0, {"BOUND": 100}), THREE)
-    for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000):
+    for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000):
         yield from _large(nodes)
     rejected = no_decisions(WAITING_FOR_CAPACITY=1)
     unpruned = {"speedups": PLAIN_SEARCH}
