@@ -17,6 +17,7 @@ from tests.bench.decide_measurement import UnexpectedCounts, measure_decide
 from tests.bench.flame_graph import profile
 from tests.bench.play_measurement import PlayedCase, measure_play
 from tests.bench.sample import Sample
+from tests.bench.starts_measurement import measure_starts
 from tests.bench.workloads.case import CallMode, Case
 from tests.bench.workloads.catalog import all_cases, select_cases
 
@@ -61,7 +62,7 @@ def main(
     try:
         if flame:
             for case in cases:
-                if not isinstance(case, PlayedCase):
+                if CallMode.DECIDE in case.ways:
                     print(profile(case, FOLDER))
         else:
             rows = _measure(cases, frozenset(way or CallMode), (runs, tries), output, compare)
@@ -120,6 +121,8 @@ def _sample_with_least_steal(case: Case, way: CallMode, runs: int, tries: int) -
 def _sample(case: Case, way: CallMode, runs: int) -> Sample:
     if isinstance(case, PlayedCase):
         return measure_play(case, min(runs, PLAYED_RUNS))
+    if way is CallMode.STARTS:
+        return measure_starts(case, runs)
     if way is CallMode.DECIDE:
         return measure_decide(case, runs)
     return measure_churn(case, runs) if way is CallMode.CHURN else measure_calls(case, way, runs)

@@ -75,14 +75,23 @@ class AskingDecider:
         return response
 
     def _ask(self, now: int) -> None:
-        cluster, played = self._inner.estimate(likely_end)
-        for group in cluster.pod_groups:
-            facts = group.facts
-            waits = facts.uid and facts.last_start is None and not facts.last_eviction
-            if not waits or (group.index in played.starts and played.starts[group.index].by == now):
-                continue
-            told = self.later if now - facts.creation >= WAIT else self.at_first
-            told.setdefault(facts.uid, Asked(now, played.starts.get(group.index)))
+        """Play on, if anybody waits of whom nothing was told yet."""
+        asked = [
+            (
+                group.index,
+                group.facts.uid,
+                self.later if now - group.facts.creation >= WAIT else self.at_first,
+            )
+            for group in self._inner.cluster.pod_groups
+            if group.facts.uid and group.facts.last_start is None and not group.facts.last_eviction
+        ]
+        if all(uid in told for _, uid, told in asked):
+            return
+        starts = self._inner.play_on(likely_end).starts
+        for index, uid, told in asked:
+            start = starts.get(index)
+            if start is None or start.by > now:
+                told.setdefault(uid, Asked(now, start))
 
 
 @dataclass

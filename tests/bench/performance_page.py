@@ -18,6 +18,7 @@ _COLUMNS: Final = (
     CallMode.CHURN,
     CallMode.WHAT_IF,
     CallMode.PLAY,
+    CallMode.STARTS,
 )
 _PERCENTILES: Final = 100
 """Minimum number of runs for a 99th percentile."""

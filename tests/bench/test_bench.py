@@ -17,6 +17,7 @@ from tests.bench.performance_page import BEGIN, END, PAGE, render_page
 from tests.bench.play_measurement import measure_play
 from tests.bench.reference_figures import PUBLISHED_MS, TWO_CORES_MS
 from tests.bench.result_table import growth
+from tests.bench.starts_measurement import measure_starts
 from tests.bench.workloads.case import CallMode, Case
 from tests.bench.workloads.catalog import all_cases, select_cases
 
@@ -65,6 +66,15 @@ def test_a_played_day_ends_all_jobs():
     assert sample.outcome["completed"] == sample.outcome["jobs"] > 200
     assert sample.outcome["evictions"] > 0
     assert sample.counters["cycles"] > 200
+
+
+@pytest.mark.long
+def test_work_of_estimated_starts_grows_with_the_cluster_r17_22():
+    """No faster, where as many cycles are played; the number of starts does too."""
+    few, many = (measure_starts(case, 1) for case in select_cases(["E@50", "E@100"]))
+    assert (few.outcome["likely"], many.outcome["likely"]) == (500, 1_000)
+    for name in ("likely placements", "likely moved"):
+        assert many.counters[name] <= 2.2 * few.counters[name]
 
 
 def test_single_reclaims_evict_one_victim_each():
@@ -134,7 +144,7 @@ def test_new_figures_replace_those_on_the_page():
         {**ROW, "way": "again", "median_ms": 0.8, "p99_ms": 1_200.0, "runs": 500, "server_mib": 63.2},
     ]
     page = render_page(old, rows, {"W1 decide": 1.04})
-    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  |  | 63 MiB |" in page
+    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  |  |  | 63 MiB |" in page
     assert "host gave to other machines: 1% to 1%" in page
     assert "by number of nodes: W1 decide 1.04." in page
     assert "earlier" not in page

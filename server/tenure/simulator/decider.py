@@ -45,13 +45,17 @@ class SolverDecider:
         """The eviction history and the in-flight groups of the state."""
         self._warm_start = SequentialWarmStart()
 
-    def estimate(self, end_at: Callable[[End], int | None]) -> tuple[Cluster, Played]:
-        """The state of the last decision, and a play from there, as `Explain.when_starts` plays it."""
+    @property
+    def cluster(self) -> Cluster:
+        """The state of the last decision."""
         assert self._decoded is not None
-        cluster = self._decoded.cluster
+        return self._decoded.cluster
+
+    def play_on(self, end_at: Callable[[End], int | None]) -> Played:
+        """A play from that state, as `Explain.when_starts` plays it (semantics R17.22)."""
         forked = self._warm_start.fork()
-        first = FirstCycle(PlayedCluster(cluster, self._profile, self._registry, never, forked))
-        return cluster, StartPlayer(first, end_at).play()
+        first = FirstCycle(PlayedCluster(self.cluster, self._profile, self._registry, never, forked))
+        return StartPlayer(first, end_at).play()
 
     def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
         """Decide on the state after a delta; the first one is decided on as a whole."""

@@ -48,6 +48,8 @@ class CallMode(StrEnum):
     """A simulation on a pushed state, with one more job."""
     PLAY = "play"
     """A whole simulated run of a trace: `tenure play`."""
+    STARTS = "starts"
+    """When pod groups that wait start: `Explain.when_starts`."""
 
 
 class DecisionCounts(NamedTuple):

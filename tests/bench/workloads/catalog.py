@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from tests.bench.play_measurement import played_cases
+from tests.bench.starts_measurement import estimated_cases
 from tests.bench.workloads.budgeted_workloads import budgeted_workloads
 from tests.bench.workloads.case import Case
 from tests.bench.workloads.noticed_workloads import noticed_workloads
@@ -18,7 +19,7 @@ def all_cases() -> tuple[Case, ...]:
     """Every case, the reference's first."""
     plain = (*published_workloads(), *own_workloads())
     limited = (*budgeted_workloads(plain), *noticed_workloads(plain), *reserved_workloads(plain))
-    return (*plain, *limited, *played_cases())
+    return (*plain, *limited, *played_cases(), *estimated_cases())
 
 
 def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
