@@ -222,3 +222,15 @@ def test_table_of_pending_pod_groups_states_what_helps(tenure: Tenure) -> None:
     out = output_text(tenure("decide"))
     assert "Reason, and what helps" in out
     assert "What helps: raise its priority from 40 to 41; it starts after 1 pod of other pod groups" in out
+
+
+def test_decisions_and_simulations_tell_starts_when_asked_r17_24(tenure: Tenure, probe: str) -> None:
+    out = output_text(tenure("decide", "--when-starts"))
+    assert "When they start Pod group Queue Place GPUs ahead Starts At the latest" in out
+    assert "nightly-eval vision 1 0 not known" in out
+    assert "When they start" not in output_text(tenure("decide"))
+    out = output_text(tenure("simulate", "--with", probe, "--when-starts"))
+    assert "Without the changes" in out
+    assert "probe vision 0 by 10:36 UTC (in 1m) 10:36 UTC (in 1m) does not wait" in out
+    told = json.loads(tenure("decide", "--when-starts", "--output", "json").out)["start_estimates"]
+    assert {each["pod_group"]: each.get("position") for each in told}["nightly-eval"] == 1
