@@ -4,6 +4,7 @@ from enum import IntEnum
 
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
+from tenure.server.explain.when_starts import RangeReason
 from tenure.solver.explain.remedies import RemedyKind
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.constraints import Operator, TaintEffect
@@ -31,6 +32,7 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
     (Fate, snapshot_pb2.Fate.DESCRIPTOR, "FATE_"),
     (AtEvictionLimit, snapshot_pb2.AtEvictionLimit.DESCRIPTOR, "AT_EVICTION_LIMIT_"),
+    (RangeReason, explain_pb2.RangeReason.DESCRIPTOR, "RANGE_REASON_"),
     (Certainty, snapshot_pb2.Certainty.DESCRIPTOR, "CERTAINTY_"),
     (StartDelay, snapshot_pb2.StartDelay.DESCRIPTOR, "START_DELAY_"),
     (HoldReason, snapshot_pb2.HoldReason.DESCRIPTOR, "HOLD_REASON_"),

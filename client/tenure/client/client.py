@@ -102,10 +102,8 @@ class Client:
         timeout: float | None = None,
         estimate_starts: bool = False,
     ) -> DecideResponse:
-        """Decide on a pushed state, at its time or a later one; see `StateSession`.
-
-        `estimate_starts`: tell when pod groups that wait start (semantics R17.24). Raises an
-        error of `tenure.client.errors`; no decision was made then.
+        """Decide on a pushed state, at its time or a later one; see `StateSession`. With `estimate_starts`,
+        tell when pod groups start (semantics R17.24). Raises as `decide` does.
         """
         request = DecideRequest(state=state, actions=actions, now=now, estimate_starts=estimate_starts)
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)

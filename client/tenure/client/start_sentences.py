@@ -1,7 +1,7 @@
 """A sentence about the place and start of a pod group that waits, for status fields of other systems.
 
 It changes only when what it says changes noticeably: places and times are rounded, times the more the further
-they are away (semantics R17.24). It names nobody, so that every reader may see it.
+they are away (semantics R17.24). It names no one, so that every reader may see it.
 """
 
 from datetime import UTC, datetime

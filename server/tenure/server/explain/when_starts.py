@@ -1,6 +1,7 @@
 """When do pending pod groups start if nothing new arrives, and what is ahead of them?"""
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
 from typing import Final
 
 from tenure.server.explain.audience_text import (
@@ -28,9 +29,23 @@ from tenure.wire.timestamps import timestamp
 _STEP: Final = 300 * SECOND
 """Times that rest on expected runtimes are rounded up to it (semantics R17.23)."""
 _MAX_NAMED: Final = 3
+
+
+class RangeReason(IntEnum):
+    """Why a start is told as a range; numbers as on the wire."""
+
+    UNSPECIFIED = 0
+    EXPECTED_ENDS = 1
+    NO_TIME_LIMIT = 2
+    UNKNOWN_ENDS = 3
+    STEP = 4
+    PLAY_LIMIT = 5
+    SEARCH_LIMIT = 6
+
+
 _SENTENCES: Final = {
-    pb.RANGE_REASON_STEP: "Times in between were not looked at.",
-    pb.RANGE_REASON_SEARCH_LIMIT: "It may start earlier by evictions: not all were looked for.",
+    RangeReason.STEP: "Times in between were not looked at.",
+    RangeReason.SEARCH_LIMIT: "It may start earlier by evictions: not all were looked for.",
 }
 """What the times alone do not say."""
 _ARRIVALS: Final = "if nothing more important arrives"
@@ -66,7 +81,10 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
     start, latest = found.likely.starts.get(index), found.hard.starts.get(index)
     known = Certainty.UNKNOWN if start is None else start.certainty
     made = pb.StartEstimate(
-        pod_group=uids[index].facts.uid, certainty=f"CERTAINTY_{known.name}", explanation=text.message()
+        pod_group=uids[index].facts.uid,
+        certainty=f"CERTAINTY_{known.name}",
+        explanation=text.message(),
+        range_reasons=[f"RANGE_REASON_{each.name}" for each in _range_reasons(index, found)],
     )
     if (place := found.first.places.get(index)) is not None:
         made.position, made.gpu_milli_ahead = place
@@ -79,30 +97,29 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
                 end_time=timestamp(end.time),
                 certainty=f"CERTAINTY_{end.certainty.name}",
             )
-    made.range_reasons.extend(_range_reasons(index, found))
     if latest is not None and latest.by > cluster.now:
         made.latest_start.CopyFrom(timestamp(latest.by))
     return made
 
 
-def _range_reasons(index: int, found: StartEstimates) -> Iterator[pb.RangeReason]:
+def _range_reasons(index: int, found: StartEstimates) -> Iterator[RangeReason]:
     """Why times of a pod group that waits are apart, or unset."""
     likely, start, latest = found.likely, found.likely.starts.get(index), found.hard.starts.get(index)
     if index not in found.first.places:
         return
     by = likely.until if start is None else start.by
     if start is None and not likely.is_complete:
-        yield pb.RANGE_REASON_PLAY_LIMIT
+        yield RangeReason.PLAY_LIMIT
     elif start is None and likely.endless:
-        yield pb.RANGE_REASON_UNKNOWN_ENDS
+        yield RangeReason.UNKNOWN_ENDS
     elif start is not None and start.by - start.after > _STEP:
-        yield pb.RANGE_REASON_STEP
+        yield RangeReason.STEP
     if start is not None and latest is None:
-        yield pb.RANGE_REASON_NO_TIME_LIMIT if found.hard.is_complete else pb.RANGE_REASON_PLAY_LIMIT
+        yield RangeReason.NO_TIME_LIMIT if found.hard.is_complete else RangeReason.PLAY_LIMIT
     elif start is not None and latest is not None and latest.by > start.by:
-        yield pb.RANGE_REASON_EXPECTED_ENDS
+        yield RangeReason.EXPECTED_ENDS
     if likely.searches_end is not None and likely.searches_end <= by:
-        yield pb.RANGE_REASON_SEARCH_LIMIT
+        yield RangeReason.SEARCH_LIMIT
 
 
 def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:

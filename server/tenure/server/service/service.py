@@ -21,10 +21,9 @@ from tenure.server.service.methods import (
     ServerStreamingMethod,
     UnaryMethod,
 )
-from tenure.server.service.queries import explain, simulate
+from tenure.server.service.queries import decide_and_estimate, explain, simulate
 from tenure.server.service.report_results import report_results
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.service.start_estimates import decide_and_estimate
 from tenure.server.service.states import (
     apply_delta,
     get_state,

@@ -39,27 +39,23 @@ class EvictionAction:
         turns = SharedTurns(self._session, self._context.pending(self._may_start, failures))
         while (pod_group := turns.pop()) is not None:
             self._session.stop.check()
-            if failures.covers(pod_group):
-                continue
             tasks = self._context.gangs.tasks_to_allocate(pod_group)
-            if not tasks or not self._context.gangs.is_ready(pod_group):
+            if failures.covers(pod_group) or not tasks or not self._context.gangs.is_ready(pod_group):
                 continue
-            rejection = self.rejection(pod_group, tasks)
-            if rejection is not None:
+            if (rejection := self.rejection(pod_group, tasks)) is not None:
                 failures.add(pod_group)
                 probes.reject_unsearched(pod_group, rejection, self.rules)
             elif (rejection := self._search(pod_group, tasks, budget)) is not None:
                 turns.add_failure(pod_group)
                 probes.reject(pod_group, rejection)
             if budget.is_over:
-                if self._context.with_reasons:
-                    self._give_up(turns)
+                self._give_up(turns)
                 break
         self._context.reason_checks.append(probes)
 
     def _give_up(self, turns: SharedTurns) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
-        while (pod_group := turns.pop()) is not None:
+        while self._context.with_reasons and (pod_group := turns.pop()) is not None:
             self._session.reject(pod_group, BUDGET_EXHAUSTED)
 
     def may_start(self, pod_group: int) -> Rejection | None:

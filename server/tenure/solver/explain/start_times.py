@@ -24,9 +24,13 @@ from tenure.terms.cancellation import never
 from tenure.terms.durations import SECOND
 
 MAX_CYCLES: Final = 64
+"""Cycles of a play; of fewer pod groups up to four times as many."""
+MOST_CYCLES: Final = 4 * MAX_CYCLES
+WORK: Final = 327_680
+"""Pod groups that run or wait, times cycles, up to which there are more cycles."""
 HORIZON: Final = 7 * 86_400 * SECOND
 RESOLUTION: Final = 8
-"""Two cycles are at least this part of the time since the first one apart."""
+"""Two cycles are at least this part of the time since the first one apart; of more cycles, a smaller part."""
 MAX_AWAITED: Final = 5
 """Ends that are named for one start."""
 BOUNDED: Final = Certainty.BOUNDED
@@ -108,6 +112,9 @@ class StartPlayer:
         self._first = first
         self._played = first.played.fork()
         self._end_at = end_at
+        groups = max(len(self._played.running) + len(first.pending), 1)
+        self._cycles = min(max(WORK // groups, MAX_CYCLES), MOST_CYCLES)
+        self._resolution = self._cycles * RESOLUTION // MAX_CYCLES
         self._ends: dict[int, AwaitedEnd] = {}
         """Of running pod groups."""
         self._heap: list[tuple[int, int]] = []
@@ -136,8 +143,8 @@ class StartPlayer:
             event = self._next_event(decision)
             if not waiting or event is None:
                 break
-            later = max(event, now + (now - begin) // RESOLUTION)
-            if played.work.cycles > MAX_CYCLES or later > begin + HORIZON:
+            later = max(event, now + (now - begin) // self._resolution)
+            if played.work.cycles > self._cycles or later > begin + HORIZON:
                 is_complete = False
                 break
             before = event

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tenure.client import Client
-from tenure.server.service import start_estimates
+from tenure.server.service import queries
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.v1 import explain_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
@@ -56,7 +56,7 @@ def test_decision_stands_without_time_for_estimates_r17_24(
     def late(*_: object) -> None:
         raise CycleQueueTimeout
 
-    monkeypatch.setattr(start_estimates, "acquire_query_slot", late)
+    monkeypatch.setattr(queries, "acquire_query_slot", late)
     response = decide(client, whole(client, True))
     assert response.groups
     assert not response.start_estimates
