@@ -13,9 +13,11 @@ from tenure.v1.explain_pb2 import StartEstimate
 from tenure.v1.snapshot_pb2 import CERTAINTY_BOUNDED
 
 _MINUTE: Final = 60 * SECOND
+"""In nanoseconds."""
 _STEPS: Final = ((60, 5), (240, 15), (1_440, 60))
 """Minutes until a start below which it is rounded up to so many minutes."""
 _LARGEST_STEP: Final = 1_440
+"""The step of all later starts: a day."""
 _EXACT: Final = 10
 """Places up to which they are not rounded."""
 
@@ -39,6 +41,7 @@ def start_sentence(estimate: StartEstimate, now: int) -> str:
 
 
 def _place(position: int) -> str:
+    """In words; of a far one the first digit, rounded up."""
     if position <= _EXACT:
         return format_ordinal(position)
     step = 10 ** (len(str(position - 1)) - 1)
@@ -53,4 +56,5 @@ def _rounded(time: int, now: int) -> int:
 
 
 def _moment(time: int, now: int) -> str:
+    """The rounded time, to the minute."""
     return f"{datetime.fromtimestamp(_rounded(time, now) * 60, UTC):%Y-%m-%d %H:%M} UTC"
