@@ -13,6 +13,7 @@ from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import HoldReason
 
 from tests.console.console_site import ReadSite, run_site, sample
+from tests.requirements.cluster import ClusterText
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +190,23 @@ def test_notice_is_told_with_its_time() -> None:
     with run_site(snapshot, engine=Engine(profile)) as site:
         assert "notice of eviction at 10:37:00 UTC for distill" in site.text("workload?uid=sweep")
         assert "gives notice to 2 pods of sweep , to be evicted at 10:37:00 UTC" in site.text("decisions")
+
+
+def test_reservations_are_on_the_pages_of_workload_and_queues() -> None:
+    """R17.7: when the owner starts, how sure that is, and for operators on which nodes."""
+    plugin = PluginConfig("reservation", {"minWait": "0s"})
+    default = default_profile()
+    profile = replace(default, actions=("allocate", "reservation"), plugins=(*default.plugins, plugin))
+    snapshot = (
+        ClusterText().node(gpus=4).queue("q").runs("old", "q", gpus=2).waits("big", "q", gpus=4).snapshot
+    )
+    old = next(group for group in snapshot.pod_groups if group.uid == "old")
+    old.time_limit.seconds = 7_200
+    with run_site(snapshot, engine=Engine(profile)) as site:
+        for path in ("workload?uid=big", "queues"):
+            text = site.text(path)
+            assert "Reservation" in text
+            assert "(in 1h), by time limits, on n " in text
+        assert "Reservation" not in site.text("workload?uid=old")
+    with run_site(sample()) as site:
+        assert "Reservations" not in site.text("queues")

@@ -47,6 +47,17 @@ def render_reservations(view: ResponseView) -> TableSection:
     return TableSection("Reservations", columns, ("Queue",), rows)
 
 
+def reservation_text(view: ResponseView, row: pb.Reservation, *, with_nodes: bool) -> str:
+    """One reservation as a clause; nodes are for operators."""
+    start = "start not known" if row.certainty == pb.CERTAINTY_UNKNOWN else f"starts {_start(view, row)}"
+    if row.HasField("paused_until"):
+        start = _start(view, row)
+    parts = [start, _CERTAINTIES.get(row.certainty, "")]
+    parts.append(f"on {_nodes(row)}" if with_nodes and row.pods else "")
+    delay = _DELAYS.get(row.delayed_by)
+    return ", ".join(filter(None, [*parts, f"later than planned: {delay}" if delay else ""]))
+
+
 def _by_start(row: pb.Reservation) -> tuple[bool, int, str]:
     return not row.HasField("planned_start"), row.planned_start.ToNanoseconds(), row.pod_group
 

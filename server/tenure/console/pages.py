@@ -11,6 +11,7 @@ from tenure.console.formatting import clock
 from tenure.console.page_request import Content, NotFound, Request
 from tenure.console.questions import reason_for
 from tenure.console.workload_filter import filter_of, select
+from tenure.render.reservations import reservation_text
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import join_words
 from tenure.v1.snapshot_pb2 import Fate, HoldReason, PodGroup, PodStatus
@@ -70,6 +71,11 @@ def queues_page(request: Request) -> Content:
         "scale": scale,
         "peaks": {row.queue.name: max([*row.history, row.quota, 1]) for row in rows},
         "lendings": queues.lendings(rows),
+        "reserved": [
+            (row, _reservation(request, row.group.uid))
+            for each in request.view.response.reservations
+            if (row := workloads.workload(request.view, each.pod_group)) and request.sees(row)
+        ],
         "resource": chosen.field,
         "resources": choices,
         "unit": chosen.label,
@@ -150,8 +156,18 @@ def workload_page(request: Request) -> Content:
         "pods": view.pods_of.get(row.group.uid, ()),
         "pod_status": lambda status: enum_label(PodStatus, status).replace("_", " "),
         "hold_text": _hold_text,
+        "reservation": _reservation(request, row.group.uid),
         "clock": lambda time: clock(time, view.now),
     }
+
+
+def _reservation(request: Request, uid: str) -> str:
+    """The reservation of a workload in words; nothing without one."""
+    rows = request.view.response.reservations
+    own = next((row for row in rows if row.pod_group == uid), None)
+    if own is None:
+        return ""
+    return reservation_text(request.view.names, own, with_nodes=request.is_operator)
 
 
 def _hold_text(group: PodGroup) -> str:

@@ -7,8 +7,9 @@ from typing import Final
 from google.protobuf.duration_pb2 import Duration
 from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
-from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.bench.workloads.case import Case
 from tests.bench.workloads.published_workloads import THREE
@@ -17,6 +18,8 @@ from tests.bench.workloads.snapshot_fixture import GPUS, MINUTE_S, SnapshotFixtu
 OWNERS: Final = 10
 """Jobs with a reservation beside another workload."""
 PLAIN: Final = ("W8@50", "W8@100", "W9@50", "W9@100", "U3@500", "U4@20", "U4@100")
+LONG_AGO: Final = 10_000_000
+"""Seconds for which owners have waited longer than the jobs of the other workload."""
 WAITING: Final = 10_000
 HISTORY: Final = PluginConfig("proportion", {"usageHalfLife": "7d"})
 
@@ -27,19 +30,27 @@ def reserved_workloads(plain: Iterable[Case]) -> Iterator[Case]:
         if case.name in PLAIN:
             actions = ("reservation", *case.actions)
             added = {
-                "plugins": (HISTORY, _reserves(perQueue=str(OWNERS), total=str(OWNERS))),
+                "plugins": (
+                    HISTORY,
+                    _reserves(OWNERS, f"{LONG_AGO}s"),
+                ),
                 "options": case.options,
             }
             build = _beside(case.build)
             yield _standing(Case(f"{case.workload}v", case.size, build, actions, None, THREE, **added))  # type: ignore[arg-type]
-    hundred = _reserves(perQueue="1", total="100")
-    for name, queues, jobs, plugin in (("V1", 100, 100, hundred), ("V2", 10, WAITING, _reserves())):
+    hundred = _reserves(100, per_queue=1)
+    for name, queues, jobs, plugin in (
+        ("V1", 100, 100, hundred),
+        ("V2", 10, WAITING, _reserves(8, per_queue=1)),
+    ):
         build = partial(_behind_ends, 1_000, queues, jobs)
         yield _standing(Case(name, 1_000, build, ("allocate", "reservation"), None, THREE, plugins=(plugin,)))
 
 
-def _reserves(**arguments: str) -> PluginConfig:
-    return PluginConfig("reservation", {"minWait": "0s", "maxFraction": "1", **arguments})
+def _reserves(number: int, min_wait: str = "0s", per_queue: int | None = None) -> PluginConfig:
+    """This many reservations, of which a queue has any number."""
+    arguments = {"total": number, "perQueue": per_queue or number, "minWait": min_wait, "maxFraction": 1}
+    return PluginConfig("reservation", {name: str(value) for name, value in arguments.items()})
 
 
 def _standing(case: Case) -> Case:
@@ -73,20 +84,26 @@ def _beside(build: Callable[[], ClusterSnapshot]) -> Callable[[], ClusterSnapsho
 
 
 def with_owners(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Ten more nodes, each with a job of two hours and one that waits for it."""
+    """Ten more nodes for jobs of their own, each with one of two hours, and an old one that waits for it."""
     fixture = SnapshotFixture(0)
     fixture.queue("annex", snapshot.queues[0].name, OWNERS * GPUS)
-    fixture.shape("annex", GPUS).node_selector["pool"] = "annex"
+    shape = fixture.shape("annex", GPUS)
+    shape.node_selector["pool"] = "annex"
+    shape.tolerations.add(key="annex", exists=True)
     first = len(snapshot.nodes)
     for number in range(OWNERS):
         node = snapshot.nodes.add()
         node.CopyFrom(snapshot.nodes[0])
         node.name = f"node{first + number}"
         node.labels["pool"] = "annex"
+        node.taints.add(key="annex", effect=pb.TAINT_EFFECT_NO_SCHEDULE)
         runs = fixture.job(f"annex-{number}", "annex", on=(first + number,), shape="annex")
         runs.time_limit.CopyFrom(Duration(seconds=2 * 3_600 + number))
+        runs.preemptibility = pb.PREEMPTIBILITY_NON_PREEMPTIBLE
         fixture.job(f"owner-{number}", "annex", shape="annex")
     added = fixture.build()
+    for group in added.pod_groups:
+        group.creation_time.seconds -= LONG_AGO
     for rows in ("queues", "shapes", "pod_groups", "pods"):
         getattr(snapshot, rows).extend(getattr(added, rows))
     return snapshot
@@ -101,7 +118,7 @@ def _behind_ends(nodes: int, queues: int, jobs: int) -> ClusterSnapshot:
     for number in range(nodes):
         runs = fixture.job(f"runs-{number}", f"queue-{number % queues:03}", 1, GPUS, on=(number,))
         runs.time_limit.CopyFrom(Duration(seconds=3_600 + number))
-        runs.preemptibility = PREEMPTIBILITY_NON_PREEMPTIBLE
+        runs.preemptibility = pb.PREEMPTIBILITY_NON_PREEMPTIBLE
     for number in range(jobs):
         fixture.job(f"waits-{number}", f"queue-{number % queues:03}", 1, GPUS)
     return fixture.build()
