@@ -218,13 +218,12 @@ class InFlightGroupState(IntEnum):
 
 
 class InFlightGroupStatus(NamedTuple):
-    """State of one in-flight group, by its index."""
+    """State of one in-flight group, by its index; if it is in flight, with its current reservations."""
 
     group: int
     state: InFlightGroupState
     reason: Rejection
     reservations: tuple[Reserve, ...] = ()
-    """Current reservations, if it is in flight."""
 
 
 class OutcomeKind(IntEnum):
@@ -275,8 +274,7 @@ class SearchCounters:
     victims_considered: int = 0
     placement_attempts: int = 0
     trimmed: int = 0
-    plan_placements: int = 0
-    """Placements of whole pod groups that plans of reservations tried."""
+    plan_placements: int = 0  # of whole pod groups, for reservations
 
 
 @dataclass(frozen=True, slots=True)
