@@ -309,7 +309,8 @@ class PodGroupIndex(PodGroupLists):
 
     def _refresh_victims(self) -> None:
         """The same, and the lists of victims on their first use."""
-        self._refresh()
+        if self._session.changed_pod_groups:
+            self._refresh()
         if not self._filed.has_victims:
             self._fill_victims()
 
@@ -327,7 +328,7 @@ class PodGroupIndex(PodGroupLists):
     def _add(self, group: PodGroup) -> None:
         """Add a pod group to its lists."""
         index, has_pending = group.index, self._gangs.has_pending(group.index)
-        if has_pending or self._filed.has_victims:
+        if self._filed.queues[index] is None and (has_pending or self._filed.has_victims):
             self._filed.add(group)
         self._keys[index] = self._reversed[index] = ()
         self._kinds.forget(index)
