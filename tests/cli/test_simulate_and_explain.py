@@ -120,7 +120,7 @@ def test_remedies_are_listed(tenure: Tenure) -> None:
 
 def test_without_a_name_all_that_wait_are_listed_by_place(tenure: Tenure) -> None:
     out = tenure("explain", "when-starts").out
-    assert "Of 3 pod groups, 2 start within 6m, if nothing more important arrives." in out
+    assert "Of 5 pod groups, 4 start within 6m, if nothing more important arrives." in out
     assert "nightly-eval   vision          1            0   not known" in out
     assert "When they start" not in tenure("explain", "when-starts", "--audience", "tenant").out
 
