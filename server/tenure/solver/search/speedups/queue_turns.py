@@ -9,7 +9,7 @@ In a simulation whose victims all precede the preemptor, the last one needs no p
 gangs, those before it are placed, and the nodes that it left have capacity for all its tasks, it is placed
 too, because equal tasks cannot take each other's places. Then as many GPUs are free as without victims.
 Switch: `reclaim_bound`. Plain: the simulation.
-Compared by: tests/solver/search/speedups (test_queue_turns.py, test_last_victim.py), and the check
+Compared by: tests/solver/search/speedups/test_queue_turns.py and test_last_victim.py, and the check
 `differential`.
 """
 
