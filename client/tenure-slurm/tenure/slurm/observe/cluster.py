@@ -79,27 +79,25 @@ class Run(NamedTuple):
 def list_runs(jobs: Sequence[JobRow], scope: Scope) -> Iterator[Run]:
     """Jobs of the partitions that have not ended; an array by tasks."""
     dependencies = Dependencies(jobs)
-    owned = [job for job in jobs if not job.is_over and is_owned(job, scope)]
-    running = Counter(
-        number(job.array_job_id) or 0 for job in owned if job.state in HOLDING or job.state in RELEASING
-    )
+    owned_by_partition = {job.partition: is_owned(job, scope) for job in jobs}
+    owned = [job for job in jobs if owned_by_partition[job.partition] and not job.is_over]
+    arrays = [(array, job) for job in owned if (array := number(job.array_job_id))]
+    running = Counter([array for array, job in arrays if job.state in HOLDING or job.state in RELEASING])
     for job in owned:
-        array = number(job.array_job_id) or 0
-        task = number(job.array_task_id)
+        is_dependent, array = not dependencies.is_satisfied(job), number(job.array_job_id)
+        if not array:
+            reference = job_key(job)
+            yield Run(reference, reference, job, is_dependent=is_dependent)
+            continue
         most = number(job.array_max_tasks) or 0
         left = max(most - running[array], 0) if most else MAX_TASKS
-        if array and task is None:
+        if number(job.array_task_id) is None:
             for position, index in enumerate(read_tasks(job.array_task_string or "")):
                 reference = f"{array}_{index}"
-                waits = not dependencies.is_satisfied(job)
-                yield Run(reference, reference, job, position >= left, waits)
-        elif array:
-            key = job_key(job)
-            is_throttled = job.state == "PENDING" and left == 0
-            yield Run(key, key, job, is_throttled, not dependencies.is_satisfied(job))
+                yield Run(reference, reference, job, position >= left, is_dependent)
         else:
-            reference = job_key(job)
-            yield Run(reference, reference, job, is_dependent=not dependencies.is_satisfied(job))
+            key = job_key(job)
+            yield Run(key, key, job, job.state == "PENDING" and left == 0, is_dependent)
 
 
 def job_key(job: JobRow) -> str:

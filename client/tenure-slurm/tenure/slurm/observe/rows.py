@@ -30,7 +30,7 @@ class ListingError(ValueError):
     """The output of a command of Slurm is not what this version reads. The message names the command."""
 
 
-class Number(msgspec.Struct, frozen=True):
+class Number(msgspec.Struct, frozen=True, gc=False):
     """A number of Slurm 23.02 and later."""
 
     number: int = 0
@@ -49,7 +49,7 @@ def number(value: AnyNumber) -> int | None:
     return value
 
 
-class JobRow(msgspec.Struct, frozen=True):
+class JobRow(msgspec.Struct, frozen=True, gc=False):
     """A job, a task of an array that was touched, or all other pending tasks of an array."""
 
     job_id: int
@@ -121,7 +121,7 @@ class JobRow(msgspec.Struct, frozen=True):
         return self.state in FINISHED
 
 
-class NodeRow(msgspec.Struct, frozen=True):
+class NodeRow(msgspec.Struct, frozen=True, gc=False):
     """A node."""
 
     name: str

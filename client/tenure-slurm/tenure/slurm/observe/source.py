@@ -4,6 +4,7 @@ Each pass lists everything, because Slurm tells no changes. Rows are made again 
 listing changed, so that a pass costs little beside Slurm's own commands.
 """
 
+import gc
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
@@ -108,7 +109,14 @@ class SlurmSource:
         return self._last.pod_groups.get(uid)
 
     def _observe(self, now: Timestamp) -> _Rows:
-        reading = self._read()
+        """One pass. Garbage collections wait for its end: they would walk through all rows, which stay."""
+        gc.disable()
+        try:
+            return self._make_rows(self._read(), now)
+        finally:
+            gc.enable()
+
+    def _make_rows(self, reading: Reading, now: Timestamp) -> _Rows:
         jobs = self._observe_jobs(reading, now.seconds)
         self.jobs = jobs
         self.pods = {
