@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a start is told as a range. Ignore unknown values.
+// A reason why the estimate of a start is a range. Ignore unknown values.
 type RangeReason int32
 
 const (
