@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tenure.client import Client
 from tenure.server.service import queries
+from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.v1 import explain_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
@@ -50,13 +51,14 @@ def test_estimates_are_those_of_explain_and_the_decision_stays_r17_24(client: Cl
     assert not plain.start_estimates
 
 
+@pytest.mark.parametrize("reason", [CycleQueueTimeout, TooManyCalls])
 def test_decision_stands_without_time_for_estimates_r17_24(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, monkeypatch: pytest.MonkeyPatch, reason: type[Exception]
 ) -> None:
-    def late(*_: object) -> None:
-        raise CycleQueueTimeout
+    def refuse(*_: object) -> None:
+        raise reason
 
-    monkeypatch.setattr(queries, "acquire_query_slot", late)
+    monkeypatch.setattr(queries, "acquire_query_slot", refuse)
     response = decide(client, whole(client, True))
     assert response.groups
     assert not response.start_estimates

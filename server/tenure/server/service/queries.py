@@ -11,6 +11,7 @@ from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.deadlines import Deadline
 from tenure.server.explain import Explainer
 from tenure.server.security.callers import caller_key
+from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.decide import decide
 from tenure.server.service.service_context import ServiceContext
@@ -79,15 +80,15 @@ def decide_and_estimate(
 ) -> bytes:
     """Decide; then estimate, as a query of the shard, so that other decisions do not wait.
 
-    Returns a serialized DecideResponse. The decision stands if there is no time for estimates, or the state
-    is gone by then.
+    Returns a serialized DecideResponse. The decision stands if there is no time for estimates, the caller has
+    too many calls, or the state is gone by then.
     """
     content = decide(shared, request, context)
     if not request.estimate_starts:
         return content
     try:
         return content + _estimates(shared, request, context)
-    except (CycleQueueTimeout, StateError):
+    except (CycleQueueTimeout, TooManyCalls, StateError):
         return content
 
 
