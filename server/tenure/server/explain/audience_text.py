@@ -12,6 +12,8 @@ from tenure.terms.durations import SECOND
 from tenure.terms.reasons import REASONS, UNKNOWN_CLAUSE, ReasonCode
 from tenure.v1.explain_pb2 import Explanation
 
+STEP: Final = 300 * SECOND
+
 
 class AudienceText(NamedTuple):
     """One text in three forms, one for each audience."""
@@ -68,6 +70,11 @@ def moment(nanoseconds: int) -> str:
     seconds, fraction = divmod(nanoseconds, SECOND)
     parts = f".{fraction:09d}".rstrip("0") if fraction else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}{parts} UTC"
+
+
+def rounded_moment(nanoseconds: int) -> str:
+    """The same for a time that rests on expected runtimes: rounded up to five minutes (semantics R17.23)."""
+    return moment(-(-nanoseconds // STEP) * STEP)
 
 
 class AudienceNames:

@@ -11,15 +11,13 @@ from tenure.server.explain.audience_text import (
     format_text,
     join,
     moment,
+    rounded_moment,
 )
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
-from tenure.terms.durations import SECOND
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import ReasonCode
 
-_STEP: Final = 300 * SECOND
-"""Times that rest on expected runtimes are rounded up to it (semantics R17.23)."""
 _MAX_NAMED: Final = 3
 _DELAYS: Final = {
     StartDelay.OVERRUN: "a pod group runs longer than planned",
@@ -48,7 +46,7 @@ def planned_start(row: Reservation) -> str:
     assert row.start is not None
     if row.certainty is Certainty.BOUNDED:
         return f"by {moment(row.start)}"
-    return f"at about {moment(-(-row.start // _STEP) * _STEP)}"
+    return f"at about {rounded_moment(row.start)}"
 
 
 def _own(replay: CycleReplay, row: Reservation) -> Iterator[AudienceText]:

@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import Final
 
 from tenure.server.explain.audience_text import (
+    STEP,
     AudienceNames,
     AudienceText,
     capital,
@@ -13,6 +14,7 @@ from tenure.server.explain.audience_text import (
     format_text,
     join,
     moment,
+    rounded_moment,
 )
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.solver.explain.start_times import Played, Start, StartEstimates, estimate_starts
@@ -21,13 +23,11 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
-from tenure.terms.durations import SECOND, format_duration
+from tenure.terms.durations import format_duration
 from tenure.terms.formatting import count_gpus, format_count, format_ordinal, join_words
 from tenure.v1 import explain_pb2 as pb
 from tenure.wire.timestamps import timestamp
 
-_STEP: Final = 300 * SECOND
-"""Times that rest on expected runtimes are rounded up to it (semantics R17.23)."""
 _MAX_NAMED: Final = 3
 
 
@@ -112,7 +112,7 @@ def _range_reasons(index: int, found: StartEstimates) -> Iterator[RangeReason]:
         yield RangeReason.PLAY_LIMIT
     elif start is None and likely.endless:
         yield RangeReason.UNKNOWN_ENDS
-    elif start is not None and start.by - start.after > _STEP:
+    elif start is not None and start.by - start.after > STEP:
         yield RangeReason.STEP
     if start is not None and latest is None:
         yield RangeReason.NO_TIME_LIMIT if found.hard.is_complete else RangeReason.PLAY_LIMIT
@@ -152,8 +152,8 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
 def _when(start: Start, latest: Start | None) -> str:
     if start.certainty is Certainty.BOUNDED:
         return f"It starts by {moment(start.by)}"
-    about = f"It starts at about {moment(-(-start.by // _STEP) * _STEP)}"
-    if start.by - start.after > _STEP:
+    about = f"It starts at about {rounded_moment(start.by)}"
+    if start.by - start.after > STEP:
         about += f", not before {moment(start.after)}"
     return about if latest is None else f"{about}, by {moment(latest.by)} at the latest"
 
