@@ -1,12 +1,12 @@
-"""The check `reservations`: promised starts are kept (P17.1, P17.3), on random sequences of cycles.
+"""The check `reservations`: promised starts are kept and no pod group starves (P17.1-P17.3).
 
 The judge keeps a book of what was promised and of what started when. It knows time limits and arrivals, and
 nothing of the solver. In every second sequence all pod groups end by their time limits; in the others some
-run longer.
+run longer. In some, the queues have limits or quotas.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -24,6 +24,8 @@ from tests.solver.reservations.play import MINUTE, Play, profile_with
 BATCH: Final = 10
 LAST: Final = 3 * 24 * 60
 """Minutes after which a sequence ends in any case."""
+WAIT: Final = 5
+"""The longest minWait."""
 SLACK: Final = 3
 """Minutes after the promised start: evictions of backfills, and the cycle that binds."""
 
@@ -50,6 +52,8 @@ class Story(NamedTuple):
     jobs: tuple[Job, ...]
     arguments: dict[str, str]
     is_honest: bool
+    bounds: dict[str, int]
+    """Limit or quota of every queue, in GPUs."""
 
 
 def draw_story(draw: Draw) -> Story:
@@ -63,7 +67,11 @@ def draw_story(draw: Draw) -> Story:
         "perQueue": draw.choice(("1", "1", "2")),
         "maxFraction": draw.choice(("0.25", "1")),
     }
-    return Story(nodes, queues, tuple(jobs), arguments, is_honest)
+    bounds: dict[str, int] = {}
+    if draw.chance(40):
+        most = max(job.gpus * job.pods for job in jobs)
+        bounds[draw.choice(("limit", "quota"))] = most + draw.choice((0, 0, 1, 2))
+    return Story(nodes, queues, tuple(jobs), arguments, is_honest, bounds)
 
 
 def _job(draw: Draw, number: int, nodes: tuple[int, ...], queues: tuple[str, ...], is_honest: bool) -> Job:
@@ -85,7 +93,7 @@ def build(story: Story) -> Play:
     for number, gpus in enumerate(story.nodes):
         builder.node(f"n{number}", gpus=gpus)
     for name in story.queues:
-        builder.queue(name)
+        builder.queue(name, **story.bounds)  # type: ignore[arg-type]
     for job in sorted(story.jobs, key=lambda job: (job.arrival, job.name)):
         mode = Preemptibility.PREEMPTIBLE if job.is_preemptible else Preemptibility.NON_PREEMPTIBLE
         options = {} if job.limit is None else {"time_limit": f"{job.limit}m"}
@@ -111,9 +119,24 @@ class Book:
         self._first: dict[str, float] = {}
         """The first bounded start of each pod group."""
         self._rows: dict[str, Reservation] = {}
+        limits = [job.limit for job in story.jobs if job.limit is not None]
+        is_judged = story.is_honest and len(story.queues) == 1 and story.arguments["perQueue"] == "1"
+        self._longest = max(limits) if is_judged and len(limits) == len(story.jobs) else None
+        """The longest time limit of a sequence that P17.2 is about."""
+        self._latest: dict[str, float] = {}
+        """By when each pod group has to start."""
         self.started: dict[str, float] = {}
         self.overran = False
         self.counts: Counter[str] = Counter()
+
+    def note_arrivals(self, now: float, names: Sequence[str], waiting: Iterable[str]) -> None:
+        """These wait from now on, behind those that came before them (P17.2)."""
+        order = sorted(waiting, key=self._place)
+        if self._longest is None:
+            return
+        for name in names:
+            place = order.index(name) + 1
+            self._latest[name] = now + place * (self._longest + SLACK) + WAIT
 
     def judge(self, now: float, play: Play, result: CycleResult) -> Iterator[str]:
         """Violations of one cycle."""
@@ -137,13 +160,24 @@ class Book:
     def note_eviction(self, name: str) -> None:
         """It waits again. What was promised to those behind it in its queue excepts such arrivals (P17.1)."""
         self.started.pop(name, None)
+        self._latest = {
+            other: at for other, at in self._latest.items() if self._place(other) < self._place(name)
+        }
         own = self._jobs[name]
         for other in [self._jobs[each] for each in self._first]:
             is_behind = (other.arrival, other.name) > (own.arrival, own.name)
             if other.queue == own.queue and is_behind:
                 del self._first[other.name]
 
+    def _place(self, name: str) -> tuple[int, str]:
+        return self._jobs[name].arrival, name
+
     def _kept(self, name: str, now: float) -> Iterator[str]:
+        latest = self._latest.pop(name, None)
+        if latest is not None:
+            self.counts["starts within their number in order times the longest limit"] += now <= latest
+            if now > latest:
+                yield "a pod group starts later than its number in order times the longest time limit"
         promised = self._first.pop(name, None)
         if promised is None:
             return
@@ -193,6 +227,7 @@ def play_story(seed: int) -> tuple[list[str], Counter[str]]:
         due = [name for name, job in jobs.items() if job.arrival <= now and name not in arrived]
         play.arrive(*due)
         arrived.update(due)
+        book.note_arrivals(now, due, arrived - ended - begun.keys())
         over = [name for name, at in begun.items() if at + jobs[name].runtime <= now]
         play.end(*over)
         ended.update(over)
@@ -209,7 +244,7 @@ def play_story(seed: int) -> tuple[list[str], Counter[str]]:
             del begun[name]
         for name in running - begun.keys():
             begun[name] = now
-        times = [job.arrival for name, job in jobs.items() if name not in arrived]
+        times: list[float] = [job.arrival for name, job in jobs.items() if name not in arrived]
         times += [at + jobs[name].runtime for name, at in begun.items()]
         if result.next_wake_time is not None:
             times.append((result.next_wake_time - book._begin) / MINUTE)

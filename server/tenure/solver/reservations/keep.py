@@ -78,6 +78,8 @@ class _Keeper:
         }
         self._by_queue: dict[int, int] = {}
         """Number of reservations by leaf queue."""
+        self._released: dict[str, Reservation] = {}
+        """Rows without a plan; one that gets a plan after others have theirs is the same reservation."""
         self._reserved_gpus = 0
         """GPUs of all reservations but the oldest, in thousandths."""
         self._number = 0
@@ -103,7 +105,8 @@ class _Keeper:
             if self._number >= self._settings.total:
                 break
             if self._left(self._cluster.pod_groups[index].queue) > 0:
-                self._plan(planner, index, None)
+                uid = self._cluster.pod_groups[index].facts.uid
+                self._plan(planner, index, self._released.get(uid))
 
     def _standing(self) -> Iterator[tuple[int, Reservation]]:
         """Known reservations of pod groups that wait; others are released, or kept as they are."""
@@ -171,6 +174,8 @@ class _Keeper:
         row = self._row(uid, planner.backfills.of(index), known, plan)
         if row is None:
             planner.drop(index)
+            if known is not None:
+                self._released[uid] = known
             return
         self.rows[uid] = row
         if row.paused_until is not None:

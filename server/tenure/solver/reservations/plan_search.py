@@ -75,13 +75,13 @@ class PlanSearch:
         for index in self._backfills:
             counts.change(self._places_of(index), 1)
             self._trial.end(self._cluster.pod_groups[index].tasks)
-        self._was_due_at_once = self._may_use(self._tasks)
+        self._was_due_at_once = self._may_use(now, self._tasks)
         known = self._known.start if self._known is not None else None
         if known is not None and known <= now:
-            self._delay, known = self._why_later(), None
+            self._delay, known = self._why_later(known), None
         probes, skip, pending, passed = 0, 0, list[Event](), now - 1
         others = self._events_of_others()
-        times = sorted({now}.union([each.time for each in others if each.time > now]))
+        times = sorted({now, known or now}.union([each.time for each in others if each.time > now]))
         events = iter(others)
         following = next(events, None)
         for time in times:
@@ -97,7 +97,7 @@ class PlanSearch:
                     following = next(events, None)
                 if (kept := self._keep(known, pending)) is not None:
                     return kept
-                self._delay, passed, known = self._why_later(), known, None
+                self._delay, passed, known = self._why_later(known), known, None
             if time <= passed or not counts.suffice:
                 continue
             if skip:
@@ -107,7 +107,7 @@ class PlanSearch:
                 break
             self._session.stop.check()
             self._advance(pending)
-            if not self._may_use(self._tasks):
+            if not self._may_use(time, self._tasks):
                 continue
             probes += 1
             placements = self._place(time, self._tasks)
@@ -152,8 +152,9 @@ class PlanSearch:
                 self._trial.end(self._cluster.pod_groups[event.pod_group].tasks)
         events.clear()
 
-    def _may_use(self, tasks: list[int]) -> bool:
+    def _may_use(self, time: int, tasks: list[int]) -> bool:
         """Whether limits, quotas and fair shares permit tasks as the ledger is (semantics R4.40, R4.62)."""
+        self._reserved.nodes.move_to(time, self._pod_group)
         if self._placer.capacity(self._pod_group, tasks) is not None:
             return False
         return self._session.chains.admits(RECLAIM, self._pod_group, tasks) is None
@@ -171,9 +172,8 @@ class PlanSearch:
         assert self._known is not None
         self._advance([each for each in events if each.time <= start])
         events[:] = [each for each in events if each.time > start]
-        if not self._may_use(self._tasks):
+        if not self._may_use(start, self._tasks):
             return None
-        self._reserved.nodes.move_to(start, self._pod_group)
         self._session.counters.plan_placements += 1
         with self._session.statement() as statement:
             if self._place_as_known(statement):
@@ -184,11 +184,11 @@ class PlanSearch:
             return None
         return Plan(start, self._certainty(placements_elsewhere), placements_elsewhere)
 
-    def _why_later(self) -> StartDelay:
+    def _why_later(self, start: int) -> StartDelay:
         """Why the known plan is not feasible, with the ledger at its time."""
         if self._is_node_lost():
             return StartDelay.NODE_LOST
-        may_use = self._may_use(self._tasks)
+        may_use = self._may_use(max(start, self._cluster.now), self._tasks)
         if self._is_overrun(is_by_queue=not may_use):
             return StartDelay.OVERRUN
         return StartDelay.NODES_IN_USE if may_use else StartDelay.QUEUE_BOUND
@@ -228,7 +228,8 @@ class PlanSearch:
 
     def _gather(self, counts: Counts) -> Plan:
         """All tasks where capacity is to be gathered, or as many as fit, first where they were."""
-        self._reserved.nodes.move_to(self._cluster.now + self._plans.settings.horizon, self._pod_group)
+        later = self._cluster.now + self._plans.settings.horizon
+        self._reserved.nodes.move_to(later, self._pod_group)
         busy = held_without_start(self._reserved, self._pod_group)
         self._end_endless(counts, busy)
         self._session.counters.plan_placements += 1
@@ -249,10 +250,10 @@ class PlanSearch:
                     if self._placer.place_anywhere(statement, [task], nodes):
                         placed.append(task)
             placements = self._placements(sorted(placed))
-        if not (is_due := self._may_use(placed)):
+        if not (is_due := self._may_use(later, placed)):
             for index in endless_behind(self._plans.context, self._plans.endless(), self._pod_group):
                 self._trial.end(self._cluster.pod_groups[index].tasks)
-            is_due = self._may_use(placed)
+            is_due = self._may_use(later, placed)
         return Plan(None, Certainty.UNKNOWN, placements, is_due, self._delay)
 
     def _end_endless(self, counts: Counts, busy: int) -> None:

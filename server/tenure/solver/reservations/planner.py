@@ -13,7 +13,7 @@ from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.plugins.reservation.node_reservations import Owner, whole_demand
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
-from tenure.solver.plugins.reservation.settings import ReservationSettings
+from tenure.solver.plugins.reservation.settings import NAME, ReservationSettings
 from tenure.solver.reservations.first_turn import Backfills, reserved_capacity
 from tenure.solver.reservations.plan_search import PlanSearch
 from tenure.solver.reservations.plans import Plan, Plans
@@ -102,19 +102,23 @@ def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
     """Other plans count as reservations in every placement of the block, in place of those of the cycle."""
     chains, ledger = session.chains, session.ledger
     filters, listeners, standing = chains.placement_filters, ledger.listeners, reserved_capacity(session)
+    gates = chains.capacity_gates
     others = [each for each in filters if not isinstance(each, ReservedCapacity)]
     chains.placement_filters = (*others, reserved)
     kept = [each for each in listeners if not isinstance(each, ReservedCapacity)]
     ledger.listeners = (*kept, reserved)
-    patience = 0 if standing is None else standing.patience
+    chains.capacity_gates = (*gates, reserved)
+    chains.rename(reserved, NAME)
+    patience, is_lifted = (0, False) if standing is None else (standing.patience, standing.is_lifted)
     if standing is not None:
         standing.patience = 0  # a plan asks whether its queue may use as much, not whether it waits
+        standing.is_lifted = True
     try:
         yield
     finally:
-        chains.placement_filters, ledger.listeners = filters, listeners
+        chains.placement_filters, ledger.listeners, chains.capacity_gates = filters, listeners, gates
         if standing is not None:
-            standing.patience = patience
+            standing.patience, standing.is_lifted = patience, is_lifted
 
 
 def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[ReservedPods, ...]:

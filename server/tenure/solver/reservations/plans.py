@@ -42,7 +42,8 @@ class Plans:
         """In order; with the starts and ends of other plans."""
         self.allowed = context.parts.allowed_nodes
         self.free = FreeCapacity(session, context.parts.allowed_nodes)
-        self.reserved = ReservedCapacity(session.cluster, session.ledger)
+        names = session.registry.guarded.fair_share_names
+        self.reserved = ReservedCapacity(session.cluster, session.ledger, names)
         """Other plans, as reservations."""
         self.reserved.is_plan = True
         self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}

@@ -1,6 +1,6 @@
 """Who may use reserved capacity beside times and amounts, and who waits because of it (R17.8 c, R17.11)."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol, final
 
@@ -37,14 +37,14 @@ class SessionReferee(Referee):
         """Status of a queue, with its version in the ledger."""
         self._protected: dict[Hashable, int | None] = {}
 
-    def precedes(self, pod_group: int, task: int, owner: Owner, nodes: NodeReservations) -> bool:
+    def precedes(self, pod_group: int, tasks: Sequence[int], owner: Owner, nodes: NodeReservations) -> bool:
         """In the same leaf by the order of pod groups; in another one by fair shares."""
         mine, theirs = self._groups[pod_group].queue, self._groups[owner.index].queue
         if mine is None or theirs is None:
             return False
         if mine == theirs:
             return self._session.pod_group_key(pod_group) < self._session.pod_group_key(owner.index)
-        if self._session.chains.admits(RECLAIM, pod_group, [task]) is not None:
+        if self._session.chains.admits(RECLAIM, pod_group, tasks) is not None:
             return False
         status = self._status(theirs)
         held = self.idle_holds(owner, nodes)

@@ -2,10 +2,11 @@
 
 A pod may go to a node with reservations if, for each of them, (a) it has ended when the owner starts, (b) it
 fits in the spare capacity, (c) it is preemptible, nothing will protect it from the owner by then, and it so
-becomes a backfill, or (d) it need not give way to the owner.
+becomes a backfill, or (d) it need not give way to the owner. The same holds for limits and quotas of queues.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final, Protocol, final
 
@@ -13,6 +14,7 @@ from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action
@@ -24,6 +26,7 @@ from tenure.solver.plugins.reservation.node_reservations import (
     Owner,
     whole_demand,
 )
+from tenure.solver.plugins.reservation.queue_reservations import QueueReservations, fits_spare
 from tenure.solver.plugins.reservation.settings import ARGUMENTS, DEFAULTS, parse_settings
 from tenure.terms.reasons import ReasonCode
 
@@ -33,7 +36,7 @@ RESERVED: Final = Rejection(ReasonCode.RESERVED, "the capacity is reserved for a
 class Referee(Protocol):
     """What the cycle knows and plugins do not: orders, fair shares, guards."""
 
-    def precedes(self, pod_group: int, task: int, owner: Owner, nodes: NodeReservations) -> bool:
+    def precedes(self, pod_group: int, tasks: Sequence[int], owner: Owner, nodes: NodeReservations) -> bool:
         """Whether the pod group need not give way to the owner (semantics R17.11)."""
 
     def protected_until(self, pod_group: int, owner: int) -> int | None:
@@ -43,13 +46,15 @@ class Referee(Protocol):
 
 
 @final
-class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate):
+class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveListener, points.Gate):
     """The reservations of a session, or of a plan."""
 
-    def __init__(self, cluster: Cluster, ledger: LedgerView) -> None:
+    def __init__(self, cluster: Cluster, ledger: LedgerView, fair_share_actions: AbstractSet[str]) -> None:
+        """`fair_share_actions`: names of the actions by which other queues reclaim resources."""
         self._groups, self._tasks, self._ledger = cluster.pod_groups, cluster.tasks, ledger
         self._now = cluster.now
         self.nodes = NodeReservations(cluster, ledger, cluster.now)
+        self.queues = QueueReservations(cluster, ledger, self.nodes, fair_share_actions)
         self.owners: dict[int, Owner] = {}
         self.referee: Referee | None = None
         self.lends = False
@@ -67,14 +72,33 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         """Add a reservation. `tasks_on` are the placed tasks of its nodes."""
         self.owners[owner.index] = owner
         self.nodes.add(owner, tasks_on)
+        self.queues.add(owner)
 
     def remove(self, index: int, tasks_on: Mapping[int, Sequence[int]]) -> None:
         """Remove the reservation of a pod group."""
-        self.nodes.remove(self.owners.pop(index), tasks_on)
+        self.nodes.remove(self.owners[index], tasks_on)
+        self.queues.remove(self.owners.pop(index))
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of nodes with reservations."""
         return partial(self._check, task) if self.nodes.by_node and not self.is_lifted else None
+
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        """Whether what is reserved of the limits and quotas of its queues leaves it as much."""
+        if self.is_lifted or not self.queues.by_queue:
+            return None
+        group = self._groups[pod_group]
+        for queue, entry in self.queues.concerned(group):
+            owner = entry.owner
+            if self._is_earlier(group, owner) or self._needs_nothing(group, owner):
+                continue
+            if fits_spare(entry, demand) or self._is_lent(group, owner):
+                continue
+            if not self._precedes(group, tasks, owner):
+                kind = "quota" if entry.is_quota else "limit"
+                detail = f"what is left of the {kind} of queue {queue.name} is reserved for another pod group"
+                return Rejection(ReasonCode.INSUFFICIENT_RESOURCES, detail)
+        return None
 
     def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """A pod group with a bounded start in the near future evicts no others (semantics R17.14)."""
@@ -94,9 +118,12 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         if owner is not None:
             owner.placed += is_there - was_there
         if was_there and before.node in nodes:
-            self._lent.pop((task, before.node), None)
             self.nodes.leave(task, before.node)
-        if is_there and after.node in nodes:
+        if was_there:
+            self._lent.pop((task, before.node), None)
+            if self.queues.by_queue:
+                self.queues.leave(task, before.node)
+        if is_there and (after.node in nodes or self.queues.by_queue):
             self._enter(task, after.node)
         if owner is not None and was_there and before.node in owner.left:
             owner.left[before.node] += 1
@@ -124,23 +151,31 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         owner = entry.owner
         if self._is_left(group, owner, node):
             return True
+        if self._needs_nothing(group, owner) or self._is_spare(task, entry) or self._is_lent(group, owner):
+            return True
+        return self._precedes(group, [task], owner)
+
+    def _needs_nothing(self, group: PodGroup, owner: Owner) -> bool:
+        """Whether nothing is reserved for the owner any more, or while the pod group runs."""
         if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
             return True
-        if self.is_plan and owner.until <= self.nodes.time:
-            return True
-        if self._is_spare(task, entry) or self._is_lent(group, owner):
-            return True
+        return self.is_plan and owner.until <= self.nodes.time
+
+    def _precedes(self, group: PodGroup, tasks: Sequence[int], owner: Owner) -> bool:
+        """(d), for pod groups without a place of their own."""
         own = self.owners.get(group.index)
         if self.referee is None or (own is not None and own.start is not None):
-            return False  # it has a place of its own
-        return self.referee.precedes(group.index, task, owner, self.nodes)
+            return False
+        return self.referee.precedes(group.index, tasks, owner, self.nodes)
+
+    def _is_earlier(self, group: PodGroup, owner: Owner) -> bool:
+        """Whether the pod group has an earlier planned start than the owner."""
+        own = self.owners.get(group.index)
+        return own is not None and own.start is not None and own.rank < owner.rank
 
     def _is_left(self, group: PodGroup, owner: Owner, node: int) -> bool:
         """(d): whether a later plan leaves the pod group its planned place on the node."""
-        own = self.owners.get(group.index)
-        return (
-            own is not None and own.start is not None and own.rank < owner.rank and own.left.get(node, 0) > 0
-        )
+        return self._is_earlier(group, owner) and self.owners[group.index].left.get(node, 0) > 0
 
     def _ends_in_time(self, group: PodGroup, owner: Owner) -> bool:
         """(a): by its time limit; if the plan is not bounded, preemptible pod groups by what is expected."""
@@ -176,19 +211,29 @@ class ReservedCapacity(points.PlacementFilter, points.MoveListener, points.Gate)
         """Note on whose capacity a task is placed: it is lent where it neither ends in time nor is spare."""
         group = self._groups[self._tasks[task].pod_group]
         lent: set[int] = set()
-        for entry in self.nodes.by_node[node]:
-            owner = entry.owner
-            if owner.placed or owner.index == group.index or self._ends_in_time(group, owner):
-                continue
-            if self._is_left(group, owner, node):
-                continue
-            if self.is_lifted and self.nodes.is_stored_backfill(group, owner):
-                lent.add(owner.index)  # it was let in when its place was reserved
-            elif not self._is_spare(task, entry) and self._is_lent(group, owner):
-                lent.add(owner.index)
+        entries = self.nodes.by_node.get(node, ())
+        for entry in entries:
+            if not self._is_left(group, entry.owner, node):
+                self._lend(group, entry.owner, self._is_spare(task, entry), lent)
+        if self.queues.by_queue:
+            share = self._ledger.share(self._tasks[task], node)
+            for _, bound in self.queues.concerned(group):
+                if not self._is_earlier(group, bound.owner):
+                    self._lend(group, bound.owner, fits_spare(bound, share), lent)
+            self.queues.enter(task, node, lent)
         if lent:
             self._lent[task, node] = lent
-        self.nodes.enter(task, node, whole_demand(self._tasks[task].shape), lent)
+        if entries:
+            self.nodes.enter(task, node, whole_demand(self._tasks[task].shape), lent)
+
+    def _lend(self, group: PodGroup, owner: Owner, is_spare: bool, lent: set[int]) -> None:
+        """Add the owner to those that lend the pod group what it takes, if it is one."""
+        if self._needs_nothing(group, owner):
+            return
+        if self.is_lifted and self.nodes.is_stored_backfill(group, owner):
+            lent.add(owner.index)  # it was let in when its place was reserved
+        elif not is_spare and self._is_lent(group, owner):
+            lent.add(owner.index)
 
 
 @final
@@ -207,7 +252,7 @@ class ReservationPlugin:
         owners = owners_of(context.cluster, settings.max_hold)[: settings.total]
         if not owners:
             return points.Idle()
-        made = ReservedCapacity(context.cluster, context.ledger)
+        made = ReservedCapacity(context.cluster, context.ledger, context.guarded_actions.fair_share_names)
         tasks_on = placed_tasks(context.cluster, context.ledger, {p.node for o in owners for p in o.places})
         for owner in owners:
             made.add(owner, tasks_on)
