@@ -57,7 +57,9 @@ class Story(NamedTuple):
 
 
 def draw_story(draw: Draw) -> Story:
-    """A small cluster on which large pod groups wait behind small ones."""
+    """A small cluster on which large pod groups wait behind small ones, or before a stream of them."""
+    if draw.chance(15):
+        return _draw_stream(draw)
     nodes = tuple([draw.choice((2, 4, 4, 8)) for _ in range(draw.integer(1, 4))])
     queues = ("a",) if draw.chance(60) else ("a", "b")
     is_honest = draw.chance(50)
@@ -72,6 +74,19 @@ def draw_story(draw: Draw) -> Story:
         most = max(job.gpus * job.pods for job in jobs)
         bounds[draw.choice(("limit", "quota"))] = most + draw.choice((0, 0, 1, 2))
     return Story(nodes, queues, tuple(jobs), arguments, is_honest, bounds)
+
+
+def _draw_stream(draw: Draw) -> Story:
+    """One that needs a whole node, or all that its queue may use, and arrivals that always find a place."""
+    gpus, limit, is_firm = draw.choice((4, 8)), draw.choice((20, 40, 60)), draw.chance(50)
+    jobs = [Job("big", "a", draw.integer(1, 30), gpus, 1, limit, False, limit)]
+    for number in range(5 * gpus):
+        arrival, runtime = number * limit // gpus, draw.choice((limit, limit, limit - 5))
+        jobs.append(Job(f"j{number:02}", "a", arrival, 1, 1, limit, not is_firm and draw.chance(30), runtime))
+    bounds = draw.choice(({}, {"limit": gpus}, {"quota": gpus}))
+    arguments = {"minWait": draw.choice(("0s", "5m")), "perQueue": "1", "maxFraction": "0.25"}
+    nodes = (gpus, gpus) if bounds and (is_firm or "limit" in bounds) else (gpus,)
+    return Story(nodes, ("a",), tuple(jobs), arguments, True, bounds)
 
 
 def _job(draw: Draw, number: int, nodes: tuple[int, ...], queues: tuple[str, ...], is_honest: bool) -> Job:
