@@ -301,3 +301,28 @@ def test_beneficiary_of_a_lapsed_group_gets_a_reservation_at_once_r17_15() -> No
         play.cluster = replace(play.cluster, in_flight=(group,) if has_group else ())
         play.cycle(0)
         assert (play.start("big") is not None) is has_group
+
+
+@pytest.mark.parametrize("has_reservation", [True, False])
+def test_free_capacity_that_is_reserved_counts_in_the_order_of_queues_r17_4(has_reservation: bool) -> None:
+    builder = ClusterBuilder().queue("a", quota=0).queue("b", quota=0)
+    builder.node("n1", gpus=4).node("n2", gpus=2, labels={"kind": "small"})
+    builder.running("r", queue="a", gpus=1, node="n1", time_limit="2h", preemptibility=SOFT)
+    builder.running("other", queue="b", gpus=1, node="n2", preemptibility=SOFT)
+    builder.pending("big", queue="a", gpus=4, preemptibility=SOFT)
+    for queue in ("a", "b"):  # both queues use one GPU, and one is left
+        builder.pending(
+            f"small-{queue}",
+            queue=queue,
+            gpus=1,
+            priority=120,
+            preemptibility=SOFT,
+            node_selector={"kind": "small"},
+        )
+    minimum = "0s" if has_reservation else "1000h"
+    play = Play(builder.build(), profile_with(minWait=minimum), absent=["small-a", "small-b"])
+    play.cycle(0)
+    assert (play.start("big") is not None) is has_reservation
+    play.arrive("small-a", "small-b")
+    play.cycle(1)
+    assert play.running() == ["other", "r", "small-b" if has_reservation else "small-a"]

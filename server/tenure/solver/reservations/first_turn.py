@@ -1,13 +1,17 @@
 """The begin of a cycle: owners of reservations start before all others, if they fit (semantics R17.12)."""
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, final
+from typing import Any, Final, final
 
 from tenure.solver.actions.allocate import ALLOCATE, allocate_next
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.notice_groups import settle_notices
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.resources import NO_SHARE, Share
+from tenure.solver.model.workload import add_shares
+from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity
 from tenure.solver.reservations.referee import SessionReferee
@@ -30,6 +34,35 @@ def begin_cycle(context: CycleContext, profile: Profile) -> None:
             context.session.stop.check()
             if owner.index in context.session.phases.pending and is_waiting(context, owner.index):
                 allocate_next(context, ALLOCATE, owner.index)
+    _count_holds(context.session, reserved, reserved.referee)
+
+
+def _count_holds(session: Session, reserved: ReservedCapacity, referee: SessionReferee) -> None:
+    """In the order of queues, free capacity that is reserved counts as theirs (semantics R17.4)."""
+    held: dict[int, Share] = {}
+    for owner in reserved.owners.values():
+        queue = session.cluster.pod_groups[owner.index].queue
+        amount = NO_SHARE if owner.placed else referee.idle_holds(owner, reserved.nodes)
+        if queue is not None and amount != NO_SHARE:
+            for each in session.cluster.queues[queue].path:
+                held[each] = add_shares(held.get(each, NO_SHARE), amount)
+    if held:
+        session.chains.queue_orders = tuple([_WithHolds(each, held) for each in session.chains.queue_orders])
+
+
+@final
+class _WithHolds(points.QueueOrder):
+    """An order of queues in which what is reserved for a queue counts like a request."""
+
+    def __init__(self, order: points.QueueOrder, held: Mapping[int, Share]) -> None:
+        self._order, self._held = order, held
+
+    def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
+        """See the order. Queues of victims, which have no request, are compared by what runs."""
+        held = self._held.get(queue)
+        if held is not None and request != NO_SHARE:
+            request = add_shares(request, held)
+        return self._order.queue_key(queue, request, popped)
 
 
 def reserved_capacity(session: Session) -> ReservedCapacity | None:

@@ -109,6 +109,23 @@ def test_queue_that_used_much_gets_less_beyond_its_quota(
     assert result.queue_usage == ()
 
 
+@pytest.mark.parametrize(
+    ("use", "k"),
+    [({}, "0"), ({}, "1"), ({}, "10"), ({"a": 900_000, "b": 100_000}, "0"), ({"a": 0, "b": 0}, "1")],
+)
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (3.0, 1.0), (1.0, 2.5)])
+def test_without_past_use_or_k_shares_are_by_weight_p18_2(
+    use: Mapping[str, int], k: str, weights: tuple[float, float]
+) -> None:
+    builder = ClusterBuilder().node("n", gpus=11)
+    for name, weight in zip(("a", "b"), weights, strict=True):
+        builder.queue(name, quota=1, weight=weight).pending(f"of-{name}", queue=name, gpus=1, count=11)
+    cluster = builder.build()
+    usual, other = decide(cluster, profile()), decide(with_use(cluster, **use), profile(kValue=k))
+    assert [each.fair_share for each in other.queues] == [each.fair_share for each in usual.queues]
+    assert other.groups == usual.groups
+
+
 @pytest.mark.parametrize(("k", "below", "above"), [("1", 967_000, 968_000), ("10", 532_000, 533_000)])
 def test_whole_cluster_changes_hands_when_one_queue_used_enough_e18_3(k: str, below: int, above: int) -> None:
     builder = ClusterBuilder().node("n", gpus=16).queue("a", quota=0).queue("b", quota=0)
