@@ -140,6 +140,8 @@ def protected_snapshot() -> ClusterSnapshot:
     group.last_start_time.CopyFrom(snapshot.now)
     next(queue for queue in snapshot.queues if queue.name == "left").reclaim_min_runtime.FromSeconds(60)
     next(queue for queue in snapshot.queues if queue.name == "left").gpu_milli.lending_limit = 0
+    next(queue for queue in snapshot.queues if queue.name == "left").class_limits.add(node_class="h100")
+    snapshot.nodes[0].node_class = "h100"
     snapshot.queue_usage.add(queue="left").normalized.gpu = 250_000
     snapshot.pod_groups.add(uid="held", queue="left", held_by=HOLD_REASON_USER).creation_time.CopyFrom(
         snapshot.now

@@ -6,8 +6,10 @@ import subprocess
 from operator import attrgetter
 
 import pytest
+from tenure.codec.decisions.reservations import NO_RESERVATIONS
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.server.telemetry.gauges import MAX_QUEUES, MAX_SHARDS, OTHER, LastCycles
+from tenure.terms.durations import SECOND
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.enum_labels import enum_label
 
@@ -83,6 +85,8 @@ ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES
         ("tenure_reservation_slip_seconds_count", {}, 1),
         ("tenure_backfills_total", {"event": "started"}, 1),
         ("tenure_backfills_total", {"event": "evicted"}, 1),
+        ("tenure_reserved_idle_gpu_milli", {"cluster": RESERVATIONS}, 0),
+        ("tenure_reserved_idle_gpu_seconds_total", {}, 2 * 60 + 1 * 900 + 1 * 60 + 3 * 60),
         ("tenure_eviction_rate_refusals_total", {"rate": "ample"}, 0),
         ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES + 3),
         ("tenure_cycles_stopped_early_total", {}, 0),
@@ -95,6 +99,7 @@ ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES
         ("tenure_cycles_queued", {}, 0),
         ("tenure_queue_fair_share", {"queue": "right", "resource": "gpu"}, 2),
         ("tenure_held_pod_groups", {"why": "user"}, 1),
+        ("tenure_queue_class_allocated", {"queue": "left", "class": "h100"}, 2),
         ("tenure_queue_usage", {"queue": "left", "resource": "gpu"}, 0.25),
         ("tenure_queue_allocated", {"queue": "left", "resource": "gpu"}, 2),
         ("kai_scheduler_requeue_nominations_total", {"plugin": "expectedruntime"}, 0),
@@ -137,6 +142,21 @@ def test_pods_with_notice_are_counted_by_queue() -> None:
     cycles.update(summary_with(cluster_id="c", queues=queues))
     pods = {each.attributes["queue"]: each.value for each in cycles.pods_with_notice(None)}
     assert pods == {"a": 2, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("idle", "seconds", "gpu_seconds"),
+    [(1_500, 60, 90), (1_500, 3_600, 1_350), (1_500, -60, 0), (None, 60, 0)],
+)
+def test_reserved_capacity_is_charged_until_the_next_cycle(
+    idle: int | None, seconds: int, gpu_seconds: float
+) -> None:
+    """Of the same shard, and for at most 15 minutes: a caller may stay away."""
+    cycles, counts = LastCycles(), NO_RESERVATIONS._replace(idle=idle)
+    assert cycles.update(summary_with(cluster_id="c", reservations=counts, now=10**18)) == 0
+    later = summary_with(cluster_id="other", now=10**18 + seconds * SECOND)
+    assert cycles.update(later) == 0
+    assert cycles.update(later._replace(cluster_id="c")) == gpu_seconds
 
 
 def test_queues_beyond_the_cap_are_merged() -> None:

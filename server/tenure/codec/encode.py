@@ -282,7 +282,7 @@ def _protection_order(protection: Protection) -> tuple[int, str, tuple[str, ...]
 
 def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
     fields = [_NAME, text(cluster.queues[status.queue].name)]
-    for name, share in zip(_SHARES, status[1:], strict=True):
+    for name, share in zip(_SHARES, status[1:-1], strict=True):  # `by_class` is for metrics
         if share is not None:
             fields += [name, _encode_share(share)]
     return message(fields)

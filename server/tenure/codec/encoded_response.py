@@ -46,6 +46,8 @@ class QueueSummary(NamedTuple):
     """Past use that its fair share follows, in millionths; None: no queue has any."""
     kept: Share | None = None
     """What is kept free of its quota after the cycle; None: no queue keeps anything."""
+    by_class: tuple[tuple[str, int], ...] = ()
+    """What it has of classes of nodes that it has limits for, in thousandths of a GPU."""
 
 
 class NominationSummary(NamedTuple):
@@ -244,6 +246,7 @@ def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSumma
                 told[status.queue],
                 status.past_use,
                 status.kept,
+                status.by_class,
             )
             for status in sorted(result.queues)
         ]

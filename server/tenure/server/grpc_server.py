@@ -33,7 +33,7 @@ from tenure.server.settings import ServerLimits, Settings
 from tenure.server.solver_host import ProcessEngine, SolverPool
 from tenure.server.telemetry import requeue_metrics
 from tenure.server.telemetry.cycle_metrics import Cycles
-from tenure.server.telemetry.gauges import Load, register_fault_gauge, register_gauges
+from tenure.server.telemetry.load_gauges import Load, register_fault_gauge, register_gauges
 from tenure.terms.durations import SECOND
 
 FILES: Final = "tenure.files"

@@ -29,7 +29,7 @@ from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.queue_usage import next_usage
 from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.reservations.first_turn import begin_cycle
-from tenure.solver.reservations.keep import plan_reservations
+from tenure.solver.reservations.keep import idle_reserved, plan_reservations
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
@@ -148,4 +148,5 @@ def _result(
         without_expected_runtime=session.without_expected_runtime,
         queue_usage=usage,
         reservations=session.reservations,
+        reserved_idle=idle_reserved(session),
     )

@@ -92,6 +92,21 @@ def test_name_that_was_exported_stays_exported(page: Page) -> None:
     assert page.collect() == {("cluster", "old"): 1, ("cluster", OTHER): 1}
 
 
+def test_renamed_classes_of_nodes_fill_no_memory() -> None:
+    """The pairs of queue and class that have series are limited since the start; the rest is one."""
+    cycles, seen, last = LastCycles(), set[tuple[object, object]](), dict[tuple[object, object], float]()
+    for number in range(_RENAMINGS):
+        by_class = tuple((f"class-{number}-{i}", _GPU) for i in range(16))
+        queue = QueueSummary("q", (0, 0, 0), (0, 0, 0), by_class=by_class)
+        cycles.update(summary_with(cluster_id="c", queues=(queue,)))
+        points = cycles.class_allocated(None)
+        last = {(each.attributes["queue"], each.attributes["class"]): each.value for each in points}
+        assert sum(last.values()) == pytest.approx(16)
+        seen |= last.keys()
+    assert len(seen) == MAX_NAMES_OF_SHARD + 1
+    assert last == {(OTHER, OTHER): pytest.approx(16)}
+
+
 def test_all_queues_of_all_shards_have_series(page: Page) -> None:
     for number in range(MAX_SHARDS):
         page.decide(f"cluster-{number}", renamed(0))

@@ -29,14 +29,24 @@ def test_plans_delays_backfills_and_starts_are_counted() -> None:
     builder.pending("big", queue="q", gpus=4).pending("soft", queue="q", gpus=1)
     builder.pending("firm", queue="q", gpus=1, preemptibility=Preemptibility.NON_PREEMPTIBLE)
     play = CountedPlay(builder.build(), profile_with(), absent=["soft", "firm"])
-    assert play.count(0).by_certainty == {Certainty.BOUNDED: 1}
+    first = play.count(0)
+    assert (first.by_certainty, first.idle) == ({Certainty.BOUNDED: 1}, 2_000)
     play.arrive("soft", "firm")
-    assert play.count(1).lent == 1
+    lent = play.count(1)
+    assert (lent.lent, lent.idle) == (1, 1_000)
     assert play.count(60).delays == {StartDelay.OVERRUN: 1}
     play.end("old")
     assert play.count(61).ended == 1
     last = play.count(61.5)
-    assert (last.slips, last.by_certainty) == ((3 * MINUTE // 2,), {})
+    assert (last.slips, last.by_certainty, last.idle) == ((3 * MINUTE // 2,), {}, 0)
+
+
+def test_free_capacity_that_two_have_reserved_counts_once() -> None:
+    builder = ClusterBuilder().node("n", gpus=4).queue("q")
+    builder.running("old", queue="q", gpus=1, node="n", started_ago="1h", time_limit="2h")
+    builder.pending("first", queue="q", gpus=4, time_limit="1h").pending("second", queue="q", gpus=4)
+    counts = CountedPlay(builder.build(), profile_with(maxFraction="1", perQueue="2"), absent=[]).count(0)
+    assert (sum(counts.by_certainty.values()), counts.idle) == (2, 3_000)
 
 
 def test_profile_without_reservations_counts_nothing() -> None:

@@ -92,6 +92,8 @@ class ReservationCounts(NamedTuple):
     """Pod groups that start on reserved capacity."""
     ended: int
     """Pod groups that are evicted from it."""
+    idle: int | None = None
+    """What is reserved and free after the cycle, in thousandths of a GPU; None: none are planned."""
 
 
 _NONE: Final[Mapping[int, int]] = {}
@@ -118,4 +120,4 @@ def count_reservations(cluster: Cluster, result: CycleResult) -> ReservationCoun
         known = before.get(cluster.pod_groups[group.beneficiary].facts.uid) if group.bindings else None
         if known is not None and known.first_bounded is not None:
             slips.append(cluster.now - known.first_bounded)
-    return ReservationCounts(certainties, delays, tuple(slips), lent, len(ended))
+    return ReservationCounts(certainties, delays, tuple(slips), lent, len(ended), result.reserved_idle)

@@ -36,7 +36,7 @@ from tenure.server.settings import ServerLimits
 from tenure.server.state import StateStore, StoreLimits, UploadMemory
 from tenure.server.sweeper import Sweeper
 from tenure.server.telemetry.cycle_metrics import Cycles
-from tenure.server.telemetry.gauges import Load
+from tenure.server.telemetry.load_gauges import Load
 from tenure.terms.durations import SECOND
 from tenure.v1 import capabilities_pb2 as capabilities_pb
 from tenure.v1 import cycles_pb2 as cycles_pb

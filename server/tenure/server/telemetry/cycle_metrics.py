@@ -123,6 +123,10 @@ _BACKFILLS: Final = _METER.create_counter(
     "tenure_backfills_total",
     description="Pod groups that started on reserved capacity, or were evicted from it.",
 )
+_IDLE_SECONDS: Final = _METER.create_counter(
+    "tenure_reserved_idle_gpu_seconds_total",
+    description="GPU-seconds that reserved capacity was free, from cycle to cycle.",
+)
 
 
 def count_cached_response() -> None:
@@ -209,7 +213,7 @@ class Cycles:
             count(summary)
             measure(timeline)
             requeue_metrics.count(summary)
-            LAST_CYCLES.update(summary)
+            _IDLE_SECONDS.add(LAST_CYCLES.update(summary))
         if timeline.is_detailed:
             uids = sorted(workloads.pod_groups) if self._names_workloads else ()
             cycle_spans.write(timeline, summary, uids)

@@ -1,4 +1,4 @@
-"""Gauges: shares of queues after the last cycle, and the load of the server. Histogram buckets.
+"""Gauges of the last cycle of each shard, such as shares of queues. Histogram buckets.
 
 Gauges are read when metrics are collected, so a cycle only stores its summary. Callers choose the names of
 clusters, node pools and queues, so their number is limited: the shards with the latest cycles, and the first
@@ -9,17 +9,19 @@ names since the start is limited as well, by shard: renaming queues hides no que
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
+from tenure.codec.decisions.reservations import ReservationCounts
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.process.telemetry import MAX_SERIES
 from tenure.server.shard import Shard
 from tenure.solver.model.disruption_limits import TOKEN, EvictionRateStatus
 from tenure.solver.model.resources import Share
+from tenure.terms.durations import SECOND
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.enum_labels import enum_label
 
@@ -28,16 +30,20 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 NOTICE_SECONDS: Final = (5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0)
 """Buckets from a notice to end a write to one of a day."""
 
-
 MAX_SHARDS: Final = 32
 MAX_QUEUES: Final = 100
 """Maximum number of queues of a shard."""
 MAX_NAMES_OF_SHARD: Final = 3 * MAX_QUEUES
 """Maximum number of names of queues of a shard since the start."""
 OTHER: Final = "other"
+LONGEST_IDLE: Final = 900 * SECOND
+"""What is reserved and free counts for no longer until the next cycle."""
+_OTHERS: Final = (OTHER, OTHER)
+"""All other queues and classes."""
 _METER: Final = metrics.get_meter("tenure.server")
 _MILLIONTH: Final = 1e-6
-_UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
+_GPU: Final = 1e-3
+_UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", _GPU))
 """Components of a share: label, and divisor to cores, bytes and devices."""
 MAX_NAMES: Final = MAX_SERIES // len(_UNITS)
 """Maximum number of names of queues of all shards since the start."""
@@ -47,12 +53,12 @@ class ExportedNames:
     """Names of queues that have series of their own, since the start. Thread-safe."""
 
     def __init__(self) -> None:
-        self._of_shard: dict[Shard, set[str]] = {}
+        self._of_shard: dict[Shard, set[Hashable]] = {}
         self._left = MAX_NAMES
         self._changing = threading.Lock()
 
-    def add(self, shard: Shard, name: str) -> bool:
-        """Whether a queue of a shard has series of its own, from now on."""
+    def add(self, shard: Shard, name: Hashable) -> bool:
+        """Whether a queue of a shard, or a class of nodes of a queue, has series of its own, from now on."""
         with self._changing:
             names = self._of_shard.get(shard, set())
             if name not in names and self._left and len(names) <= MAX_NAMES_OF_SHARD:
@@ -70,9 +76,16 @@ class _Last(NamedTuple):
     protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
     rates: Sequence[EvictionRateStatus]
-    reservations: Mapping[int, int]  # by Certainty
+    reservations: ReservationCounts
     held: Mapping[str, int]
     """Pod groups by what holds them."""
+    now: int
+    """Time of the snapshot, in nanoseconds."""
+
+    def gpu_seconds(self, until: int) -> float:
+        """GPU-seconds that reserved capacity is free, from the cycle until the next one."""
+        time = min(max(0, until - self.now), LONGEST_IDLE) / SECOND
+        return (self.reservations.idle or 0) * _GPU * time
 
 
 class LastCycles:
@@ -80,19 +93,27 @@ class LastCycles:
 
     def __init__(self) -> None:
         self._last: OrderedDict[Shard, _Last] = OrderedDict()
-        self._names = ExportedNames()
+        self._names, self._classes = ExportedNames(), ExportedNames()
         self._changing = threading.Lock()
 
-    def update(self, summary: CycleSummary) -> None:
-        """Store the values of a cycle."""
+    def update(self, summary: CycleSummary) -> float:
+        """Store the values of a cycle. GPU-seconds that reserved capacity was free since the one before."""
         shard = Shard(summary.cluster_id, summary.node_pool)
         with self._changing:
-            numbers = summary.reservations.by_certainty
-            rates, queues = summary.eviction_rates, summary.queues
-            self._last[shard] = _Last(time.time(), queues, summary.protected, rates, numbers, summary.held)
+            before = self._last.get(shard)
+            self._last[shard] = _Last(
+                time.time(),
+                summary.queues,
+                summary.protected,
+                summary.eviction_rates,
+                summary.reservations,
+                summary.held,
+                summary.now,
+            )
             self._last.move_to_end(shard)
             if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
+        return 0.0 if before is None else before.gpu_seconds(summary.now)
 
     def times(self, _: CallbackOptions) -> Iterable[Observation]:
         """Time of the last cycle of each shard."""
@@ -114,9 +135,25 @@ class LastCycles:
     def reservations(self, _: CallbackOptions) -> Iterable[Observation]:
         """Reservations by the certainty of their planned start."""
         for shard, last in self._all():
-            for certainty, number in last.reservations.items():
+            for certainty, number in last.reservations.by_certainty.items():
                 label = enum_label(pb.Certainty, certainty)
                 yield Observation(number, {**_labels(shard), "certainty": label})
+
+    def reserved_idle(self, _: CallbackOptions) -> Iterable[Observation]:
+        """What is reserved and free, where a profile plans reservations."""
+        for shard, last in self._all():
+            if last.reservations.idle is not None:
+                yield Observation(last.reservations.idle, _labels(shard))
+
+    def class_allocated(self, _: CallbackOptions) -> Iterable[Observation]:
+        """GPUs of queues by the classes of nodes that they have limits for."""
+        for shard, last in self._all():
+            used: defaultdict[tuple[str, str], float] = defaultdict(float)
+            for pair, amount in _by_class(last.queues):
+                if self._classes.add(shard, _OTHERS):
+                    used[pair if self._classes.add(shard, pair) else _OTHERS] += amount * _GPU
+            for (queue, name), gpus in used.items():
+                yield Observation(gpus, {**_labels(shard), "queue": queue, "class": name})
 
     def pods_with_notice(self, _: CallbackOptions) -> Iterable[Observation]:
         """Pods with notice of each queue."""
@@ -202,6 +239,11 @@ _METER.create_observable_gauge(
     description="Reservations after the last cycle, by the certainty of the planned start.",
 )
 _METER.create_observable_gauge(
+    "tenure_reserved_idle_gpu_milli",
+    [LAST_CYCLES.reserved_idle],
+    description="What is reserved and free after the last cycle, in thousandths of a GPU.",
+)
+_METER.create_observable_gauge(
     "tenure_pods_with_notice",
     [LAST_CYCLES.pods_with_notice],
     description="Pods of a queue whose notice of eviction stands after the last cycle.",
@@ -222,6 +264,11 @@ _METER.create_observable_gauge(
     description="What is kept free of the quota of a queue, which it does not lend, after the last cycle.",
 )
 _METER.create_observable_gauge(
+    "tenure_queue_class_allocated",
+    [LAST_CYCLES.class_allocated],
+    description="GPUs of a queue on nodes of a class that it has a limit for, after the last cycle.",
+)
+_METER.create_observable_gauge(
     "tenure_queue_usage",
     [LAST_CYCLES.some_shares(attrgetter("past_use"), [_MILLIONTH] * len(_UNITS))],
     description="Past use of a queue that its fair share follows, as a part of the cluster or of its parent.",
@@ -231,6 +278,10 @@ _METER.create_observable_gauge(
     [LAST_CYCLES.shares(attrgetter("allocated"))],
     description="Allocation of a queue after the last cycle, in cores, bytes of memory and GPUs.",
 )
+
+
+def _by_class(queues: Sequence[QueueSummary]) -> list[tuple[tuple[str, str], int]]:
+    return [((queue.name, name), amount) for queue in queues for name, amount in queue.by_class]
 
 
 def _amounts(
@@ -246,55 +297,3 @@ def _amounts(
 
 def _labels(shard: Shard) -> dict[str, str]:
     return {"cluster": shard.cluster_id, "node_pool": shard.node_pool}
-
-
-class Load(NamedTuple):
-    """Load of a server."""
-
-    calls: int
-    streams: int
-    running_cycles: int
-    """Running and queued cycles and queries."""
-    queued_cycles: int
-    states: int
-    state_bytes: int
-
-
-_GAUGES: Final = {
-    "calls": ("tenure_calls_in_flight", "Calls in flight, queued or being processed."),
-    "streams": ("tenure_streams_open", "Open streams."),
-    "running_cycles": ("tenure_cycles_running", "Running cycles, simulations and explanations."),
-    "queued_cycles": (
-        "tenure_cycles_queued",
-        "Queued cycles, simulations and explanations.",
-    ),
-    "states": ("tenure_states", "Pushed states in memory."),
-    "state_bytes": ("tenure_state_bytes", "Memory of the pushed states, by a measured model."),
-}
-
-
-def register_gauges(load: Callable[[], Load]) -> None:
-    """Export the load of the server of this process. Call it once."""
-    meter = metrics.get_meter("tenure.server")
-    for field, (name, description) in _GAUGES.items():
-        meter.create_observable_gauge(name, [_observe(load, field)], description=description)
-
-
-def register_fault_gauge(faults: Callable[[], Mapping[str, str]]) -> None:
-    """Export whether the files of this process can be used. Call it once.
-
-    `faults` returns why they cannot, by what they contain; empty if they can.
-    """
-
-    def observe(_: CallbackOptions) -> Iterable[Observation]:
-        return [Observation(int(bool(fault)), {"content": what}) for what, fault in faults().items()]
-
-    metrics.get_meter("tenure.server").create_observable_gauge(
-        "tenure_file_fault",
-        [observe],
-        description="1 while a file of credentials, rules or audit lines cannot be used, else 0.",
-    )
-
-
-def _observe(load: Callable[[], Load], field: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-    return lambda _: [Observation(getattr(load(), field))]

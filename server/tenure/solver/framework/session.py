@@ -86,8 +86,7 @@ class Session:
     reserved_tasks: frozenset[int] = frozenset()
     """Tasks with reservations of in-flight groups, which this cycle does not evict."""
     reservations: tuple[Reservation, ...] | None = None  # to be stored; None: none are planned
-    queue_status: tuple[QueueStatus, ...] = ()
-    """Fair share and usage of every queue after all actions."""
+    queue_status: tuple[QueueStatus, ...] = ()  # of every queue, after all actions
     stop: StopSignal = field(default_factory=StopSignal)
     """Whether to end the cycle early; the loops of the search check it."""
 

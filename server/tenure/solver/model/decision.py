@@ -290,11 +290,11 @@ class CycleResult:
     counters: SearchCounters
     nominations: tuple[Nomination, ...] = ()
     in_flight: tuple[InFlightGroupStatus, ...] = ()  # one per in-flight group, by ID
-    stopped_early: bool = False
-    """Whether the deadline passed before the cycle was complete."""
+    stopped_early: bool = False  # whether the deadline passed before the cycle was complete
     disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
     without_expected_runtime: int = 0
     """Number of running pod groups that no nominator of requeue evaluated."""
     queue_usage: tuple[QueueUsage, ...] = ()  # changed rows to store
     reservations: tuple[Reservation, ...] | None = None  # after the cycle; None: none are planned
+    reserved_idle: int = 0  # what these keep free after the cycle, in thousandths of a GPU

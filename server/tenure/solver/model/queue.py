@@ -116,6 +116,8 @@ class QueueStatus(NamedTuple):
     """Fair share without past use, if there is any."""
     kept: Share | None = None
     """What is kept free of its quota after the cycle; None: no queue keeps anything."""
+    by_class: tuple[tuple[str, int], ...] = ()
+    """What it has of classes of nodes that it has limits for, after the cycle, in thousandths of a GPU."""
 
 
 class UsageMean(NamedTuple):

@@ -1,16 +1,19 @@
 """The end of a cycle: who has a reservation, where and when it starts (semantics R17.3-R17.7, R17.15)."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, final
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import Reservation, StartDelay
 from tenure.solver.model.decision import InFlightGroupState, Patch, PatchKind
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import GPU
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.reservation.node_reservations import whole_demand
 from tenure.solver.plugins.reservation.settings import (
     NAME,
     ReservationSettings,
@@ -43,6 +46,17 @@ def plan_reservations(context: CycleContext, profile: Profile) -> tuple[Reservat
     with suppress(CycleStopped):
         keeper.run()
     return tuple([keeper.rows[uid] for uid in sorted(keeper.rows)])
+
+
+def idle_reserved(session: Session) -> int:
+    """What nothing uses of reserved capacity, in thousandths of a GPU; each part once (semantics R17.7)."""
+    shapes, reserved = session.cluster.shapes, Counter[int]()
+    for row in session.reservations or ():
+        for place in row.places:
+            if NOWHERE not in (place.node, place.shape):
+                reserved[place.node] += whole_demand(shapes[place.shape])[GPU] * place.pods
+    idle = session.ledger.node_infos
+    return sum([max(0, min(amount, idle[node].idle[GPU])) for node, amount in reserved.items()])
 
 
 def _patch_backfills(context: CycleContext) -> None:

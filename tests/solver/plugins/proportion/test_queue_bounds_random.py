@@ -71,7 +71,7 @@ def class_use(cluster: Cluster, result: CycleResult | None) -> Counter[tuple[int
 
 @pytest.mark.parametrize("seed", range(30))
 def test_no_class_limit_is_exceeded_by_a_start(seed: int) -> None:
-    """P19.2, in three cycles."""
+    """P19.2, in three cycles; and the use of classes is told as it is."""
     cluster = random_cluster(Random(seed)).build()
     for _ in range(3):
         result = decide(cluster, PROFILE)
@@ -80,6 +80,11 @@ def test_no_class_limit_is_exceeded_by_a_start(seed: int) -> None:
             for each in queue.rules.class_limits:
                 key = (queue.index, each.node_class)
                 assert each.limit == UNLIMITED or after[key] <= max(each.limit, before[key])
+        for status in result.queues:
+            assert {(status.queue, name): gpu for name, gpu in status.by_class} == {
+                (status.queue, each.node_class): after[status.queue, each.node_class]
+                for each in cluster.queues[status.queue].rules.class_limits
+            }
         cluster = apply_decisions(cluster, result, 60 * SECOND)
 
 

@@ -55,6 +55,11 @@ class ClassGate:
             if task.placement.is_active_allocated:
                 self._count(task, task.placement.node, 1)
 
+    def used(self, queue: int) -> tuple[tuple[str, int], ...]:
+        """GPUs of a queue by the classes that it has limits for, in thousandths."""
+        limits = self._context.cluster.queues[queue].rules.class_limits
+        return tuple([(each.node_class, self._used[queue, each.node_class]) for each in limits])
+
     def on_move(self, index: int, before: Placement, after: Placement) -> None:
         """Count the task where it is now."""
         counted, counts = before.is_active_allocated, after.is_active_allocated

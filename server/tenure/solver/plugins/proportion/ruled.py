@@ -108,10 +108,10 @@ class RuledProportion(Proportion):
         return rejection
 
     def queue_status(self) -> Iterator[QueueStatus]:
-        """With what is kept of the quota of each queue."""
+        """With what is kept of the quota of each queue, and its use of classes of nodes."""
         for status in super().queue_status():
             kept = None if self._lending.is_idle else self._lending.kept(status.queue)
-            yield status._replace(kept=kept)
+            yield status._replace(kept=kept, by_class=self._classes.used(status.queue))
 
 
 class ClassedProportion(RuledProportion, points.PlacementFilter):
