@@ -72,6 +72,16 @@ def test_each_node_pool_has_its_own_lease(pool: str, name: str | None, lease: st
             "adapter:\n  clusterId: c\n  queueAccess: {namespace: {}}\n",
             "adapter.queueAccess.namespace: unknown key; did you mean namespaces?",
         ),
+        ("adapter:\n  clusterId: c\n  userQueues: {}\n", "adapter.userQueues.queues: is missing"),
+        ("adapter:\n  clusterId: c\n  userQueues: {queues: []}\n", "adapter.userQueues.queues: "),
+        (
+            "adapter:\n  clusterId: c\n  userQueues: {queues: [a], maxUsers: 1001}\n",
+            "adapter.userQueues.maxUsers: ",
+        ),
+        (
+            "adapter:\n  clusterId: c\n  userQueues: {queues: [a], label: x}\n",
+            "adapter.userQueues.label: unknown key",
+        ),
         ("adapter: []\n", "adapter: must be a mapping"),
         ("actions: []\n", "must have a section `adapter`"),
         ("adapter:\n  clusterId: c\nactions: []\n", "actions: unknown key; known: adapter, telemetry"),

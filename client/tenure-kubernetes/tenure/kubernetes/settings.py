@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, field_v
 from tenure.integration.adapter_settings import AdapterFile, ServerSettings, not_empty, read_adapter_file
 from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
+from tenure.kubernetes.limits.user_queues import UserQueueRules
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.kubernetes.owners.kinds import Factor, OwnerKind, OwnerKinds, RoleRow, built_in_kinds
 from tenure.process.configuration import Sections
@@ -43,6 +44,7 @@ def _name(value: str) -> str:
 
 
 _MOST_KINDS: Final = 100
+_MOST_USERS: Final = 1_000
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Name = Annotated[str, AfterValidator(_name)]
 
@@ -56,6 +58,17 @@ class QueueAccessSettings(ConfigSection):
     """Patterns of namespaces, by queue."""
     namespace_labels: bool = False
     """Whether each queue requires a pattern, or a label `queues.tenure.scheduler/QUEUE` of the namespace."""
+
+
+class UserQueueSettings(ConfigSection):
+    """The section `adapter.userQueues`: queues of users below those of their team."""
+
+    queues: Annotated[tuple[Annotated[str, AfterValidator(not_empty)], ...], Field(min_length=1)]
+    """Patterns of the leaf queues below which each user has a queue."""
+    annotation: Annotated[str, AfterValidator(not_empty)] | None = None
+    """Annotation of pods with the user. None: users are namespaces."""
+    max_users: Annotated[int, Field(ge=1, le=_MOST_USERS)] = 100
+    """Maximum number of users of a queue."""
 
 
 class AdapterSettings(ServerSettings):
@@ -80,6 +93,8 @@ class AdapterSettings(ServerSettings):
     """Queue of derived pod groups without a queue."""
     queue_access: Annotated[QueueAccessSettings, BeforeValidator(parse_empty_section)] = QueueAccessSettings()
     """Which namespaces may use which queue."""
+    user_queues: UserQueueSettings | None = None
+    """Queues of users. None: there are none."""
     priority_classes: tuple[str, ...] = ("*",)
     """Patterns of the priority classes that labels and pod groups may name."""
     allocate_devices: bool = False
@@ -130,9 +145,17 @@ class AdapterSettings(ServerSettings):
                 self.queue_access.namespace_labels,
                 self.queue_access.default == "deny",
             ),
+            user_queues=self._user_queue_rules(),
             priority_classes=self.priority_classes,
             has_budgets=self.eviction_mode is EvictionMode.EVICTION,
         )
+
+    def _user_queue_rules(self) -> UserQueueRules:
+        """Rules of the section `userQueues`."""
+        chosen = self.user_queues
+        if chosen is None:
+            return UserQueueRules()
+        return UserQueueRules(chosen.queues, chosen.annotation or "", chosen.max_users)
 
     def all_owner_kinds(self) -> OwnerKinds:
         """The table of the kinds of owners, with further ones."""
@@ -158,6 +181,7 @@ class _File(AdapterFile):
 _SECTIONS: Final[Sections] = {
     (_SECTION,): AdapterSettings,
     (_SECTION, "queueAccess"): QueueAccessSettings,
+    (_SECTION, "userQueues"): UserQueueSettings,
     (_SECTION, "ownerKinds"): OwnerKind,
     (_SECTION, "ownerKinds", "roles"): RoleRow,
     (_SECTION, "ownerKinds", "roles", "size"): Factor,

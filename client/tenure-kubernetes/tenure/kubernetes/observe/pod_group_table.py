@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.limits.user_queues import UserQueues
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
@@ -24,12 +25,7 @@ from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import (
-    Place,
-    annotations_of,
-    place_of,
-    read_own_notice,
-)
+from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of, read_own_notice
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
@@ -89,6 +85,7 @@ class PodGroupTable:
         """The last permitted queue of each pod group, by uid."""
         self._references: dict[str, Reference] = {}
         """Pod group objects, by uid."""
+        self.users = UserQueues(config.user_queues)
         self._uids: dict[Reference, str] = {}
 
     def take_changes(self) -> tuple[set[str], set[Reference]]:
@@ -149,6 +146,7 @@ class PodGroupTable:
         warnings: list[str],
     ) -> PodGroupRow:
         """The row of a pod group with these pods. Raises UnusablePodGroup."""
+        self.users.discard(uid)
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
@@ -195,25 +193,33 @@ class PodGroupTable:
         return self._stored.read(uid, annotations, warnings)
 
     def _with_permitted_queue(self, row: pb.PodGroup, pods: Sequence[Pod], around: RowContext) -> PodGroupRow:
-        """A pod group that may not use its queue has no row.
+        """A pod group that may not use its queue has no row, unless pods of it run. Users have their own."""
+        is_running = any(map(uses_resources, pods))
+        refusal = self._refuse_queue(row, is_running, around)
+        if is_running or not refusal:
+            problem = self.users.assign(row, pods, is_running)
+            refusal = refusal or problem
+        return PodGroupRow(row if is_running or not refusal else None, refusal)
+
+    def _refuse_queue(self, row: pb.PodGroup, is_running: bool, around: RowContext) -> str:
+        """Why a namespace may not use the queue of a pod group; "": it may.
 
         While pods of it run, they count in the last queue that it could use: naming a queue that is forbidden
         or missing protects no pod, and charges no other queue.
         """
         labelled = around.labelled_queues.get(row.namespace, frozenset())
-        is_running = any(map(uses_resources, pods))
-        last = self._last_queues.get(row.uid, "")
-        if self._config.queue_access.permits(row.queue, row.namespace, labelled):
-            if row.queue in around.leaf_queues:
-                self._last_queues[row.uid] = row.queue
-            elif is_running and last in around.leaf_queues:
-                row.queue = last
-            return PodGroupRow(row)
-        refusal = readable(f"namespace {row.namespace} may not use queue {row.queue!r}")
-        if not is_running:
-            return PodGroupRow(None, refusal)
-        row.queue = last or self._config.default_queue
-        return PodGroupRow(row, refusal)
+        last, refusal = self._last_queues.get(row.uid, ""), ""
+        if self.users.names(row.queue):
+            refusal = f"queue {row.queue!r} is that of a user: name the queue of the team"
+        elif not self._config.queue_access.permits(row.queue, row.namespace, labelled):
+            refusal = f"namespace {row.namespace} may not use queue {row.queue!r}"
+        elif row.queue in around.leaf_queues:
+            self._last_queues[row.uid] = row.queue
+        elif is_running and last in around.leaf_queues:
+            row.queue = last
+        if refusal and is_running:
+            row.queue = last or self._config.default_queue
+        return readable(refusal)
 
     def _row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]

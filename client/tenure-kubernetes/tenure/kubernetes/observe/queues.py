@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 from google.protobuf.duration_pb2 import Duration
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.set_aside import SET_ASIDE, SetAsideTable, unexpected
+from tenure.kubernetes.limits.user_queues import TeamQueues
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.annotations.holds import read_fate_at_time_limit, read_time_limit
-from tenure.kubernetes.observe.annotations.queue_bounds import set_bounds
+from tenure.kubernetes.observe.annotations.queue_bounds import bounds_of_users, set_bounds
 from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
@@ -73,16 +74,17 @@ def queue_references(caches: ObjectCaches) -> Iterator[ObjectReference]:
 
 def build_queue_rows(
     caches: ObjectCaches, config: SnapshotScope, warnings: WarningCollector, limits: SenderLimits
-) -> tuple[dict[str, pb.Queue], dict[str, str]]:
-    """All queues by name, and why others are set aside, by uid.
+) -> tuple[TeamQueues, dict[str, str]]:
+    """All queues, and why others are set aside, by uid.
 
     KAI queues have precedence. A queue without a path to the top is omitted.
     """
     rows: dict[str, pb.Queue] = {}
     set_aside: dict[str, str] = {}
+    bounds: dict[str, pb.Queue] = {}
     seen: list[tuple[ObjectMeta, list[str]]] = []
 
-    def add(meta: ObjectMeta, build: Callable[[], pb.Queue]) -> None:
+    def add(meta: ObjectMeta, build: Callable[[], pb.Queue], texts: list[str]) -> None:
         try:
             row = build()
             problem = limits.problem(row)
@@ -92,11 +94,13 @@ def build_queue_rows(
             set_aside[meta.uid] = problem
         else:
             rows[meta.name] = row
+            if config.user_queues.has(meta.name):
+                bounds[meta.name] = bounds_of_users(row, meta.annotations, texts)
 
     for queue in caches.kai_queues.all():
         if config.has(queue.metadata.labels):
             texts: list[str] = []
-            add(queue.metadata, partial(kai_queue_row, queue, texts))
+            add(queue.metadata, partial(kai_queue_row, queue, texts), texts)
             seen.append((queue.metadata, texts))
     of_volcano = caches.volcano_queues.all()
     has_root = any(one.metadata.name == ROOT for one in of_volcano)
@@ -107,7 +111,7 @@ def build_queue_rows(
         if volcano_queue.metadata.name in of_kai:
             texts.append("a KAI queue with the same name has precedence")
         else:
-            add(volcano_queue.metadata, partial(volcano_queue_row, volcano_queue, has_root, texts))
+            add(volcano_queue.metadata, partial(volcano_queue_row, volcano_queue, has_root, texts), texts)
     known = drop_orphans(list(rows.values()))
     for meta, texts in seen:
         if meta.uid in set_aside:
@@ -115,7 +119,8 @@ def build_queue_rows(
         elif meta.name not in known:
             texts.append("its parent does not exist or is part of a cycle: the queue is omitted")
         warnings.replace(meta.uid, f"Queue {meta.name}", texts)
-    return known, set_aside
+    leaves = frozenset(known.keys() - {row.parent for row in known.values()})
+    return TeamQueues(known, leaves, bounds), set_aside
 
 
 UNLIMITED: Final = -1

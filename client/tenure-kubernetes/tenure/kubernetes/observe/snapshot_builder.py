@@ -229,6 +229,7 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
+        self._groups.users.update_rows(self.queues, self._pod_groups)
         self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self._budgets.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self.claims.warn(self.warnings)
@@ -271,9 +272,7 @@ class SnapshotBuilder:
         workloads, before = self._workloads, self._workloads.context
         changed = {*classes.take_changes(), *topologies.take_changes()}
         if changed or is_new:
-            levels = read_topologies(
-                self._caches.topologies, self._topologies, self.set_aside, changed, self._limits
-            )
+            levels = read_topologies(topologies, self._topologies, self.set_aside, changed, self._limits)
             priorities = Priorities.of(classes.all(), self._config.priority_classes)
             workloads.context = workloads.context._replace(priorities=priorities, levels=levels)
         if self._caches.namespaces.take_changes():
@@ -287,10 +286,9 @@ class SnapshotBuilder:
         changed = kai.take_changes() | volcano.take_changes()
         before = self._workloads.context.leaf_queues
         if changed or is_new:
-            rows, problems = build_queue_rows(self._caches, self._config, self.warnings, self._limits)
-            self.queues.replace(rows)
-            leaves = frozenset(rows.keys() - {row.parent for row in rows.values()})
-            self._workloads.context = self._workloads.context._replace(leaf_queues=leaves)
+            teams, problems = build_queue_rows(self._caches, self._config, self.warnings, self._limits)
+            self._groups.users.use_teams(teams, self._limits.max_rows.queues)
+            self._workloads.context = self._workloads.context._replace(leaf_queues=teams.leaves)
             for one in queue_references(self._caches):
                 self.set_aside.put(f"queue {one.uid}", one, SetAsideReason(problems.get(one.uid, "")))
         for uid in changed:

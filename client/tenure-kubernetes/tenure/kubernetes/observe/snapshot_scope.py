@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
+from tenure.kubernetes.limits.user_queues import UserQueueRules
 from tenure.kubernetes.objects.kai import Topology
 from tenure.kubernetes.objects.meta import cluster_reference
 from tenure.kubernetes.objects.node import Namespace, PriorityClass
@@ -156,6 +157,7 @@ class SnapshotScope:
     default_queue: str = "default-queue"
     """Queue of derived pod groups without a queue."""
     queue_access: QueueAccess = field(default_factory=QueueAccess)
+    user_queues: UserQueueRules = field(default_factory=UserQueueRules)
     priority_classes: Sequence[str] = ("*",)
     """Patterns of the priority classes that labels and pod groups may name."""
     has_budgets: bool = True

@@ -100,7 +100,7 @@ class WorkloadRows:
         """Update these pod groups and pods, and those that are withheld or not because of them."""
         self._read(groups, pods, now)
         self._withheld.balance(self._limits)
-        self._read(self._withheld.take_changes(), set(), now)
+        self._read(self._withheld.take_changes() | self._groups.users.take_changes(), set(), now)
 
     def _read(self, groups: set[str], pods: set[str], now: Timestamp) -> None:
         while groups or pods:

@@ -4,6 +4,9 @@
     tenure.scheduler/class-quotas    the same for non-preemptible pods
     tenure.scheduler/lending-limit   by resource, in the units of the queue: gpu=2, cpu=16000, memory=64000
     tenure.scheduler/max-running     a number
+    tenure.scheduler/user-limits     of the queue of each user, by resource as above
+    tenure.scheduler/user-quotas     the same
+    tenure.scheduler/user-max-running a number
 
 An unreadable part is left out, with a warning: the other parts count.
 """
@@ -22,6 +25,7 @@ _UNITS: Final = {
     "gpu": ("gpu_milli", 1_000),
 }
 """Field and unit of each resource, as in the spec of a queue."""
+UNLIMITED: Final = -1
 _GPU: Final = 1_000
 _MOST: Final = 2**50
 _MAX_NAME: Final = 253
@@ -35,20 +39,47 @@ def set_bounds(row: pb.Queue, annotations: Mapping[str, str], warnings: list[str
             limit = limits.setdefault(name, pb.ClassLimit(node_class=name))
             setattr(limit, field, round(number * _GPU))
     row.class_limits.extend([limits[name] for name in sorted(limits)])
-    for name, number in _parts(names.LENDING_LIMIT, annotations, warnings):
-        if name not in _UNITS:
-            known = ", ".join(_UNITS)
-            warnings.append(
-                f"annotation {names.LENDING_LIMIT}: {name[:64]!r} is none of {known}: it is ignored"
-            )
-            continue
-        resource, unit = _UNITS[name]
-        getattr(row, resource).lending_limit = round(number * unit)
-    if text := annotations.get(names.MAX_RUNNING, "").strip():
+    for resource, amount in _amounts(names.LENDING_LIMIT, annotations, warnings):
+        getattr(row, resource).lending_limit = amount
+    _set_max_running(row, names.MAX_RUNNING, annotations, warnings)
+
+
+def bounds_of_users(team: pb.Queue, annotations: Mapping[str, str], warnings: list[str]) -> pb.Queue:
+    """What the queue of each user has that is below the queue of a team, without names (semantics R19.10).
+
+    All users have the same weight. Without an annotation there is no limit, and no quota of resources of
+    which the team has one: users compete for it.
+    """
+    row = pb.Queue(creation_time=team.creation_time)
+    for resource, _ in _UNITS.values():
+        is_bounded = getattr(team, resource).quota != UNLIMITED
+        getattr(row, resource).CopyFrom(
+            pb.QueueResource(quota=0 if is_bounded else UNLIMITED, limit=UNLIMITED, over_quota_weight=1)
+        )
+    for key, field in ((names.USER_LIMITS, "limit"), (names.USER_QUOTAS, "quota")):
+        for resource, amount in _amounts(key, annotations, warnings):
+            setattr(getattr(row, resource), field, amount)
+    _set_max_running(row, names.USER_MAX_RUNNING, annotations, warnings)
+    return row
+
+
+def _set_max_running(row: pb.Queue, key: str, annotations: Mapping[str, str], warnings: list[str]) -> None:
+    if text := annotations.get(key, "").strip():
         if text.isascii() and text.isdecimal():
             row.max_running = min(int(text[:18]), MAX_COUNT)
         else:
-            warnings.append(f"annotation {names.MAX_RUNNING}: {text[:64]!r} is not a number: it is ignored")
+            warnings.append(f"annotation {key}: {text[:64]!r} is not a number: it is ignored")
+
+
+def _amounts(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, int]]:
+    """Fields and amounts of resources."""
+    for name, number in _parts(key, annotations, warnings):
+        if name in _UNITS:
+            resource, unit = _UNITS[name]
+            yield resource, round(number * unit)
+        else:
+            known = ", ".join(_UNITS)
+            warnings.append(f"annotation {key}: {name[:64]!r} is none of {known}: it is ignored")
 
 
 def _parts(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, float]]:
