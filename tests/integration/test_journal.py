@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.integration.fake_scheduler import FakeScheduler
-from tenure.integration.journal import RETENTION_SECONDS, Journal, PendingPatches
+from tenure.integration.journal import MAX_USAGE, RETENTION_SECONDS, Journal, PendingPatches
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.journal_rows import JournalRows
 from tenure.server.reports import evaluate
@@ -258,6 +258,21 @@ def test_past_use_is_sent_once_after_each_change() -> None:
         delta = scheduler.delta(NOW)
         rows.extend(delta)
         assert [row.queue for row in delta.upserts.queue_usage] == expected
+
+
+def test_past_use_of_the_queues_that_changed_first_is_forgotten_beyond_a_maximum() -> None:
+    """Queues of users come and go; that of the capacity always stays."""
+    scheduler, journal = cluster(), Journal()
+    rows = JournalRows(journal, scheduler)
+    old = [QueueUsage(), *(QueueUsage(queue=f"user-{i}", time={"seconds": i}) for i in range(MAX_USAGE - 1))]
+    journal.store_state(used(*old), is_accepted=False)
+    rows.complete(scheduler.snapshot(NOW))
+    journal.store_state(used(QueueUsage(queue="new", time={"seconds": MAX_USAGE})), is_accepted=False)
+    delta = scheduler.delta(NOW)
+    rows.extend(delta)
+    assert [row.queue for row in delta.upserts.queue_usage] == ["new"]
+    assert list(delta.removals.queue_usage) == ["user-0"]
+    assert (len(journal.queue_usage), "" in journal.queue_usage) == (MAX_USAGE, True)
 
 
 def test_reservations_are_sent_until_they_are_released() -> None:

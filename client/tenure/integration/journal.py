@@ -20,6 +20,8 @@ from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, PodGroup, 
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
+MAX_USAGE: Final = 6_000
+"""Maximum number of queues with past use. Queues come and go, and a server accepts 5,000 at a time."""
 _IN_FLIGHT_STATES: Final = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_UNSPECIFIED)
 _CLEARED_FIELDS: Final[Mapping[str, str]] = {"clear_stale_since": "stale_since"}
 """Fields of a pod group that a patch clears, by the change of the patch."""
@@ -91,6 +93,9 @@ class Journal:
             else:
                 continue
             self.is_changed = True
+        if len(self.queue_usage) > MAX_USAGE:
+            latest = sorted(self.queue_usage.values(), key=_usage_order)[-MAX_USAGE:]
+            self.queue_usage = {row.queue: row for row in latest}
         if is_accepted:
             self._store_rates(response)
 
@@ -195,3 +200,8 @@ def _field_of(patch: Patch) -> str:
 def _latest_seconds(row: EvictionRecord) -> float:
     latest = max(row.last_eviction_time, row.last_failure_time, key=Timestamp.ToNanoseconds)
     return latest.ToNanoseconds() / 1e9
+
+
+def _usage_order(row: QueueUsage) -> tuple[bool, int, str]:
+    """The earliest first, that of the capacity last."""
+    return not row.queue, row.time.seconds, row.queue

@@ -54,6 +54,7 @@ class JournalRows:
             delta.removals.eviction_history.add(victim=victim, preemptor=preemptor)
         usage = dict(self._journal.queue_usage)
         delta.upserts.queue_usage.extend(row for name, row in usage.items() if self._usage.get(name) != row)
+        delta.removals.queue_usage.extend(sorted(self._usage.keys() - usage.keys()))
         self._groups, self._eviction_history, self._usage = groups, history, usage
         reserved = dict(self._journal.reservations)
         delta.upserts.reservations.extend(
