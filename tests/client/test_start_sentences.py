@@ -29,13 +29,18 @@ def told(position: int = 3, certainty: str = ABOUT, now: datetime = NOW, **minut
             "third in its queue; starts by 2025-06-15 16:15 UTC, if nothing more important arrives.",
         ),
         (
-            {"earliest_start": 20, "likely_start": 40, "latest_start": 300},
+            {"earliest_start": 20, "likely_start": 30, "likely_start_by": 40},
+            "CERTAINTY_BOUNDED",
+            "third in its queue; starts by 2025-06-15 15:50 UTC, if nothing more important arrives.",
+        ),
+        (
+            {"earliest_start": 20, "likely_start": 30, "likely_start_by": 40, "latest_start": 300},
             ABOUT,
-            "third in its queue; starts at about 2025-06-15 15:50 UTC, not before 2025-06-15 15:30 UTC, "
-            "by 2025-06-15 21:00 UTC at the latest, if nothing more important arrives.",
+            "third in its queue; starts at about 2025-06-15 15:40 UTC, between 2025-06-15 15:30 UTC and "
+            "2025-06-15 15:50 UTC, by 2025-06-15 21:00 UTC at the latest, if nothing more important arrives.",
         ),
     ],
-    ids=["no start", "bounded", "range"],
+    ids=["no start", "bounded", "bounded range", "range"],
 )
 def test_sentence_has_place_and_rounded_range(
     minutes: dict[str, float], certainty: str, sentence: str

@@ -30,12 +30,14 @@ def start_sentence(estimate: StartEstimate, now: int) -> str:
     if not estimate.HasField("likely_start"):
         return f"{place}; no start is known."
     first, likely = estimate.earliest_start.ToNanoseconds(), estimate.likely_start.ToNanoseconds()
-    word = "by" if estimate.certainty == CERTAINTY_BOUNDED else "at about"
-    text = f"{place}; starts {word} {_moment(likely, now)}"
-    if _rounded(first, now) < _rounded(likely, now):
-        text += f", not before {_moment(first, now)}"
-    latest = estimate.latest_start.ToNanoseconds() if estimate.HasField("latest_start") else likely
-    if _rounded(latest, now) > _rounded(likely, now):
+    last = estimate.likely_start_by.ToNanoseconds() if estimate.HasField("likely_start_by") else likely
+    if estimate.certainty == CERTAINTY_BOUNDED:
+        return f"{place}; starts by {_moment(last, now)}, if nothing more important arrives."
+    text = f"{place}; starts at about {_moment(likely, now)}"
+    if _rounded(first, now) < _rounded(last, now):
+        text += f", between {_moment(first, now)} and {_moment(last, now)}"
+    latest = estimate.latest_start.ToNanoseconds() if estimate.HasField("latest_start") else last
+    if _rounded(latest, now) > _rounded(last, now):
         text += f", by {_moment(latest, now)} at the latest"
     return f"{text}, if nothing more important arrives."
 

@@ -75,8 +75,13 @@ def _start_text(estimate: StartEstimate, now: int) -> str:
     start = estimate.likely_start.ToNanoseconds()
     if start <= now:
         return "in this cycle"
-    word = "by" if estimate.certainty == Certainty.CERTAINTY_BOUNDED else "about"
-    return f"{word} {format_remaining(start, now)}"
+    last = estimate.likely_start_by.ToNanoseconds() if estimate.HasField("likely_start_by") else start
+    if estimate.certainty == Certainty.CERTAINTY_BOUNDED:
+        return f"by {format_remaining(last, now)}"
+    first, about = estimate.earliest_start.ToNanoseconds(), f"about {format_remaining(start, now)}"
+    if first >= last:
+        return about
+    return f"{about}, between {format_clock(first, now)} and {format_clock(last, now)}"
 
 
 def readable_by(response: ExplainResponse, audience: str) -> ExplainResponse:

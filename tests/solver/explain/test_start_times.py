@@ -59,13 +59,13 @@ def waits(made: ClusterBuilder, uid: str, gpus: int = 4, **options: object) -> C
     return made.pending(uid, queue="q", gpus=gpus, **FIRM | options)  # type: ignore[arg-type]
 
 
-def first_cycle(cluster: Cluster) -> FirstCycle:
-    return FirstCycle(PlayedCluster(cluster, default_profile(), BUILT_IN, never))
+def first_cycle(cluster: Cluster, *asked: str) -> FirstCycle:
+    played = PlayedCluster(cluster, default_profile(), BUILT_IN, never)
+    return FirstCycle(played, [index(cluster, uid) for uid in asked])
 
 
 def play(cluster: Cluster, *asked: str, hard: bool = False) -> Played:
-    player = StartPlayer(first_cycle(cluster), hard_end if hard else likely_end)
-    return player.play([index(cluster, uid) for uid in asked])
+    return StartPlayer(first_cycle(cluster, *asked), hard_end if hard else likely_end).play()
 
 
 def index(cluster: Cluster, uid: str) -> int:

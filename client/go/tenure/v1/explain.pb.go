@@ -35,7 +35,8 @@ const (
 	RangeReason_RANGE_REASON_NO_TIME_LIMIT RangeReason = 2
 	// Pod groups that it waits for have neither an expected runtime nor a time limit.
 	RangeReason_RANGE_REASON_UNKNOWN_ENDS RangeReason = 3
-	// Times between `earliest_start` and `likely_start` were not played.
+	// Not every end was played at its time: others may take capacity before it between two
+	// cycles, so it starts between `earliest_start` and `likely_start_by`.
 	RangeReason_RANGE_REASON_STEP RangeReason = 4
 	// As many cycles were played, or as much time, as are played at most.
 	RangeReason_RANGE_REASON_PLAY_LIMIT RangeReason = 5
@@ -792,10 +793,11 @@ type StartEstimate struct {
 	Position int32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// GPUs that pod groups before it in its queue ask for, in thousandths.
 	GpuMilliAhead int64 `protobuf:"varint,3,opt,name=gpu_milli_ahead,json=gpuMilliAhead,proto3" json:"gpu_milli_ahead,omitempty"`
-	// It does not start before. Unset: it was not placed in the cycles that were played.
+	// It does not start before, by the cycles that were played. Unset: it was not placed in
+	// them.
 	EarliestStart *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=earliest_start,json=earliestStart,proto3" json:"earliest_start,omitempty"`
-	// When it starts if running pod groups end after their expected runtimes. Times between
-	// this and `earliest_start` were not played. Unset: as `earliest_start`.
+	// When it starts if running pod groups end after their expected runtimes: when the
+	// capacity that it takes is freed. Unset: as `earliest_start`.
 	LikelyStart *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=likely_start,json=likelyStart,proto3" json:"likely_start,omitempty"`
 	// When it starts if they end at their time limits only. Unset: not known.
 	LatestStart *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=latest_start,json=latestStart,proto3" json:"latest_start,omitempty"`
@@ -806,7 +808,10 @@ type StartEstimate struct {
 	// The same as a sentence.
 	Explanation *Explanation `protobuf:"bytes,9,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Why the times are apart, or unset. Empty: nothing more is to be known.
-	RangeReasons  []RangeReason `protobuf:"varint,10,rep,packed,name=range_reasons,json=rangeReasons,proto3,enum=tenure.v1.RangeReason" json:"range_reasons,omitempty"`
+	RangeReasons []RangeReason `protobuf:"varint,10,rep,packed,name=range_reasons,json=rangeReasons,proto3,enum=tenure.v1.RangeReason" json:"range_reasons,omitempty"`
+	// It starts by then if running pod groups end after their expected runtimes. Unset: as
+	// `likely_start`.
+	LikelyStartBy *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=likely_start_by,json=likelyStartBy,proto3" json:"likely_start_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -907,6 +912,13 @@ func (x *StartEstimate) GetExplanation() *Explanation {
 func (x *StartEstimate) GetRangeReasons() []RangeReason {
 	if x != nil {
 		return x.RangeReasons
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetLikelyStartBy() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LikelyStartBy
 	}
 	return nil
 }
@@ -1317,7 +1329,7 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
 	"victimSets\x128\n" +
 	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\x12A\n" +
-	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\x96\x04\n" +
+	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xda\x04\n" +
 	"\rStartEstimate\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x05R\bposition\x12&\n" +
@@ -1329,7 +1341,8 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\fawaited_ends\x18\b \x03(\v2\x15.tenure.v1.AwaitedEndR\vawaitedEnds\x128\n" +
 	"\vexplanation\x18\t \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12;\n" +
 	"\rrange_reasons\x18\n" +
-	" \x03(\x0e2\x16.tenure.v1.RangeReasonR\frangeReasons\"\x94\x01\n" +
+	" \x03(\x0e2\x16.tenure.v1.RangeReasonR\frangeReasons\x12B\n" +
+	"\x0flikely_start_by\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\rlikelyStartBy\"\x94\x01\n" +
 	"\n" +
 	"AwaitedEnd\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x125\n" +
@@ -1442,18 +1455,19 @@ var file_tenure_v1_explain_proto_depIdxs = []int32{
 	11, // 21: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
 	14, // 22: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
 	0,  // 23: tenure.v1.StartEstimate.range_reasons:type_name -> tenure.v1.RangeReason
-	18, // 24: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
-	22, // 25: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
-	13, // 26: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
-	1,  // 27: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	14, // 28: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	23, // 29: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	18, // 30: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	18, // 24: tenure.v1.StartEstimate.likely_start_by:type_name -> google.protobuf.Timestamp
+	18, // 25: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
+	22, // 26: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
+	13, // 27: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
+	1,  // 28: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	14, // 29: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	23, // 30: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	18, // 31: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }

@@ -44,7 +44,7 @@ class RangeReason(IntEnum):
 
 
 _SENTENCES: Final = {
-    RangeReason.STEP: "Times in between were not looked at.",
+    RangeReason.STEP: "Not every end was looked at by itself.",
     RangeReason.SEARCH_LIMIT: "It may start earlier by evictions: not all were looked for.",
 }
 """What the times alone do not say."""
@@ -90,7 +90,8 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
         made.position, made.gpu_milli_ahead = place
     if start is not None:
         made.earliest_start.CopyFrom(timestamp(start.after))
-        made.likely_start.CopyFrom(timestamp(start.by))
+        made.likely_start.CopyFrom(timestamp(start.at))
+        made.likely_start_by.CopyFrom(timestamp(start.by))
         for end in start.awaited:
             made.awaited_ends.add(
                 pod_group=uids[end.pod_group].facts.uid,
@@ -152,9 +153,9 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
 def _when(start: Start, latest: Start | None) -> str:
     if start.certainty is Certainty.BOUNDED:
         return f"It starts by {moment(start.by)}"
-    about = f"It starts at about {rounded_moment(start.by)}"
+    about = f"It starts at about {rounded_moment(start.at)}"
     if start.by - start.after > STEP:
-        about += f", not before {moment(start.after)}"
+        about += f", between {moment(start.after // STEP * STEP)} and {rounded_moment(start.by)}"
     return about if latest is None else f"{about}, by {moment(latest.by)} at the latest"
 
 

@@ -94,7 +94,7 @@ class PlayedCluster:
         tasks = self.cluster.tasks
         return any(tasks[index].placement.status is TaskStatus.RELEASING for index in self._moving)
 
-    def decide(self, look: Callable[[CycleContext], None] | None = None) -> CycleResult:
+    def decide(self, look: Callable[[CycleContext, CycleResult], None]) -> CycleResult:
         """Play a cycle; `look` sees the end of it. Raises CycleStopped."""
         context, decision = run_cycle(
             self.cluster,
@@ -105,8 +105,8 @@ class PlayedCluster:
             with_reasons=False,
         )
         is_stopped = context.session.stop.is_set
-        if look is not None and not is_stopped:
-            look(context)
+        if not is_stopped:
+            look(context, decision)
         context.close()
         if is_stopped:
             raise CycleStopped

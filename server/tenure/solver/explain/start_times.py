@@ -2,7 +2,8 @@
 
 Running pod groups end at their likely ends, or at their hard ends (semantics R17.1), and what a cycle starts
 ends after its own runtime. Each cycle decides as the service does. Cycles are further apart the later they
-are, so that few of them reach far; a start is known as far as the time between two cycles (semantics R17.22).
+are, so that few of them reach far. What a late cycle starts is dated back to when its capacity was freed, and
+known as far as the time between two cycles then (semantics R17.22).
 """
 
 from collections.abc import Callable, Collection
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import End, end_after, end_of
+from tenure.solver.explain.freed_capacity import MAX_AWAITED, AwaitedEnd, FreedCapacity
 from tenure.solver.explain.played_cluster import PlayedCluster, PlayedWork
 from tenure.solver.explain.what_if import INTERVAL
 from tenure.solver.model.caller_state import Certainty
@@ -31,26 +33,18 @@ WORK: Final = 327_680
 HORIZON: Final = 7 * 86_400 * SECOND
 RESOLUTION: Final = 8
 """Two cycles are at least this part of the time since the first one apart; of more cycles, a smaller part."""
-MAX_AWAITED: Final = 5
-"""Ends that are named for one start."""
 BOUNDED: Final = Certainty.BOUNDED
-
-
-class AwaitedEnd(NamedTuple):
-    """The end of a pod group that frees what another one starts on."""
-
-    pod_group: int
-    time: int
-    certainty: Certainty
 
 
 class Start(NamedTuple):
     """When a pod group starts, in nanoseconds since the Unix epoch."""
 
     after: int
-    """The first time after the cycle before at which something ended."""
+    """If cycles were put off: so much before `at` as two of them are apart then. Else the same as `at`."""
+    at: int
+    """When the last end freed the capacity for it; the time of the cycle, if that is not known."""
     by: int
-    """Time of the cycle in which it starts: the same, unless that cycle was put off."""
+    """If cycles were put off: so much after `at`, or the time of the cycle, if that is later."""
     certainty: Certainty
     """The worst of the ends that it waits for; BOUNDED if there are none."""
     awaited: tuple[AwaitedEnd, ...]
@@ -86,19 +80,27 @@ class Played(NamedTuple):
 class FirstCycle:
     """The cycle of now, with which every play begins. Raises CycleStopped when a stop ends it."""
 
-    def __init__(self, played: PlayedCluster) -> None:
+    def __init__(self, played: PlayedCluster, asked: Collection[int] = ()) -> None:
         self.played = played
+        self.asked = asked
+        """Pod groups whose starts are asked for. Empty: all that wait."""
         self.places: dict[int, Place] = {}
-        """Of pod groups that wait after it."""
+        """Of those that wait after it."""
         self.pending: frozenset[int] = frozenset()
         """Pod groups with pending pods before it: they start in it, have reserved capacity then, or wait."""
         self.held: frozenset[int] = frozenset()
         """Pod groups that something holds, so that they have no place."""
+        cluster = played.cluster
+        self.ends = {
+            group: end_of(cluster.pod_groups[group], cluster.queues, cluster.now)
+            for group in sorted(played.running)
+        }
+        """Of pod groups that run before it."""
         self.decision = played.decide(self._look)
         self.bound = find_started(played.cluster, self.decision)
 
-    def _look(self, context: CycleContext) -> None:
-        self.places = find_places(context)
+    def _look(self, context: CycleContext, _: CycleResult) -> None:
+        self.places = find_places(context, self.asked)
         self.pending = frozenset(context.session.phases.pending)
         self.held = frozenset(context.session.phases.held)
 
@@ -118,48 +120,56 @@ class StartPlayer:
         self._ends: dict[int, AwaitedEnd] = {}
         """Of running pod groups."""
         self._heap: list[tuple[int, int]] = []
-        self._freed: dict[int, list[AwaitedEnd]] = {}
-        """The last ends by node, in order."""
-        self._certainty: dict[int, Certainty] = {}
-        """The worst of all ends by node."""
+        self._freed = FreedCapacity()
+        self._dates: dict[int, int] = {}
+        """When pod groups that the last cycle started could have started before it."""
+        self._is_put_off = False
+        """Whether any cycle came later than an end before it."""
+        for group, end in first.ends.items():
+            self._note_end(group, end)
 
-    def play(self, asked: Collection[int] = ()) -> Played:
-        """Play until the pod groups that are asked for have started, or nothing more happens.
-
-        Without any, all that wait are asked for.
-        """
+    def play(self) -> Played:
+        """Play until the pod groups that are asked for have started, or nothing more happens."""
         first, played, starts = self._first, self._played, dict[int, Start]()
         decision, bound, begin = first.decision, first.bound, played.cluster.now
-        waiting = set(asked or first.pending)
-        for group in sorted(played.running):
-            cluster = played.cluster
-            self._note_end(group, end_of(cluster.pod_groups[group], cluster.queues, begin))
-        before, ended, is_complete = begin, tuple[AwaitedEnd, ...](), True
+        waiting = set(first.asked or first.pending)
+        ended, is_complete = tuple[AwaitedEnd, ...](), True
         while True:
             now = played.cluster.now
             for group in sorted(bound.keys() & waiting):
-                starts[group] = self._start(before, now, bound[group], ended)
+                starts[group] = self._start(group, begin, bound[group], ended)
                 waiting.discard(group)
             event = self._next_event(decision)
             if not waiting or event is None:
                 break
-            later = max(event, now + (now - begin) // self._resolution)
+            later = max(event, now + self._step(now - begin))
             if played.work.cycles > self._cycles or later > begin + HORIZON:
                 is_complete = False
                 break
-            before = event
             self._follow(*played.advance(decision, later), now)
             ended = self._end_until(later)
-            decision = played.decide()
+            decision = played.decide(self._look)
             bound = find_started(played.cluster, decision)
         endless = tuple(sorted(played.running - self._ends.keys()))
         return Played(starts, played.cluster.now, endless, is_complete, played.searches_end, played.work)
 
-    def _start(self, before: int, now: int, nodes: set[int], ended: tuple[AwaitedEnd, ...]) -> Start:
-        on_nodes = {end for node in nodes for end in self._freed.get(node, ())}
-        awaited = sorted(on_nodes or ended, key=lambda end: (-end.time, end.pod_group))
-        known = [end.certainty for end in awaited] + [self._certainty.get(node, BOUNDED) for node in nodes]
-        return Start(before, now, max(known, default=BOUNDED), tuple(awaited[:MAX_AWAITED]))
+    def _look(self, context: CycleContext, decision: CycleResult) -> None:
+        self._dates = self._freed.date(self._played.cluster, context.session.ledger, decision)
+
+    def _step(self, elapsed: int) -> int:
+        """Least time between two cycles."""
+        return elapsed // self._resolution
+
+    def _start(self, group: int, begin: int, nodes: set[int], ended: tuple[AwaitedEnd, ...]) -> Start:
+        now = self._played.cluster.now
+        at = min(self._dates.get(group, now), now)
+        around = self._step(at - begin) if self._is_put_off else 0
+        awaited = self._freed.awaited(nodes) or tuple(
+            sorted(ended, key=lambda end: (-end.time, end.pod_group))
+        )
+        known = [each.certainty for each in awaited]
+        certainty = max([*known, self._freed.certainty(nodes)])
+        return Start(at - around, at, max(now, at + around), certainty, awaited[:MAX_AWAITED])
 
     def _next_event(self, decision: CycleResult) -> int | None:
         """When something happens after a cycle; None: nothing more does."""
@@ -192,7 +202,8 @@ class StartPlayer:
         for pod_group in stopped:
             self._ends.pop(pod_group, None)
         for pod_group in started:
-            self._note_end(pod_group, end_after(cluster.pod_groups[pod_group], cluster.queues, time, time))
+            at = self._dates.get(pod_group, time)
+            self._note_end(pod_group, end_after(cluster.pod_groups[pod_group], cluster.queues, at, at))
 
     def _end_until(self, time: int) -> tuple[AwaitedEnd, ...]:
         """End the pod groups whose time has come; return these ends."""
@@ -204,20 +215,14 @@ class StartPlayer:
                 continue
             end = self._ends.pop(item[1])
             ended.append(end)
+            self._is_put_off |= end.time < time
             for index in cluster.pod_groups[end.pod_group].tasks:
                 task = cluster.tasks[index]
                 if task.placement.status.is_active_used:
-                    self._note_freed(task.placement.node, end)
+                    self._freed.note(task, end)
         if ended:
             self._played.end([end.pod_group for end in ended])
         return tuple(ended)
-
-    def _note_freed(self, node: int, end: AwaitedEnd) -> None:
-        last = self._freed.setdefault(node, [])
-        if end not in last:
-            del last[: max(len(last) - MAX_AWAITED + 1, 0)]
-            last.append(end)
-        self._certainty[node] = max(end.certainty, self._certainty.get(node, BOUNDED))
 
 
 class StartEstimates(NamedTuple):
@@ -242,9 +247,9 @@ def estimate_starts(
 
     `warm_start` is for these plays alone. Raises CycleStopped when `stop` ends a cycle.
     """
-    first = FirstCycle(PlayedCluster(cluster, profile, registry, stop, warm_start))
-    likely = StartPlayer(first, likely_end).play(asked)
-    return StartEstimates(first, likely, StartPlayer(first, hard_end).play(asked))
+    first = FirstCycle(PlayedCluster(cluster, profile, registry, stop, warm_start), asked)
+    likely, hard = (StartPlayer(first, end_at).play() for end_at in (likely_end, hard_end))
+    return StartEstimates(first, likely, hard)
 
 
 def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:
@@ -263,13 +268,18 @@ def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]
     return nodes
 
 
-def find_places(context: CycleContext) -> dict[int, Place]:
-    """Places of the pod groups that wait at the end of a cycle."""
+def find_places(context: CycleContext, asked: Collection[int] = ()) -> dict[int, Place]:
+    """Places of the pod groups that wait at the end of a cycle: of all, or of those that are asked for."""
     session, places = context.session, dict[int, Place]()
     for queue in context.pod_groups.leaf_queues():
+        left = {group for group in asked if session.cluster.pod_groups[group].queue == queue}
         ahead = 0
         for position, (_, pod_group) in enumerate(context.pod_groups.pending(queue), start=1):
-            places[pod_group] = Place(position, ahead)
+            if asked and not left:
+                break
+            if not asked or pod_group in left:
+                places[pod_group] = Place(position, ahead)
+                left.discard(pod_group)
             ahead += session.ledger.demand(context.gangs.tasks_to_allocate(pod_group))[GPU]
     return places
 
