@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from msgspec.structs import replace
 from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, read_tasks
 from tenure.slurm.observe.memory import JobMemories
-from tenure.slurm.observe.rows import JobRow, ListingError, read_jobs, read_nodes
+from tenure.slurm.observe.rows import JobRow, ListingError, Number, read_jobs, read_nodes
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import read_reserved_nodes
 from tenure.v1 import snapshot_pb2 as pb
@@ -238,12 +239,40 @@ def test_reservations_close_their_nodes(reading: Reading) -> None:
     assert [row.name for row in snapshot.nodes if row.unschedulable] == ["n1", "n2", "n8"]
 
 
+@pytest.mark.parametrize(
+    ("used", "gpus"),
+    [
+        ("gpu:a100:2(IDX:0-1)", 8_000),  # the gang has two on n3
+        ("gpu:a100:8(IDX:0-7)", 2_000),
+        ("gpu:a100:3(IDX:0,4-5),gpu:v100:1(IDX:6),license:4", 6_000),
+        ("gpu:a100:0", 8_000),
+        ("", 8_000),
+    ],
+)
+def test_gpus_that_slurm_counts_as_used_and_no_job_has_are_left_out(
+    reading: Reading, used: str, gpus: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    nodes = [replace(node, gres_used=used) if node.name == "n3" else node for node in reading.nodes]
+    source = SlurmSource(SCOPE, (), lambda: reading._replace(nodes=nodes), JobMemories())
+    rows = [source.snapshot(observed_at(reading, later)) for later in (10, 11)]
+    assert [row.allocatable.gpu_milli for row in rows[1].nodes if row.name == "n3"] == [gpus]
+    warnings = [text for text in caplog.messages if text.startswith("node n3:")]
+    assert len(warnings) == (gpus < 8_000)
+
+
+@pytest.mark.parametrize(("time", "is_ready"), [(0, False), (None, True), (Number(0, set=False), True)])
+def test_node_that_has_not_reported_since_a_restart_is_not_ready(
+    reading: Reading, time: int | Number | None, is_ready: bool
+) -> None:
+    nodes = [replace(node, slurmd_start_time=time) for node in reading.nodes]
+    source = SlurmSource(SCOPE, (), lambda: reading._replace(nodes=nodes), JobMemories())
+    conditions = {tuple(row.unready_conditions) for row in source.snapshot(observed_at(reading)).nodes}
+    assert conditions == {() if is_ready else ("NOT_REPORTED",)}
+
+
 def test_foreign_partitions_are_named(reading: Reading) -> None:
     node = reading.nodes[0]
-    shared = type(node)(
-        **{**{name: getattr(node, name) for name in node.__struct_fields__}, "partitions": ["gpu", "x"]}
-    )
-    assert foreign_partitions([shared], SCOPE) == {"x": ["n1"]}
+    assert foreign_partitions([replace(node, partitions=["gpu", "x"])], SCOPE) == {"x": ["n1"]}
 
 
 def test_a_run_has_the_nodes_of_its_list() -> None:

@@ -2,16 +2,16 @@
 
 import pytest
 from tenure.slurm.lost_requeues import LATEST_END_SECONDS, is_lost
-from tenure.slurm.observe.memory import JobMemories, JobMemory
+from tenure.slurm.observe.memory import JobMemory
 from tenure.slurm.observe.rows import JobRow
 
-MEMORY = JobMemory(5, (100, 150), 1, 1, 1, "", "", stopped_at=200)
+MEMORY = JobMemory(5, (100, 150, 201), 2, 1, 1, "", "", stopped_at=200)
 STOPPED, BOOTED = 200, 203
 
 
 def ended(state: str = "COMPLETED", end: int = 205, **fields: object) -> JobRow:
-    others = {"submit_time": 150, "requeue": True, "batch_flag": True, "end_time": end, **fields}
-    return JobRow(7, state, 5, **others)
+    others = {"submit_time": 150, "requeue": True, "batch_flag": True, "start_time": 160, "end_time": end}
+    return JobRow(7, state, 5, **{**others, **fields})
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,8 @@ def ended(state: str = "COMPLETED", end: int = 205, **fields: object) -> JobRow:
         pytest.param(ended(end=STOPPED + LATEST_END_SECONDS + 1), False, id="completed-much-later"),
         pytest.param(ended("CANCELLED"), False, id="cancelled"),
         pytest.param(ended("TIMEOUT"), False, id="ran-out-of-time"),
-        pytest.param(ended(submit_time=199), False, id="another-run"),
+        pytest.param(ended(submit_time=199), False, id="another-job"),
+        pytest.param(ended(submit_time=201, start_time=201), False, id="the-next-run"),
         pytest.param(ended(requeue=False), False, id="must-not-be-requeued"),
         pytest.param(ended(batch_flag=False), False, id="interactive"),
     ],
@@ -51,11 +52,3 @@ def test_run_that_is_missing_on_its_node_returns_after_any_requeue(
 ) -> None:
     never_stopped = JobMemory(5, (150,), 0, 1, 1, "", "")
     assert is_lost(ended(state, state_reason=reason), never_stopped, BOOTED) == is_due
-
-
-def test_next_run_was_not_requeued_yet() -> None:
-    memories = JobMemories()
-    memories.update("7", ended("RUNNING", 0, nodes="n1"))
-    memories.mark_stopped("7", STOPPED)
-    assert memories.find("7").stopped_at == STOPPED
-    assert memories.update("7", ended("PENDING", 0, submit_time=210, restart_cnt=1)).stopped_at == 0

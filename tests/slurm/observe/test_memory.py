@@ -27,7 +27,10 @@ def ending(submit: int, restarts: int) -> JobRow:
         pytest.param([job(100), job(150, 1), job(100), job(190, 1)], 100, id="requeued-after-a-crash"),
         pytest.param([job(100), job(150)], 150, id="id-given-to-another-job"),
         pytest.param([job(100), job(100, user=6)], 100, id="id-given-to-another-user"),
-        pytest.param([job(100, 3), job(150, 3)], 150, id="id-given-to-another-job-with-restarts"),
+        pytest.param([job(100, 3), job(150, 2)], 150, id="id-given-to-another-job-with-restarts"),
+        pytest.param(
+            [job(100), job(150, 1), job(190, 1)], 100, id="requeued-after-a-crash-that-was-not-seen"
+        ),
     ],
 )
 def test_identity(listings: list[JobRow], first_submit: int) -> None:
@@ -76,6 +79,28 @@ def test_run_ends_before_the_next_one_has_a_number() -> None:
     memories = JobMemories()
     listings = [job(100), ending(100, 1), job(150, 1), job(100)]
     assert [memories.update("7", row).restarts for row in listings] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("state", "lost"), [("PENDING", 0), ("RUNNING", 1)])
+def test_run_after_a_crash_that_was_not_seen_has_another_number_if_one_was_started(
+    state: str, lost: int
+) -> None:
+    memories = JobMemories()
+    memories.update("7", job(100))
+    memories.mark_placed("7")
+    for row in (job(150, 1, job_state=state), job(190, 1)):
+        memory = memories.update("7", row)
+    assert (memory.restarts, memory.lost_runs, memory.has_started) == (1, lost, False)
+
+
+def test_start_that_the_adapter_did_not_see_to_its_end_is_one_as_well() -> None:
+    memories = JobMemories()
+    memories.update("7", job(100))
+    memories.mark_placed("7")
+    assert [memories.update("7", row).lost_runs for row in (job(100, job_state="RUNNING"), job(100))] == [
+        0,
+        1,
+    ]
 
 
 def test_start_that_a_crash_of_the_controller_undid_is_another_run() -> None:

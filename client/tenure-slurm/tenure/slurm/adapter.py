@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,6 @@ from tenure.slurm.comments import CommentWriter
 from tenure.slurm.lost_requeues import LostRequeues
 from tenure.slurm.observe.cluster import HOLDING, Reading, Scope, is_owned
 from tenure.slurm.observe.memory import JobMemories
-from tenure.slurm.observe.rows import JobRow, number
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.slurm.starter import JobStarter
@@ -45,32 +44,29 @@ class Adoption:
 
     def __init__(self, slurm: Slurm, scope: Scope) -> None:
         self._slurm, self._scope = slurm, scope
-        self._adopted: set[tuple[int, int]] = set()
+        self._adopted: set[tuple[str, int]] = set()
         """Ids and submit times of jobs that were held."""
 
-    def adopt(self, jobs: Sequence[JobRow]) -> None:
+    def adopt(self, jobs: Iterable[LiveJob]) -> None:
         """Hold new and requeued jobs, and running ones: a requeue brings them back held. Raises LeaseLost."""
-        self._adopted.intersection_update(map(_identity, jobs))
-        due = [job for job in jobs if is_owned(job, self._scope) and self._is_due(job)]
-        if not due:
-            return
-        for job in due:
+        listed = {(job.job_id, job.submit): job for job in jobs}  # untouched tasks of an array are one job
+        self._adopted.intersection_update(listed)
+        due = {key: job for key, job in listed.items() if self._is_due(key, job)}
+        for job in due.values():
             if not job.is_held:
                 _LOG.warning("Job %s was not held and is %s: holding it", job.job_id, job.state)
-        self._slurm.hold(str(job.job_id) for job in due)
-        self._adopted.update(map(_identity, due))
+        self._slurm.hold(job.job_id for job in due.values())
+        self._adopted.update(due)
 
-    def _is_due(self, job: JobRow) -> bool:
+    def _is_due(self, key: tuple[str, int], job: LiveJob) -> bool:
+        if not is_owned(job.partition, self._scope):
+            return False
         if job.state in HOLDING:
             return not job.is_held
         if job.state != "PENDING":
             return False
-        is_new = _identity(job) not in self._adopted
-        return not job.is_held or (is_new and job.state_reason != "JobHeldAdmin")
-
-
-def _identity(job: JobRow) -> tuple[int, int]:
-    return job.job_id, number(job.submit_time) or 0
+        is_new = key not in self._adopted
+        return not job.is_held or (is_new and job.reason != "JobHeldAdmin")
 
 
 class SlurmObservation:
@@ -121,14 +117,17 @@ class SlurmObservation:
             thread.join()
 
     def _read(self) -> Reading:
-        """List the cluster. The lines of squeue are older than the rows: a change in between shows."""
+        """List the cluster. The lines of squeue are older than the rows: a change in between shows.
+
+        Jobs are held before the long listing: a slurmctld that was restarted starts those that are not.
+        """
         began = time.monotonic()
         self._live = self._slurm.live_jobs()
+        self._adoption.adopt(self._live.values())
         reading = self._slurm.read()
         if self._lost_requeues.repeat(reading.jobs):
             reading = self._slurm.read()
         self._pause = max(FULL_SECONDS, _FULL_PART * (time.monotonic() - began))
-        self._adoption.adopt(reading.jobs)
         return reading
 
     def _settling(self) -> float:

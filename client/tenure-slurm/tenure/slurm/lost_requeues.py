@@ -5,6 +5,8 @@ missing on its node, and Slurm does not start it again. The adapter requeues it 
 
 missing on its node    Slurm says so itself: NODE_FAIL for JobLaunchFailure, after any requeue
 ended in another way   the adapter had requeued this run, and slurmctld was started between that and the end
+
+slurmctld may even forget a requeue after the job was listed as waiting: then an earlier run is the last one.
 """
 
 import logging
@@ -35,7 +37,7 @@ class LostRequeues:
         Returns whether there were some: the listing is out of date. Raises ClusterError and LeaseLost.
         """
         ended = [(job, self._memories.find(job_key(job))) for job in jobs if job.is_over]
-        own = [(job, memory) for job, memory in ended if memory and is_owned(job, self._scope)]
+        own = [(job, memory) for job, memory in ended if memory and is_owned(job.partition, self._scope)]
         if not own:
             return False
         was_stopped = any(memory.stopped_at for _, memory in own)
@@ -51,9 +53,9 @@ def is_lost(job: JobRow, memory: JobMemory, boot_time: int) -> bool:
     """Whether an ended job was to run again. `boot_time` is when slurmctld started, in seconds since 1970."""
     if not (job.requeue and job.batch_flag) or memory.user_id != job.user_id:
         return False
-    if number(job.submit_time) != memory.submits[-1] or job.state in _OWN_ENDS:
+    if number(job.submit_time) not in memory.submits or job.state in _OWN_ENDS:
         return False
     if job.state == "NODE_FAIL" and job.state_reason == "JobLaunchFailure":
         return True
-    stopped, end = memory.stopped_at, number(job.end_time) or 0
-    return 0 < stopped <= boot_time <= end <= stopped + LATEST_END_SECONDS
+    start, stopped, end = number(job.start_time) or 0, memory.stopped_at, number(job.end_time) or 0
+    return start <= stopped <= boot_time <= end <= stopped + LATEST_END_SECONDS and stopped > 0

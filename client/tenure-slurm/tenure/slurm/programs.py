@@ -22,7 +22,10 @@ _ASSOCIATION_SECONDS: Final = 60.0
 _FORMAT: Final = "%i|%A|%T|%Q|%V|%S|%C|%m|%D|%b|%P|%n|%x|%E|%l|%N|%r"
 _NODE_FORMAT: Final = "%N|%T|%G|%f"
 _FIELD: Final = re.compile(r"(\w+)=(\S*)")
-_UNKNOWN: Final = ("unable to contact", "timed out", "timeout", "not available right now", "try again")
+_UNKNOWN: Final = (
+    *("unable to contact", "unexpected message received"),  # slurmctld is away
+    *("timed out", "timeout", "not available right now", "try again"),
+)
 _FINAL: Final = ("access/permission denied", "requested operation is presently disabled", "only batch jobs")
 
 
@@ -62,6 +65,11 @@ class LiveJob(NamedTuple):
     def is_held(self) -> bool:
         """Whether Slurm does not start it."""
         return self.priority == 0
+
+    @property
+    def partition(self) -> str:
+        """Its partitions, separated by commas."""
+        return self.request[4]
 
     @property
     def node_names(self) -> list[str]:

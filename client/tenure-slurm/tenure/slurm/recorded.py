@@ -5,9 +5,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 if TYPE_CHECKING:
+    from tenure.slurm.observe.rows import NodeRow
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
@@ -33,7 +35,7 @@ def read_slurm(
     from tenure.slurm.observe.source import SlurmSource
 
     try:
-        reading = Reading(read_jobs(_content(jobs)), read_nodes(_content(nodes)))
+        reading = Reading(read_jobs(_content(jobs)), list(map(_without_use, read_nodes(_content(nodes)))))
         rows = list(read_snapshot(str(queues)).queues) if queues else []
     except (ListingError, SnapshotFileError) as error:
         raise typer.BadParameter(str(error)) from None
@@ -50,6 +52,11 @@ def read_slurm(
         raise typer.BadParameter(text, param_hint="--partition")
     scope = Scope(cluster_id, tuple(partitions or known), queue_from=queue_from)
     return SlurmSource(scope, rows, lambda: reading, JobMemories()).snapshot(at)
+
+
+def _without_use(node: "NodeRow") -> "NodeRow":
+    """A node without its use of GPUs: both listings were not recorded at the same time."""
+    return msgspec.structs.replace(node, gres_used="")
 
 
 def _content(file: Path) -> bytes:

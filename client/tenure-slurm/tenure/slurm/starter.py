@@ -1,10 +1,13 @@
 """Starts jobs. Implements BindingPreparer: Slurm starts a job as a whole, the server binds one pod at a time.
 
-check      held, pending, and requested as when the decision was made; not while a restarted slurmctld settles
+check      held, pending, and requested as when the decision was made
 place      set the nodes of all jobs that are due, in one command; read them
-release    those that have exactly their nodes; wait until Slurm runs them
+release    those that have exactly their nodes, if slurmctld was not restarted; wait until Slurm runs them
 hold       those that run, so that a requeue brings them back held; those that do not run, so that they
            never start later on nodes that others have by then
+
+Each command of Slurm waits for a slurmctld that is restarted, and succeeds with the next one. A job that this
+one starts before its nodes have reported to it runs twice, or leaves its GPUs counted as used for ever.
 """
 
 import logging
@@ -22,6 +25,7 @@ from tenure.v1.decision_pb2 import Decision
 START_SECONDS: Final = 10.0
 """How long a released job may take to run, before it is held again."""
 _POLL_SECONDS: Final = 0.1
+_SETTLING: Final = "slurmctld has just started: its nodes report first"
 _RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
 _LOG: Final = logging.getLogger(__name__)
 
@@ -105,19 +109,17 @@ class JobStarter:
         return starts
 
     def _start(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
-        if not starts:
-            return
-        ready = self._check(starts, held)
-        if ready and (pause := self._settling()):
-            for start in ready:
-                self._set(held, start, retry("slurmctld has just started: its nodes report first", pause))
-            return
+        ready = self._check(starts, held) if starts else []
         for start in ready:
             self._memories.mark_placed(start.job.run.key)
         self._store_memories()
         self._slurm.place({one.reference: (one.nodes, not self._has_exact_number(one)) for one in ready})
         placed = self._confirm_placed(ready, held)
-        if placed:
+        pause = self._settling() if placed else 0.0
+        if pause:
+            for start in placed:
+                self._set(held, start, retry(_SETTLING, pause))
+        elif placed:
             self._slurm.release(start.reference for start in placed)
             self._await(placed, held)
 
@@ -142,6 +144,7 @@ class JobStarter:
     def _judge_running(self, start: _Start, now: LiveJob, held: dict[str, ApplyResult | None]) -> None:
         if set(now.node_names) == set(start.nodes):
             self._slurm.hold([start.reference])
+            self._memories.mark_started(start.job.run.key)
             self._set(held, start, APPLIED)
         else:
             self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
@@ -163,29 +166,37 @@ class JobStarter:
         return placed
 
     def _await(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
-        """Wait until the jobs run, and hold all of them: no requeue starts one again."""
+        """Wait until the jobs run, and hold all of them: no requeue starts one again.
+
+        Also if slurmctld is restarted meanwhile: it would start them at once.
+        """
         waiting = {start.reference: start for start in starts}
-        end = time.monotonic() + START_SECONDS
-        live: Mapping[str, LiveJob] = {}
-        while waiting:
-            live = self._slurm.live_jobs(list(waiting))
-            for reference in list(waiting):
-                now = live.get(reference)
-                if now is None or now.state != "PENDING":
-                    self._end(waiting.pop(reference), now, held)
-            if waiting and time.monotonic() > end:
-                break
-            if waiting:
-                time.sleep(_POLL_SECONDS)
-        self._slurm.hold(start.reference for start in starts)
+        reasons: dict[str, str] = {}
+        end, pause = time.monotonic() + START_SECONDS, 0.0
+        try:
+            while waiting and not pause and time.monotonic() < end:
+                live = self._slurm.live_jobs(list(waiting))
+                for reference in list(waiting):
+                    now = live.get(reference)
+                    if now is not None and now.state == "PENDING":
+                        reasons[reference] = now.reason
+                    else:
+                        self._end(waiting.pop(reference), now, held)
+                if waiting and not (pause := self._settling()):
+                    time.sleep(_POLL_SECONDS)
+        finally:
+            self._slurm.hold(start.reference for start in starts)
         live = self._slurm.live_jobs(list(waiting)) if waiting else {}
         for reference, start in waiting.items():
             now = live.get(reference)
-            if now is not None and now.state == "PENDING":
-                _LOG.warning("Slurm did not start job %s on %s: %s", reference, start.nodes, now.reason)
-                self._set(held, start, retry(f"Slurm did not start the job: {now.reason}"))
-            else:
+            if now is None or now.state != "PENDING":
                 self._end(start, now, held)
+            elif pause:
+                self._set(held, start, retry(_SETTLING, pause))
+            else:
+                why = reasons.get(reference, now.reason)
+                _LOG.warning("Slurm did not start job %s on %s: %s", reference, ",".join(start.nodes), why)
+                self._set(held, start, retry(f"Slurm did not start the job: {why}"))
 
     def _end(self, start: _Start, now: LiveJob | None, held: dict[str, ApplyResult | None]) -> None:
         """The result of a job that Slurm has started, or that has already ended."""

@@ -22,15 +22,25 @@ _UNREADY: Final = frozenset(
     {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"}
 )
 _CLOSED: Final = frozenset({"DRAIN", "MAINTENANCE", "RESERVED", "PLANNED_DOWN"})
+_NOT_REPORTED: Final = "NOT_REPORTED"
+"""Condition of a node until its slurmd reports to a restarted slurmctld."""
 
 
-def node_row(node: NodeRow, is_reserved: bool) -> Node:
+def count_lost_gpus(node: NodeRow, held: int) -> int:
+    """GPUs that Slurm counts as used though no job has them. `held` are those of the listed jobs.
+
+    Slurm starts no job on them until its configuration is read again.
+    """
+    return max(node_gpus(node.gres_used).devices - held, 0)
+
+
+def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
     """The row of a node. A reservation shows in no field of a node, so the caller passes it."""
     gpus = node_gpus(node.gres)
     row = Node(name=node.name)
     row.allocatable.cpu_milli = 1_000 * node.cpus
     row.allocatable.memory_bytes = node.real_memory * MIB
-    row.allocatable.gpu_milli = 1_000 * gpus.devices
+    row.allocatable.gpu_milli = 1_000 * max(gpus.devices - lost_gpus, 0)
     row.allocatable.pods = _PODS
     row.labels[NODE_LABEL] = node.name
     if gpus.type:
@@ -41,8 +51,9 @@ def node_row(node: NodeRow, is_reserved: bool) -> Node:
         row.labels[f"{PARTITION_PREFIX}{partition}"] = "true"
     states = node.all_states
     row.unschedulable = is_reserved or not states.isdisjoint(_CLOSED)
-    unready = sorted(states & _UNREADY) if not states.isdisjoint(_USABLE) else sorted(states)
-    row.unready_conditions.extend(unready)
+    row.unready_conditions.extend(sorted(states & _UNREADY if not states.isdisjoint(_USABLE) else states))
+    if not node.has_reported:
+        row.unready_conditions.append(_NOT_REPORTED)
     return row
 
 

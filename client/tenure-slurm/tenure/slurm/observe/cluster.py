@@ -79,7 +79,7 @@ class Run(NamedTuple):
 def list_runs(jobs: Sequence[JobRow], scope: Scope) -> Iterator[Run]:
     """Jobs of the partitions that have not ended; an array by tasks."""
     dependencies = Dependencies(jobs)
-    owned_by_partition = {job.partition: is_owned(job, scope) for job in jobs}
+    owned_by_partition = {job.partition: is_owned(job.partition, scope) for job in jobs}
     owned = [job for job in jobs if owned_by_partition[job.partition] and not job.is_over]
     arrays = [(array, job) for job in owned if (array := number(job.array_job_id))]
     running = Counter([array for array, job in arrays if job.state in HOLDING or job.state in RELEASING])
@@ -106,9 +106,9 @@ def job_key(job: JobRow) -> str:
     return f"{array}_{task}" if array and task is not None else str(job.job_id)
 
 
-def is_owned(job: JobRow, scope: Scope) -> bool:
-    """Whether a job is in one of Tenure's partitions."""
-    return not set(job.partition.split(",")).isdisjoint(scope.partitions)
+def is_owned(partition: str, scope: Scope) -> bool:
+    """Whether a job with these partitions, separated by commas, is in one of Tenure's."""
+    return not set(partition.split(",")).isdisjoint(scope.partitions)
 
 
 def read_tasks(text: str) -> list[int]:

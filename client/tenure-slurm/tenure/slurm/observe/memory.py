@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from tenure.slurm.observe.cluster import HOLDING
 from tenure.slurm.observe.hostlist import expand
 from tenure.slurm.observe.rows import JobRow, number
 
@@ -34,11 +35,11 @@ class JobMemory(msgspec.Struct, frozen=True):
     is_placed: bool = False
     """Whether the adapter overwrote the nodes that the user requested."""
     has_started: bool = False
-    """Whether the adapter started this run."""
+    """Whether this run was started."""
     lost_runs: int = 0
     """Runs that a crash of the controller made pending again, without a requeue."""
     stopped_at: int = 0
-    """When the adapter requeued this run, in seconds since 1970; 0: it did not."""
+    """When the adapter requeued the job last, in seconds since 1970; 0: it did not."""
 
     @property
     def first_submit(self) -> int:
@@ -50,11 +51,13 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
     """What to remember of a job. The result equals `known` if nothing changed.
 
     A job with another user, or with a new submit time that no requeue explains, is another job with the same
-    id.
+    id. A crash of the controller can forget a requeue and bring another one before the next listing: then the
+    count of restarts is the same as before.
     """
     submit = number(job.submit_time) or 0
     if known is None or known.user_id != job.user_id:
         return _new(job, submit)
+    has_started = job.state in HOLDING
     if submit in known.submits:
         if not known.is_placed and job.state == "PENDING":
             new = _new(job, submit)  # the user may have edited it
@@ -63,12 +66,13 @@ def remember(job: JobRow, known: JobMemory | None) -> JobMemory:
         if known.has_started and job.state == "PENDING":
             lost = known.lost_runs + 1
             return msgspec.structs.replace(known, restarts=run, has_started=False, lost_runs=lost)
-        return msgspec.structs.replace(known, restarts=run)
-    if job.restart_cnt <= known.restarts:
+        return msgspec.structs.replace(known, restarts=run, has_started=known.has_started or has_started)
+    if job.restart_cnt < max(known.restarts, 1):
         return _new(job, submit)
+    is_again = known.has_started and job.restart_cnt == known.restarts
     submits = (known.first_submit, *known.submits[1:][-_MAX_SUBMITS + 2 :], submit)
-    fresh = {"restarts": job.restart_cnt, "has_started": False, "stopped_at": 0}
-    return msgspec.structs.replace(known, submits=submits, **fresh)
+    fresh = {"restarts": job.restart_cnt, "lost_runs": known.lost_runs + is_again}
+    return msgspec.structs.replace(known, submits=submits, has_started=has_started, **fresh)
 
 
 def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:

@@ -130,6 +130,8 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     real_memory: int
     state_flags: list[str] = []
     gres: str = ""
+    gres_used: str = ""
+    slurmd_start_time: AnyNumber = None
     active_features: str | list[str] = ""
     partitions: list[str] = []
     reason: str = ""
@@ -139,6 +141,11 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
         """The state and its flags, in upper case."""
         states = [self.state] if isinstance(self.state, str) else self.state
         return frozenset(flag.upper() for flag in (*states, *self.state_flags))
+
+    @property
+    def has_reported(self) -> bool:
+        """Whether its slurmd has reported to the slurmctld that runs now; True if nothing says so."""
+        return number(self.slurmd_start_time) != 0
 
     @property
     def features(self) -> list[str]:

@@ -6,12 +6,13 @@ listing changed, so that a pass costs little beside Slurm's own commands.
 
 import gc
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.slurm.observe.capacity_rows import QueueTree, node_row
+from tenure.slurm.observe.capacity_rows import QueueTree, count_lost_gpus, node_row
 from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, list_runs
 from tenure.slurm.observe.memory import JobMemories, JobMemory
 from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, queue_name
@@ -21,6 +22,10 @@ from tenure.v1.state_pb2 import StateDelta
 
 _MAX_WARNINGS: Final = 10_000
 """Number of remembered warnings, after which they may be repeated."""
+_LOST_GPUS: Final = (
+    "node %s: Slurm counts %d GPUs as used that no job has, and starts no job on them until an administrator "
+    "runs `scontrol reconfigure`"
+)
 _LOG: Final = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Message)
 
@@ -42,6 +47,15 @@ class _Rows(NamedTuple):
     pod_groups: dict[str, PodGroup]
     pods: dict[str, Pod]
     shapes: dict[str, PodShape]
+
+
+class _ObservedNode(NamedTuple):
+    """A node of the last pass, with what its row was made of."""
+
+    node: NodeRow
+    is_reserved: bool
+    lost_gpus: int
+    row: Node
 
 
 _NONE: Final = _Rows({}, {}, {}, {}, {})
@@ -68,7 +82,7 @@ class SlurmSource:
         self._has_observed = has_observed
         self._last = _NONE
         self._version = 0
-        self._nodes: dict[str, tuple[NodeRow, bool, Node]] = {}
+        self._nodes: dict[str, _ObservedNode] = {}
         self._warned: set[tuple[str, str]] = set()
         self.jobs: dict[str, ObservedJob] = {}
         """Jobs of the last pass, by uid of the pod group."""
@@ -181,15 +195,18 @@ class SlurmSource:
         owned = [node for node in reading.nodes if not parts.isdisjoint(node.partitions)]
         for partition, names in foreign_partitions(owned, self._scope).items():
             self._warn(f"partition {partition}", [f"shares nodes with Tenure, such as {names[0]}"])
-        made: dict[str, tuple[NodeRow, bool, Node]] = {}
+        held = _held_gpus(self.jobs.values())
+        made: dict[str, _ObservedNode] = {}
         for node in owned:
-            is_reserved = node.name in reading.reserved_nodes
+            is_reserved, lost = node.name in reading.reserved_nodes, count_lost_gpus(node, held[node.name])
             before = self._nodes.get(node.name)
-            if before is None or before[:2] != (node, is_reserved):
-                before = node, is_reserved, node_row(node, is_reserved)
+            if lost and (before is None or before.lost_gpus != lost):
+                _LOG.warning(_LOST_GPUS, node.name, lost)
+            if before is None or before[:3] != (node, is_reserved, lost):
+                before = _ObservedNode(node, is_reserved, lost, node_row(node, is_reserved, lost))
             made[node.name] = before
         self._nodes = made
-        return {name: row for name, (_, _, row) in made.items()}
+        return {name: observed.row for name, observed in made.items()}
 
     def _warn(self, subject: str, texts: Iterable[str]) -> None:
         """Log each warning once."""
@@ -199,6 +216,16 @@ class SlurmSource:
             if (subject, text) not in self._warned:
                 self._warned.add((subject, text))
                 _LOG.warning("%s: %s", subject, text)
+
+
+def _held_gpus(jobs: Iterable[ObservedJob]) -> Counter[str]:
+    """GPUs that jobs have, by node."""
+    held: Counter[str] = Counter()
+    for job in jobs:
+        for pod in job.rows.pods:
+            if pod.node:
+                held[pod.node] += job.rows.shapes[pod.shape].gpu.devices
+    return held
 
 
 def _changed(old: Mapping[str, _Row], new: Mapping[str, _Row]) -> list[_Row]:
