@@ -254,8 +254,9 @@ def test_gpus_that_slurm_counts_as_used_and_no_job_has_are_left_out(
 ) -> None:
     nodes = [replace(node, gres_used=used) if node.name == "n3" else node for node in reading.nodes]
     source = SlurmSource(SCOPE, (), lambda: reading._replace(nodes=nodes), JobMemories())
-    rows = [source.snapshot(observed_at(reading, later)) for later in (10, 11)]
-    assert [row.allocatable.gpu_milli for row in rows[1].nodes if row.name == "n3"] == [gpus]
+    rows = [source.snapshot(observed_at(reading, later)) for later in (10, 19, 20, 21)]
+    found = [row.allocatable.gpu_milli for one in rows for row in one.nodes if row.name == "n3"]
+    assert found == [8_000, 8_000, gpus, gpus]
     warnings = [text for text in caplog.messages if text.startswith("node n3:")]
     assert len(warnings) == (gpus < 8_000)
 

@@ -30,12 +30,12 @@ def ended(state: str = "COMPLETED", end: int = 205, **fields: object) -> JobRow:
     ],
 )
 def test_run_that_the_adapter_requeued(job: JobRow, is_due: bool) -> None:
-    assert is_lost(job, MEMORY, BOOTED) == is_due
+    assert is_lost(job, MEMORY, lambda: BOOTED) == is_due
 
 
 @pytest.mark.parametrize("boot_time", [0, 150, 199])
 def test_without_a_restart_of_the_controller_nothing_was_forgotten(boot_time: int) -> None:
-    assert not is_lost(ended(), MEMORY, boot_time)
+    assert not is_lost(ended(), MEMORY, lambda: boot_time)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_run_that_is_missing_on_its_node_returns_after_any_requeue(
     state: str, reason: str, is_due: bool
 ) -> None:
     never_stopped = JobMemory(5, (150,), 0, 1, 1, "", "")
-    assert is_lost(ended(state, state_reason=reason), never_stopped, BOOTED) == is_due
+    assert is_lost(ended(state, state_reason=reason), never_stopped, lambda: BOOTED) == is_due

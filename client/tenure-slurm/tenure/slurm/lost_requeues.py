@@ -10,7 +10,8 @@ slurmctld may even forget a requeue after the job was listed as waiting: then an
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from tenure.slurm.observe.cluster import Scope, is_owned, job_key
@@ -32,16 +33,13 @@ class LostRequeues:
         self._slurm, self._scope, self._memories = slurm, scope, memories
 
     def repeat(self, jobs: Sequence[JobRow]) -> bool:
-        """Requeue those of the listed jobs that are due, before they are forgotten.
+        """Requeue those of the listed jobs that are due. One that Slurm did not requeue is due again.
 
         Returns whether there were some: the listing is out of date. Raises ClusterError and LeaseLost.
         """
-        ended = [(job, self._memories.find(job_key(job))) for job in jobs if job.is_over]
-        own = [(job, memory) for job, memory in ended if memory and is_owned(job.partition, self._scope)]
-        if not own:
-            return False
-        was_stopped = any(memory.stopped_at for _, memory in own)
-        boot_time = self._slurm.boot_time() if was_stopped else 0
+        ended = [job for job in jobs if job.is_over and is_owned(job.partition, self._scope)]
+        own = [(job, memory) for job in ended if (memory := self._memories.find(job_key(job)))]
+        boot_time = lru_cache(self._slurm.boot_time)
         due = [job_key(job) for job, memory in own if is_lost(job, memory, boot_time)]
         for key in due:
             _LOG.warning("Job %s has ended because slurmctld forgot its requeue: requeueing it again", key)
@@ -49,8 +47,11 @@ class LostRequeues:
         return bool(due)
 
 
-def is_lost(job: JobRow, memory: JobMemory, boot_time: int) -> bool:
-    """Whether an ended job was to run again. `boot_time` is when slurmctld started, in seconds since 1970."""
+def is_lost(job: JobRow, memory: JobMemory, boot_time: Callable[[], int]) -> bool:
+    """Whether an ended job was to run again. `boot_time` is when slurmctld started, in seconds since 1970.
+
+    It is a command, and called only for a job that ended soon after the adapter requeued it.
+    """
     if not (job.requeue and job.batch_flag) or memory.user_id != job.user_id:
         return False
     if number(job.submit_time) not in memory.submits or job.state in _OWN_ENDS:
@@ -58,4 +59,5 @@ def is_lost(job: JobRow, memory: JobMemory, boot_time: int) -> bool:
     if job.state == "NODE_FAIL" and job.state_reason == "JobLaunchFailure":
         return True
     start, stopped, end = number(job.start_time) or 0, memory.stopped_at, number(job.end_time) or 0
-    return start <= stopped <= boot_time <= end <= stopped + LATEST_END_SECONDS and stopped > 0
+    ended_soon = stopped and start <= stopped <= end <= stopped + LATEST_END_SECONDS
+    return bool(ended_soon and stopped <= boot_time() <= end)

@@ -26,14 +26,6 @@ _NOT_REPORTED: Final = "NOT_REPORTED"
 """Condition of a node until its slurmd reports to a restarted slurmctld."""
 
 
-def count_lost_gpus(node: NodeRow, held: int) -> int:
-    """GPUs that Slurm counts as used though no job has them. `held` are those of the listed jobs.
-
-    Slurm starts no job on them until its configuration is read again.
-    """
-    return max(node_gpus(node.gres_used).devices - held, 0)
-
-
 def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
     """The row of a node. A reservation shows in no field of a node, so the caller passes it."""
     gpus = node_gpus(node.gres)

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.slurm.observe.capacity_rows import QueueTree, count_lost_gpus, node_row
-from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, list_runs
+from tenure.slurm.observe.capacity_rows import QueueTree, node_row
+from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, job_key, list_runs
+from tenure.slurm.observe.lost_gpus import LostGpus
 from tenure.slurm.observe.memory import JobMemories, JobMemory
 from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, queue_name
 from tenure.slurm.observe.rows import NodeRow
@@ -22,10 +23,6 @@ from tenure.v1.state_pb2 import StateDelta
 
 _MAX_WARNINGS: Final = 10_000
 """Number of remembered warnings, after which they may be repeated."""
-_LOST_GPUS: Final = (
-    "node %s: Slurm counts %d GPUs as used that no job has, and starts no job on them until an administrator "
-    "runs `scontrol reconfigure`"
-)
 _LOG: Final = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Message)
 
@@ -83,6 +80,7 @@ class SlurmSource:
         self._last = _NONE
         self._version = 0
         self._nodes: dict[str, _ObservedNode] = {}
+        self._lost_gpus = LostGpus()
         self._warned: set[tuple[str, str]] = set()
         self.jobs: dict[str, ObservedJob] = {}
         """Jobs of the last pass, by uid of the pod group."""
@@ -141,7 +139,7 @@ class SlurmSource:
         self._has_observed()
         queues = self._observe_queues(reading, jobs.values())
         return _Rows(
-            self._observe_nodes(reading),
+            self._observe_nodes(reading, now.seconds),
             queues,
             {uid: job.rows.group for uid, job in jobs.items()},
             {uid: job.rows.pods[number] for uid, (job, number) in self.pods.items()},
@@ -151,7 +149,7 @@ class SlurmSource:
     def _observe_jobs(self, reading: Reading, now: int) -> dict[str, ObservedJob]:
         jobs: dict[str, ObservedJob] = {}
         known = {job.run.reference: job for job in self.jobs.values()}
-        keys: set[str] = set()
+        keys = {job_key(job) for job in reading.jobs if job.is_over}  # a requeue may have been forgotten
         for run in list_runs(reading.jobs, self._scope):
             keys.add(run.key)
             job = self._observe_job(run, known.get(run.reference), now)
@@ -190,18 +188,16 @@ class SlurmSource:
                 )
         return tree.rows
 
-    def _observe_nodes(self, reading: Reading) -> dict[str, Node]:
+    def _observe_nodes(self, reading: Reading, now: int) -> dict[str, Node]:
         parts = set(self._scope.partitions)
         owned = [node for node in reading.nodes if not parts.isdisjoint(node.partitions)]
         for partition, names in foreign_partitions(owned, self._scope).items():
             self._warn(f"partition {partition}", [f"shares nodes with Tenure, such as {names[0]}"])
-        held = _held_gpus(self.jobs.values())
+        lost_gpus = self._lost_gpus.count(owned, _held_gpus(self.jobs.values()), now)
         made: dict[str, _ObservedNode] = {}
         for node in owned:
-            is_reserved, lost = node.name in reading.reserved_nodes, count_lost_gpus(node, held[node.name])
+            is_reserved, lost = node.name in reading.reserved_nodes, lost_gpus.get(node.name, 0)
             before = self._nodes.get(node.name)
-            if lost and (before is None or before.lost_gpus != lost):
-                _LOG.warning(_LOST_GPUS, node.name, lost)
             if before is None or before[:3] != (node, is_reserved, lost):
                 before = _ObservedNode(node, is_reserved, lost, node_row(node, is_reserved, lost))
             made[node.name] = before
