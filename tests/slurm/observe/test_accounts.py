@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from google.protobuf import text_format
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.slurm.observe.accounts import Associations, Limit, read_associations
 from tenure.slurm.observe.capacity_rows import QueueTree
@@ -65,12 +66,40 @@ def test_administrators(known: Associations) -> None:
             [Limit("GrpTRES=gres/gpu", "user", "me", True)],
         ),
         ("Account=a UserName=me(5) MaxJobs=3(0)", [Limit("MaxJobs", "user", "me", False)]),
+        (
+            "Account=a UserName= GrpTRES=gres/gpu:a100=4(0)",
+            [Limit("GrpTRES=gres/gpu:a100", "account", "a", True)],
+        ),
         ("QOS=night(3) MaxTRESPJ=gres/gpu=8", [Limit("MaxTRESPJ", "qos", "night", False)]),
         ("QOS=night(3) GrpTRES=cpu=N(0),gres/gpu=N(4) MaxTRESPJ= GrpWall=N(0.00)", []),
     ],
 )
 def test_limits_are_named(line: str, limits: list[Limit]) -> None:
     assert read_associations(read_records(line.encode())).limits == limits
+
+
+@pytest.mark.parametrize(
+    ("configured", "limit", "quota"),
+    [
+        ("", 4_000, None),
+        ("node_class: 'a100' limit_gpu_milli: 2000", 2_000, None),
+        ("node_class: 'a100' limit_gpu_milli: 6000 quota_gpu_milli: 1000", 4_000, 1_000),
+        ("node_class: 'a100' limit_gpu_milli: -1", 4_000, None),
+        ("node_class: 'a100' quota_gpu_milli: 1000", 4_000, 1_000),
+    ],
+)
+def test_limit_for_gpus_of_a_type_is_one_of_their_class(
+    configured: str, limit: int, quota: int | None
+) -> None:
+    """Of the limits of Slurm and of the file, the lower one counts (R19.1)."""
+    line = b"Account=a UserName= GrpTRES=cpu=N(0),gres/gpu:a100=4(1)"
+    row = Queue(name="a")
+    if configured:
+        text_format.Parse(f"class_limits {{ {configured} }}", row)
+    [found] = QueueTree([row], read_associations(read_records(line)).accounts, SCOPE).rows.values()
+    [of_class] = found.class_limits
+    assert (of_class.node_class, of_class.limit_gpu_milli) == ("a100", limit)
+    assert (of_class.quota_gpu_milli if of_class.HasField("quota_gpu_milli") else None) == quota
 
 
 @pytest.mark.parametrize(

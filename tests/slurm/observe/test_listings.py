@@ -66,6 +66,7 @@ def test_nodes_have_gpus_and_labels(snapshot: pb.ClusterSnapshot) -> None:
     node = snapshot.nodes[0]
     assert (node.name, node.allocatable.gpu_milli, node.allocatable.cpu_milli) == ("n1", 8_000, 64_000)
     assert node.labels["slurm.tenure.scheduler/gpu-type"] == "a100"
+    assert node.node_class == "a100"
     assert node.labels["feature.slurm.tenure.scheduler/ib"] == "true"
     assert [row.name for row in snapshot.nodes if row.unschedulable] == ["n8"]
     assert not any(row.unready_conditions for row in snapshot.nodes)
@@ -94,6 +95,18 @@ def test_array_is_a_pod_group_per_task_and_the_throttle_gates(snapshot: pb.Clust
     tasks = {name: status[name] for name in status if name.startswith("2_")}
     running, pending, gated = pb.POD_STATUS_RUNNING, pb.POD_STATUS_PENDING, pb.POD_STATUS_GATED
     assert tasks == {"2_0": running, "2_1": pending, "2_2": gated, "2_3": gated, "2_4": gated, "2_5": gated}
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [(90, 5_400), (None, None), (0, None), (2**40, 100 * 365 * 86_400)],
+)
+def test_time_limit_of_a_job_is_its_hard_end(limit: int | None, seconds: int | None) -> None:
+    """R19.20. An unlimited job has none; one of more than a hundred years has that."""
+    job = JobRow(7, "PENDING", 5, partition="gpu", node_count=1, submit_time=50, time_limit=limit)
+    source = SlurmSource(SCOPE, (), lambda: Reading((job,), ()), JobMemories())
+    [row] = source.snapshot(Timestamp(seconds=100)).pod_groups
+    assert (row.time_limit.seconds if row.HasField("time_limit") else None) == seconds
 
 
 @pytest.mark.parametrize(("key", "held_by"), [("4", pb.HOLD_REASON_DEPENDENCY), ("5", 0)])

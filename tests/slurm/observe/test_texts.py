@@ -156,3 +156,21 @@ def test_unclear_hold_holds() -> None:
     row = pb.PodGroup()
     assert set_options(row, {"hold": "yes"}) == ["option hold=yes: must be true or false; the job is held"]
     assert row.held_by == pb.HOLD_REASON_USER
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("time-limit", "use --time"),
+        ("not-before", "use --begin"),
+        ("depends-on", "use --dependency"),
+        ("on-time-limit", "set on_time_limit of a queue in queuesFile"),
+        ("max-running", "administrators set it in queuesFile"),
+    ],
+)
+def test_rule_that_is_stated_elsewhere_is_named(name: str, fix: str) -> None:
+    """R19."""
+    options, problems = read_options(f"tenure: {name}=1, notice=5m")
+    assert options == {"notice": "5m"}
+    assert problems[0].startswith(f"unknown option {name!r}; ")
+    assert fix in problems[0]

@@ -60,6 +60,14 @@ USER_LIMITS: Final = "tenure.scheduler/user-limits"
 USER_QUOTAS: Final = "tenure.scheduler/user-quotas"
 USER_MAX_RUNNING: Final = "tenure.scheduler/user-max-running"
 """Annotations of queues: bounds of the queue of each user."""
+OF_QUEUES: Final = frozenset(
+    (
+        AT_EVICTION_LIMIT,
+        *(CLASS_LIMITS, CLASS_QUOTAS, LENDING_LIMIT, MAX_RUNNING),
+        *(USER_LIMITS, USER_QUOTAS, USER_MAX_RUNNING),
+    )
+)
+"""Annotations of queues that nothing else has."""
 NODE_CLASS_LABELS: Final = ("tenure.scheduler/node-class", "nvidia.com/gpu.product")
 """Labels of nodes with their class, the first one that counts first."""
 SUSPENDABLE: Final = "tenure.scheduler/suspendable"
@@ -71,6 +79,8 @@ DEPENDS_ON: Final = "tenure.scheduler/depends-on"
 NOT_BEFORE: Final = "tenure.scheduler/not-before"
 RELEASED: Final = "tenure.scheduler/released"
 """Annotations by users: what becomes of a victim, and holds."""
+OF_POD_GROUPS: Final = frozenset((SUSPENDABLE, HOLD, DEPENDS_ON, NOT_BEFORE, RELEASED))
+"""Annotations of pod groups that queues do not have."""
 NOTICE: Final = "tenure.scheduler/notice"
 """Annotation of pod groups and queues by users: the notice of their pods before an eviction."""
 CHECKPOINT_ON_NOTICE: Final = "tenure.scheduler/checkpoint-on-notice"

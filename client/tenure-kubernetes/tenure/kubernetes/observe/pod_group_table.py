@@ -11,6 +11,7 @@ from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
+from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
@@ -153,6 +154,7 @@ class PodGroupTable:
         stored = self._read_stored(uid, warnings)
         read_annotations(row, stored.values, warnings)
         written = self._users_annotations(uid, origin, pods)
+        warn_of_misplaced(written, names.OF_QUEUES, "queues", warnings)
         read_holds(row, written, now, warnings)
         row.depends_on.extend(self._dependencies(row.namespace, written))
         read_own_notice(row, written, warnings)

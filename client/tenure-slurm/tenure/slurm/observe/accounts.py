@@ -14,8 +14,15 @@ from tenure.v1.snapshot_pb2 import Queue
 UNLIMITED: Final = -1
 RESOURCES: Final = ("cpu_milli", "memory_bytes", "gpu_milli")
 _ROOT: Final = "root"
-_TRES: Final = {"cpu": ("cpu_milli", 1_000), "mem": ("memory_bytes", MIB), "gres/gpu": ("gpu_milli", 1_000)}
+_GPU_UNIT: Final = 1_000
+_TRES: Final = {
+    "cpu": ("cpu_milli", 1_000),
+    "mem": ("memory_bytes", MIB),
+    "gres/gpu": ("gpu_milli", _GPU_UNIT),
+}
 """Where a limit goes, and its unit."""
+_OF_TYPE: Final = "gres/gpu:"
+"""Prefix of limits for GPUs of one type, which is the class of a node that has no other GPUs."""
 _ID: Final = re.compile(r"\(\d+\)$")
 _LIMIT: Final = re.compile(r"(\d+)(?:\(\d+\))?")
 _PARENT_SHARES: Final = 0x7FFF_FFFF
@@ -97,6 +104,11 @@ def _row(name: str, record: Mapping[str, str]) -> Queue:
     for resource in ("cpu_milli", "memory_bytes"):
         amounts = getattr(row, resource)
         amounts.quota = amounts.limit
+    for kind in sorted(limits):
+        if kind.startswith(_OF_TYPE):
+            row.class_limits.add(
+                node_class=kind.removeprefix(_OF_TYPE), limit_gpu_milli=limits[kind] * _GPU_UNIT
+            )
     if (most := _LIMIT.fullmatch(record.get("GrpJobs", ""))) is not None:
         row.max_running = int(most[1])
     return row
@@ -114,7 +126,7 @@ def _find_limits(record: Mapping[str, str]) -> Iterable[tuple[str, bool]]:
     if _LIMIT.fullmatch(record.get("GrpJobs", "")):
         yield "GrpJobs", True
     for kind in _limits(record.get("GrpTRES", "")):
-        yield f"GrpTRES={kind}", kind in _TRES
+        yield f"GrpTRES={kind}", kind in _TRES or kind.startswith(_OF_TYPE)
     for name in _SLURM_ONLY:
         if any(letter.isdecimal() for letter in re.sub(r"\([^)]*\)", "", record.get(name, ""))):
             yield name, False

@@ -36,7 +36,7 @@ def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
     row.allocatable.pods = _PODS
     row.labels[NODE_LABEL] = node.name
     if gpus.type:
-        row.labels[GPU_TYPE_LABEL] = gpus.type
+        row.labels[GPU_TYPE_LABEL] = row.node_class = gpus.type
     for feature in node.features:
         row.labels[f"{FEATURE_PREFIX}{feature}"] = "true"
     for partition in node.partitions:
@@ -113,6 +113,15 @@ def _merged(known: Queue, configured: Queue) -> Queue:
             amounts.over_quota_weight = slurm.over_quota_weight
         limits = [one.limit for one in (amounts, slurm) if one.HasField("limit") and one.limit != UNLIMITED]
         amounts.limit = min(limits, default=UNLIMITED)
+    of_class = {each.node_class: each for each in row.class_limits}
+    for limit in known.class_limits:
+        mine = of_class.get(limit.node_class)
+        if mine is None:
+            row.class_limits.append(limit)
+        elif not mine.HasField("limit_gpu_milli") or mine.limit_gpu_milli == UNLIMITED:
+            mine.limit_gpu_milli = limit.limit_gpu_milli
+        else:
+            mine.limit_gpu_milli = min(mine.limit_gpu_milli, limit.limit_gpu_milli)
     if known.HasField("max_running"):
         most = configured.max_running if configured.HasField("max_running") else known.max_running
         row.max_running = min(most, known.max_running)

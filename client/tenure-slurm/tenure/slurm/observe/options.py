@@ -15,6 +15,17 @@ from tenure.v1 import snapshot_pb2 as pb
 _BEGIN: Final = re.compile(r"(?:^|\s)tenure:", re.IGNORECASE)
 _OPTION: Final = re.compile(r"\s*([A-Za-z-]+)=([^\s,;]+)\s*(?:[,;]|$|(?=\s))")
 _MAX_COST: Final = 2**30
+_ELSEWHERE: Final = {
+    "time-limit": "use --time",
+    "on-time-limit": "Slurm ends jobs at their --time; set on_time_limit of a queue in queuesFile",
+    "not-before": "use --begin",
+    "depends-on": "use --dependency",
+    **dict.fromkeys(
+        ("class-limits", "class-quotas", "lending-limit", "max-running"),
+        "it is of queues: administrators set it in queuesFile",
+    ),
+}
+"""What Slurm itself states, or queues, and so no option does (semantics R19)."""
 _FATES: Final = {"requeue": pb.FATE_REQUEUE, "hold": pb.FATE_HOLD, "delete": pb.FATE_DELETE}
 ANNOTATIONS: Final = {
     name: f"kai.scheduler/{name}"
@@ -35,7 +46,8 @@ def read_options(comment: str) -> tuple[dict[str, str], list[str]]:
         position = option.end()
     problems = [] if found else ['no option after "tenure:"; write NAME=VALUE']
     for name in sorted(found.keys() - ANNOTATIONS.keys() - _FIELDS.keys()):
-        problems.append(f"unknown option {name!r}; options are {', '.join((*ANNOTATIONS, *_FIELDS))}")
+        fix = _ELSEWHERE.get(name, f"options are {', '.join((*ANNOTATIONS, *_FIELDS))}")
+        problems.append(f"unknown option {name!r}; {fix}")
         del found[name]
     return found, problems
 

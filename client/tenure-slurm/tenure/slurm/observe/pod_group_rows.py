@@ -22,6 +22,7 @@ from tenure.slurm.observe.tres import (
     read_request,
 )
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_DURATION_SECONDS
 
 JOB_LABEL: Final = "slurm.tenure.scheduler/job"
 JOB_NAME: Final = "slurm.tenure.scheduler/job-name"
@@ -65,9 +66,10 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
     options, rows.warnings = read_options(job.comment or "")
     rows.warnings += set_options(rows.group, options)
     _set_preemptibility(rows.group, job)
-    if "expected-runtime" not in options and (limit := number(job.time_limit)):
-        seconds = limit * _MINUTE * scope.expected_runtime_percent // 100
-        if seconds:
+    if limit := number(job.time_limit):
+        rows.group.time_limit.seconds = min(limit * _MINUTE, MAX_DURATION_SECONDS)
+        seconds = rows.group.time_limit.seconds * scope.expected_runtime_percent // 100
+        if seconds and "expected-runtime" not in options:
             rows.group.expected_runtime.seconds = seconds
     status = _STATUS.get(job.state, _PENDING)
     refusal = ""

@@ -23,6 +23,8 @@ _HOLDS: Final[Mapping[str, pb.HoldReason]] = {
     "time-limit": pb.HOLD_REASON_TIME_LIMIT,
 }
 """Values of the stored annotation."""
+_BY_USERS: Final = {"admin": pb.HOLD_REASON_ADMIN, "dependency": pb.HOLD_REASON_DEPENDENCY}
+"""Values of the annotation for holds; all others, except for "false", are by the user."""
 
 
 def read_time_limit(annotations: Mapping[str, str], warnings: list[str]) -> Duration | None:
@@ -54,7 +56,7 @@ def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp,
     row.suspendable = annotations.get(names.SUSPENDABLE, "").strip().lower() in TRUE
     hold = annotations.get(names.HOLD, "").strip().lower()
     if hold not in ("", *FALSE):
-        row.held_by = pb.HOLD_REASON_DEPENDENCY if hold == "dependency" else pb.HOLD_REASON_USER
+        row.held_by = _BY_USERS.get(hold, pb.HOLD_REASON_USER)
     _read_not_before(row, annotations.get(names.NOT_BEFORE, ""), now, warnings)
     text = annotations.get(names.RELEASED)
     released = read_time(text) if text else None

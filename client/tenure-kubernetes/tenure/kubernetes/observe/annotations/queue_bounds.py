@@ -11,7 +11,7 @@
 An unreadable part is left out, with a warning: the other parts count.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from math import isfinite
 from typing import Final
 
@@ -31,8 +31,17 @@ _MOST: Final = 2**50
 _MAX_NAME: Final = 253
 
 
+def warn_of_misplaced(
+    annotations: Mapping[str, str], others: Set[str], owner: str, warnings: list[str]
+) -> None:
+    """Warn of annotations that only `owner` can have: here they have no effect."""
+    for key in sorted(annotations.keys() & others):
+        warnings.append(f"annotation {key}: it has an effect on {owner} only: set it there")
+
+
 def set_bounds(row: pb.Queue, annotations: Mapping[str, str], warnings: list[str]) -> None:
     """Set what the annotations of a queue say."""
+    warn_of_misplaced(annotations, names.OF_POD_GROUPS, "pod groups", warnings)
     limits: dict[str, pb.ClassLimit] = {}
     for key, field in ((names.CLASS_LIMITS, "limit_gpu_milli"), (names.CLASS_QUOTAS, "quota_gpu_milli")):
         for name, number in _parts(key, annotations, warnings):
