@@ -90,7 +90,9 @@ class SlurmObservation:
         starter = JobStarter(self._slurm, source, self._memories, store, lambda: self._live, self._settling)
         self._comments = CommentWriter(self._slurm, source)
         applier = JobApplier(self._slurm, source, starter, self._memories, store)
-        self.ports = ClusterPorts(source, applier, state, self._comments, starter)
+        self.ports = ClusterPorts(
+            source, applier, state, self._comments, starter, on_set_aside=self._comments.set_aside
+        )
         self.problem = ""
         """Why the cluster may have changed unseen; "": it has not."""
         self._threads = [

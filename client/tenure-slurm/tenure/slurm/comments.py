@@ -26,6 +26,7 @@ from tenure.v1.decision_pb2 import (
     Reason,
 )
 from tenure.v1.snapshot_pb2 import POD_STATUS_RUNNING
+from tenure.v1.state_pb2 import SetAsideRows
 
 PREFIX: Final = "tenure: "
 _PAUSE_SECONDS: Final = 0.05
@@ -43,6 +44,8 @@ class CommentWriter:
         self._slurm, self._source = slurm, source
         self._due: dict[str, str] = {}
         """Comments to be written, by id of the job."""
+        self._set_aside: dict[str, str] = {}
+        """Why the server does not accept jobs, by uid of the pod group."""
         self._changed = threading.Condition()
         self._is_closed = False
 
@@ -50,10 +53,15 @@ class CommentWriter:
         """Publish the outcomes and protections of a response. Returns at once."""
         protected = _protections(response.protections)
         waiting = {row.pod_group: row for row in response.outcomes if row.kind not in _IGNORED}
+        refused = self._refused_starts(entries)
         due: dict[str, str] = {}
         for uid, job in self._source.jobs.items():
             if job.rows.pods[0].status == POD_STATUS_RUNNING:
                 text = protected.get(uid, _UNPROTECTED)
+            elif uid in self._set_aside:
+                text = f"is not scheduled: {self._set_aside[uid]}"
+            elif uid in refused:
+                text = f"waits: {refused[uid]}"
             elif uid in waiting:
                 text = f"waits: {_reason(waiting[uid].reason)}"
             else:
@@ -65,6 +73,26 @@ class CommentWriter:
         with self._changed:
             self._due.update(due)
             self._changed.notify()
+
+    def set_aside(self, rows: SetAsideRows) -> None:
+        """Log the rows that the server does not accept, and tell owners of jobs; it schedules the others."""
+        known, self._set_aside = self._set_aside, {}
+        for row in rows.rows:
+            if row.violations and not row.dependent:
+                first = row.violations[0]
+                self._set_aside[row.key] = text = f"{first.field.rpartition('.')[2]} {first.description}"
+                if known.get(row.key) != text:
+                    _LOG.warning("%s %s is not scheduled: %s", row.field.partition("[")[0], row.key, text)
+
+    def _refused_starts(self, entries: Iterable[JournalEntry]) -> dict[str, str]:
+        """Why starts are repeated, by uid of the pod group."""
+        found: dict[str, str] = {}
+        for entry in entries:
+            for decision in entry.unfinished_decisions():
+                result, job = entry.results.get(decision.id), self._source.pods.get(decision.bind.pod)
+                if result is not None and job is not None:
+                    found[job[0].rows.group.uid] = result.detail
+        return found
 
     def close(self) -> None:
         """End `run`."""

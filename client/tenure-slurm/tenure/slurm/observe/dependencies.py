@@ -11,7 +11,7 @@ from typing import Final
 
 from tenure.slurm.observe.rows import JobRow, number
 
-_PART: Final = re.compile(r"(?P<kind>[a-z]+)(?::(?P<job>\d+)(?:_(?P<task>\d+|\*))?)?[^,?]*")
+_PART: Final = re.compile(r"(?P<kind>[a-z]+)(?::(?P<job>\d{1,18})(?:_(?P<task>\d{1,18}|\*))?)?[^,?]*")
 _OVER_WELL: Final = ("afterok", "aftercorr")
 _STARTED: Final = ("after",)
 
@@ -33,7 +33,7 @@ class Dependencies:
     def _by_name(self) -> dict[tuple[int, str], list[JobRow]]:
         found: dict[tuple[int, str], list[JobRow]] = {}
         for job in self._jobs:
-            found.setdefault((job.user_id, job.name), []).append(job)
+            found.setdefault((job.user_id, job.name or ""), []).append(job)
         return found
 
     def is_satisfied(self, job: JobRow) -> bool:
@@ -49,7 +49,7 @@ class Dependencies:
         if part is None:
             return False
         if part["kind"] == "singleton":
-            same = self._by_name.get((job.user_id, job.name), ())
+            same = self._by_name.get((job.user_id, job.name or ""), ())
             return all(other.is_over or other.job_id >= job.job_id for other in same)
         if part["job"] is None:
             return False

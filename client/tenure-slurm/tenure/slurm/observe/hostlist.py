@@ -41,11 +41,13 @@ def join(names: Iterable[str]) -> str:
 
 
 def _numbers(ranges: str) -> Iterator[str]:
+    count = 0
     for part in ranges.split(","):
         first, _, last = part.partition("-")
         if not first.isdecimal() or not (last or first).isdecimal():
             raise HostListError(f"not a range of numbers: {part[:100]!r}")
         begin, end = int(first), int(last or first)
-        if end - begin > MAX_HOSTS:
+        count += max(end - begin, 0)
+        if count > MAX_HOSTS:
             raise HostListError(f"more than {MAX_HOSTS} host names")
         yield from (str(number).zfill(len(first)) for number in range(begin, end + 1))

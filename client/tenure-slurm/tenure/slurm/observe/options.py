@@ -11,6 +11,7 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.terms.durations import parse_duration
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_TIME_SECONDS
 
 _BEGIN: Final = re.compile(r"(?:^|\s)tenure:", re.IGNORECASE)
 _OPTION: Final = re.compile(r"\s*([A-Za-z-]+)=([^\s,;]+)\s*(?:[,;]|$|(?=\s))")
@@ -77,6 +78,8 @@ def _time(field: str) -> Callable[[pb.PodGroup, str], None]:
     def set_field(row: pb.PodGroup, value: str) -> None:
         time = Timestamp()
         time.FromJsonString(value)
+        if abs(time.seconds) > MAX_TIME_SECONDS:
+            raise ValueError("must be between the years 1677 and 2262")
         getattr(row, field).CopyFrom(time)
 
     return set_field

@@ -98,7 +98,7 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
 def queue_name(job: JobRow, scope: Scope) -> str:
     """Name of the queue of a job."""
     names = {"account": job.account, "qos": job.qos, "partition": job.partition.split(",")[0]}
-    return names[scope.queue_from] or scope.default_queue
+    return (names[scope.queue_from] or scope.default_queue)[:_MAX_NAME]
 
 
 def _group(run: Run, job: JobRow, memory: JobMemory, scope: Scope) -> pb.PodGroup:
@@ -109,7 +109,7 @@ def _group(run: Run, job: JobRow, memory: JobMemory, scope: Scope) -> pb.PodGrou
     known = [scope.priorities[name] for name in named if name in scope.priorities]
     row.priority = known[0] if known else scope.default_priority
     row.creation_time.seconds = memory.first_submit
-    row.annotations[JOB_NAME] = _printable(job.name)
+    row.annotations[JOB_NAME] = _printable(job.name or "")
     start = number(job.start_time)
     if job.state in HOLDING and start:
         row.last_start_time.seconds = start

@@ -55,8 +55,8 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     job_id: int
     job_state: str | list[str]
     user_id: int
-    user_name: str = ""
-    name: str = ""
+    user_name: str | None = ""
+    name: str | None = ""
     account: str | None = ""
     partition: str = ""
     qos: str | None = ""

@@ -8,6 +8,8 @@ from tenure.slurm.observe.rows import JobRow, number
 MIB: Final = 2**20
 _TYPE: Final = r"(?:[:=](?P<type>[A-Za-z_][\w.-]*))?"
 _GPUS: Final = re.compile(rf"(?:gres[:/])?gpu{_TYPE}(?:[:=](?P<count>\d+))?(?:\(.*\))?")
+_MAX_AMOUNT: Final = 2**40
+"""Maximum amount of CPUs, MiB or GPUs on a node."""
 _CPUS: Final = re.compile(r"(?:^|,)cpu=(\d+)")
 _FEATURE: Final = re.compile(r"[\w.-]+")
 
@@ -61,7 +63,10 @@ def read_request(job: JobRow) -> NodeRequest:
     memory = read_memory(job, cpus)
     if memory is None:
         raise Refused("no memory is requested and there is no default; request --mem")
-    return NodeRequest(nodes, cpus, memory, _count_gpus(job, nodes), _features(job.features or ""))
+    gpus = _count_gpus(job, nodes)
+    if max(cpus, memory, gpus.devices) > _MAX_AMOUNT:
+        raise Refused("it requests more than any node has")
+    return NodeRequest(nodes, cpus, memory, gpus, _features(job.features or ""))
 
 
 def read_cpus(job: JobRow, nodes: int) -> int:
