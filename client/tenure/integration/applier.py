@@ -226,9 +226,9 @@ class GroupApplier:
         APPLY_ATTEMPTS.add(1, {"kind": decision.WhichOneof("kind") or "other", "result": result.metric_label})
         report = pb.DecisionResult(decision_id=decision.id, status=result.status, detail=result.detail)
         if result.is_retryable:
-            attempts = entry.attempts[decision.id] = entry.attempts.get(decision.id, 0) + 1
             wait = result.retry_after
             if wait is None:
+                attempts = entry.attempts[decision.id] = entry.attempts.get(decision.id, 0) + 1
                 wait = pause_after(attempts, _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
             report.retryable = True
             report.retry_time.FromNanoseconds(self._now().ToNanoseconds() + int(wait * 1e9))

@@ -104,7 +104,7 @@ class JournalEntry:
     group: DecisionGroup
     results: dict[str, DecisionResult] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
-    """Number of retryable failures, by decision."""
+    """Number of retryable failures for which the cluster requested no pause, by decision."""
     stored_patches: list[PatchToStore] = field(default_factory=list)
     """Patches that the journal already contains."""
     state: EntryState = EntryState.ACCEPTED

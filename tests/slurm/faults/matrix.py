@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -47,8 +47,16 @@ def strikes() -> Iterator[tuple[str, Strike]]:
                 yield f"{fault}-{when}-{number}", Strike(script, number, when)
 
 
-def play(strike: Strike) -> tuple[list[str], bool]:
-    """One run on a fresh cluster: the commands, and whether it struck. Raises Broken and SlurmFailed."""
+class Played(NamedTuple):
+    """What happened in a run."""
+
+    commands: list[str]
+    has_struck: bool
+    operator_steps: list[str]
+
+
+def play(strike: Strike) -> Played:
+    """One run on a fresh cluster. Raises Broken and SlurmFailed."""
     folder = Path(tempfile.mkdtemp(prefix="tenure-slurm-"))
     folder.chmod(0o755)
     try:
@@ -57,7 +65,7 @@ def play(strike: Strike) -> tuple[list[str], bool]:
         lua = gate(settings)
         with run_slurm(folder / "slurm", lua, nodes=2) as cluster, run_server_process() as (_, server):
             run = FaultRun(cluster, server, strike)
-            return run.play(), run.commands.has_struck
+            return Played(run.play(), run.commands.has_struck, run.operator_steps)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -79,10 +87,12 @@ def _report(name: str, strike: Strike) -> bool:
     """Play a run and print its result. Returns whether it passed."""
     began = time.monotonic()
     try:
-        writes, has_struck = play(strike)
+        run = play(strike)
     except (Broken, SlurmFailed) as failure:
         print(f"{name}: FAILED: {failure}", flush=True)
         return False
-    what = f"{len(writes)} commands" if has_struck else f"not struck: {len(writes)} commands only"
+    count = len(run.commands)
+    what = f"{count} commands" if run.has_struck else f"not struck: {count} commands only"
+    what += "".join(f", an operator {step}" for step in run.operator_steps)
     print(f"{name}: passed in {time.monotonic() - began:.0f} s, {what}", file=sys.stderr, flush=True)
     return True

@@ -10,9 +10,10 @@ PLAYED = ("adapter-after-2", "adapter-before-3", "adapter-after-6", "controller-
 
 
 def test_undisturbed_run_needs_this_many_commands() -> None:
-    writes, has_struck = play(Strike("", 0))
-    assert not has_struck
-    assert len(writes) <= WRITES, writes
+    run = play(Strike("", 0))
+    assert not run.has_struck
+    assert not run.operator_steps
+    assert len(run.commands) <= WRITES, run.commands
 
 
 @pytest.mark.parametrize("name", PLAYED)

@@ -25,6 +25,7 @@ from tenure.v1.decision_pb2 import Decision
 START_SECONDS: Final = 10.0
 """How long a released job may take to run, before it is held again."""
 _POLL_SECONDS: Final = 0.1
+_AWAY_SECONDS: Final = 5.0
 _SETTLING: Final = "slurmctld has just started: its nodes report first"
 _RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
 _LOG: Final = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class JobStarter:
             self._start(starts, held)
         except ClusterError as error:
             for start in starts:
-                self._set(held, start, retry(str(error)))
+                self._set(held, start, retry(str(error), _AWAY_SECONDS))
         return held
 
     def close(self) -> None:
@@ -182,7 +183,9 @@ class JobStarter:
                         reasons[reference] = now.reason
                     else:
                         self._end(waiting.pop(reference), now, held)
-                if waiting and not (pause := self._settling()):
+                if all(live[reference].is_held for reference in waiting):
+                    break  # Slurm tried in vain, and holds them itself
+                if not (pause := self._settling()):
                     time.sleep(_POLL_SECONDS)
         finally:
             self._slurm.hold(start.reference for start in starts)
