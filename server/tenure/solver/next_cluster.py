@@ -50,8 +50,17 @@ def apply_decisions(
     Pods with reservations are pending as well; their groups are in flight. `ids` are those of the decision
     groups; None: any.
     """
-    moving = [task.index for task in cluster.tasks if task.placement.status in MOVING]
-    return advance(cluster, decision, elapsed, moving, ids).cluster
+    return advance(cluster, decision, elapsed, moving_tasks(cluster), ids).cluster
+
+
+def moving_tasks(cluster: Cluster) -> list[int]:
+    """Tasks whose status is one of MOVING."""
+    return [task.index for task in cluster.tasks if task.placement.status in MOVING]
+
+
+def running_pod_groups(cluster: Cluster) -> set[int]:
+    """Pod groups with pods on nodes."""
+    return {task.pod_group for task in cluster.tasks if task.placement.is_allocated}
 
 
 def advance(
@@ -61,7 +70,7 @@ def advance(
     moving: Iterable[int],
     ids: Sequence[str] | None = None,
 ) -> NextCluster:
-    """The same, in time proportional to the change. `moving` are the tasks whose status is one of MOVING."""
+    """The same, in time proportional to the change. `moving`: the `moving_tasks` of the cluster."""
     asked = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
     begun, in_flight = with_in_flight(cluster, asked)
     after = _moved(begun, decision.groups)

@@ -187,6 +187,15 @@ def test_later_cycles_are_further_apart_so_that_few_reach_far() -> None:
     assert len(start.awaited) == MAX_AWAITED
 
 
+@pytest.mark.parametrize(("gpus", "cycles"), [(2, 1), (4, 2)], ids=["bound", "evicts first"])
+def test_no_cycle_is_played_after_bindings_alone_r17_22(gpus: int, cycles: int) -> None:
+    made = builder().running("r", queue="q", node="n0", gpus=2, priority=40, started_ago="1h")
+    cluster = waits(made.pending("p", queue="q", gpus=gpus, priority=60), "never", gpus=8).build()
+    played = play(cluster)
+    assert played.work.cycles == cycles
+    assert played.starts.keys() == {index(cluster, "p")}
+
+
 def test_cycles_are_bounded() -> None:
     made = full(expected_runtime="2h")
     for number in range(MAX_CYCLES + 1):

@@ -7,6 +7,7 @@ it, so that capacity does not stand idle in a play until its next cycle (semanti
 from collections.abc import Iterable
 from typing import Final, NamedTuple, final
 
+from tenure.solver.explain.played_ends import AwaitedEnd
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
@@ -17,14 +18,6 @@ from tenure.solver.model.workload_parts import TaskShape
 
 MAX_AWAITED: Final = 5
 """Ends that are named for one start."""
-
-
-class AwaitedEnd(NamedTuple):
-    """The end of a pod group that frees what another one starts on."""
-
-    pod_group: int
-    time: int
-    certainty: Certainty
 
 
 class FreedPart(NamedTuple):

@@ -17,7 +17,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.next_cluster import MOVING, advance
+from tenure.solver.next_cluster import advance, moving_tasks, running_pod_groups
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
@@ -65,7 +65,7 @@ class PlayedCluster:
             max_simulations_per_action=min(options.max_simulations_per_action, action),
         )
         self.cluster = cluster
-        self.running = {task.pod_group for task in cluster.tasks if task.placement.is_allocated}
+        self.running = running_pod_groups(cluster)
         """Pod groups with pods on nodes."""
         self.work = PlayedWork()
         self.searches_end: int | None = None
@@ -74,7 +74,7 @@ class PlayedCluster:
         self._profile = with_required_plugins(replace(profile, actions=actions, options=bounded))
         self._registry = registry
         self._stop = stop
-        self._moving = [task.index for task in cluster.tasks if task.placement.status in MOVING]
+        self._moving = moving_tasks(cluster)
         is_connected = bool(cluster.claims) or any(node.numa_zones for node in cluster.nodes)
         self._warm_start = None if is_connected else warm_start or SequentialWarmStart()
 
@@ -118,20 +118,23 @@ class PlayedCluster:
         )
         return decision
 
-    def advance(self, decision: CycleResult, time: int) -> tuple[list[int], list[int]]:
-        """Apply a decision and go to a time. Returns the pod groups that began to run, and that stopped."""
-        before = self.cluster
-        self.cluster, change = advance(before, decision, time - before.now, self._moving)
+    def apply(self, decision: CycleResult) -> tuple[list[int], list[int]]:
+        """Apply a decision. Returns the pod groups that began to run, and that stopped."""
+        self.cluster, change = advance(self.cluster, decision, 0, self._moving)
         self._moving = []
         ran = change.pod_groups & self.running
         self._follow(change)
+        run = change.pod_groups & self.running
+        return sorted(run - ran), sorted(ran - run)
+
+    def go_to(self, time: int) -> None:
+        """Go to the time of the next cycle."""
+        self.cluster = replace(self.cluster, now=time)
         if self.searches_end is None and self.work.simulations >= MAX_PLAYED_SIMULATIONS:
             self.searches_end = time
             actions = self._registry.actions
             quiet = [name for name in self._profile.actions if not actions[name].is_guarded]
             self._profile = replace(self._profile, actions=tuple(quiet))
-        run = change.pod_groups & self.running
-        return sorted(run - ran), sorted(ran - run)
 
     def end(self, pod_groups: Iterable[int]) -> None:
         """End pod groups: their pods are gone."""

@@ -7,13 +7,13 @@ known as far as the time between two cycles then (semantics R17.22).
 """
 
 from collections.abc import Callable, Collection
-from heapq import heappop, heappush
 from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import End, end_after, end_of
-from tenure.solver.explain.freed_capacity import MAX_AWAITED, AwaitedEnd, FreedCapacity
+from tenure.solver.explain.freed_capacity import MAX_AWAITED, FreedCapacity
 from tenure.solver.explain.played_cluster import PlayedCluster, PlayedWork
+from tenure.solver.explain.played_ends import AwaitedEnd, PlayedEnds
 from tenure.solver.explain.what_if import INTERVAL
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
@@ -33,7 +33,6 @@ WORK: Final = 327_680
 HORIZON: Final = 7 * 86_400 * SECOND
 RESOLUTION: Final = 8
 """Two cycles are at least this part of the time since the first one apart; of more cycles, a smaller part."""
-BOUNDED: Final = Certainty.BOUNDED
 
 
 class Start(NamedTuple):
@@ -90,14 +89,14 @@ class FirstCycle:
         """Pod groups with pending pods before it: they start in it, have reserved capacity then, or wait."""
         self.held: frozenset[int] = frozenset()
         """Pod groups that something holds, so that they have no place."""
+        self.decision = played.decide(self._look)
         cluster = played.cluster
+        self.bound = find_started(cluster, self.decision)
         self.ends = {
             group: end_of(cluster.pod_groups[group], cluster.queues, cluster.now)
             for group in sorted(played.running)
         }
         """Of pod groups that run before it."""
-        self.decision = played.decide(self._look)
-        self.bound = find_started(played.cluster, self.decision)
 
     def _look(self, context: CycleContext, _: CycleResult) -> None:
         self.places = find_places(context, self.asked)
@@ -113,20 +112,15 @@ class StartPlayer:
         """`end_at` chooses between the ends of a pod group. The first cycle is not changed."""
         self._first = first
         self._played = first.played.fork()
-        self._end_at = end_at
         groups = max(len(self._played.running) + len(first.pending), 1)
         self._cycles = min(max(WORK // groups, MAX_CYCLES), MOST_CYCLES)
         self._resolution = self._cycles * RESOLUTION // MAX_CYCLES
-        self._ends: dict[int, AwaitedEnd] = {}
-        """Of running pod groups."""
-        self._heap: list[tuple[int, int]] = []
+        self._ends = PlayedEnds(end_at, first.ends)
         self._freed = FreedCapacity()
         self._dates: dict[int, int] = {}
         """When pod groups that the last cycle started could have started before it."""
         self._is_put_off = False
         """Whether any cycle came later than an end before it."""
-        for group, end in first.ends.items():
-            self._note_end(group, end)
 
     def play(self) -> Played:
         """Play until the pod groups that are asked for have started, or nothing more happens."""
@@ -139,18 +133,22 @@ class StartPlayer:
             for group in sorted(bound.keys() & waiting):
                 starts[group] = self._start(group, begin, bound[group], ended)
                 waiting.discard(group)
-            event = self._next_event(decision)
-            if not waiting or event is None:
+            if not waiting:
+                break
+            is_settled = not self._moves(decision)
+            self._follow(*played.apply(decision), now)
+            event = self._next_event(decision.next_wake_time, is_settled)
+            if event is None:
                 break
             later = max(event, now + self._step(now - begin))
             if played.work.cycles > self._cycles or later > begin + HORIZON:
                 is_complete = False
                 break
-            self._follow(*played.advance(decision, later), now)
+            played.go_to(later)
             ended = self._end_until(later)
             decision = played.decide(self._look)
             bound = find_started(played.cluster, decision)
-        endless = tuple(sorted(played.running - self._ends.keys()))
+        endless = self._ends.unknown(played.running)
         return Played(starts, played.cluster.now, endless, is_complete, played.searches_end, played.work)
 
     def _look(self, context: CycleContext, decision: CycleResult) -> None:
@@ -171,56 +169,43 @@ class StartPlayer:
         certainty = max([*known, self._freed.certainty(nodes)])
         return Start(at - around, at, max(now, at + around), certainty, awaited[:MAX_AWAITED])
 
-    def _next_event(self, decision: CycleResult) -> int | None:
+    def _moves(self, decision: CycleResult) -> bool:
+        """Whether capacity of a cycle goes from one pod group to another: a minute later there is more to
+        decide. If pods are bound alone, a cycle that has them before it decides nothing new.
+        """
+        if self._played.releases or any(s.state is InFlightGroupState.IN_FLIGHT for s in decision.in_flight):
+            return True
+        return any(each.evictions or each.reservations or any(each.notices) for each in decision.groups)
+
+    def _next_event(self, wake_time: int | None, is_settled: bool) -> int | None:
         """When something happens after a cycle; None: nothing more does."""
         now = self._played.cluster.now
-        while self._heap and self._is_stale(self._heap[0]):
-            heappop(self._heap)
-        times = [time for time, _ in self._heap[:1]]
-        if decision.next_wake_time is not None and decision.next_wake_time > now:
-            times.append(decision.next_wake_time)
-        in_flight = any(each.state is InFlightGroupState.IN_FLIGHT for each in decision.in_flight)
-        if decision.groups or in_flight or self._played.releases:
+        end = self._ends.next_time()
+        times = [] if end is None else [end]
+        if wake_time is not None and wake_time > now:
+            times.append(wake_time)
+        if not is_settled:
             times.append(now + INTERVAL)
         return min(times, default=None)
-
-    def _is_stale(self, item: tuple[int, int]) -> bool:
-        known = self._ends.get(item[1])
-        return known is None or known.time != item[0]
-
-    def _note_end(self, pod_group: int, end: End) -> None:
-        time = self._end_at(end)
-        if time is None:
-            return
-        certainty = BOUNDED if time == end.hard else end.certainty
-        self._ends[pod_group] = AwaitedEnd(pod_group, time, certainty)
-        heappush(self._heap, (time, pod_group))
 
     def _follow(self, started: Collection[int], stopped: Collection[int], time: int) -> None:
         """Forget ends of what runs no longer, and note those of what started in the cycle at a time."""
         cluster = self._played.cluster
-        for pod_group in stopped:
-            self._ends.pop(pod_group, None)
+        self._ends.forget(stopped)
         for pod_group in started:
             at = self._dates.get(pod_group, time)
-            self._note_end(pod_group, end_after(cluster.pod_groups[pod_group], cluster.queues, at, at))
+            self._ends.add(pod_group, end_after(cluster.pod_groups[pod_group], cluster.queues, at, at))
 
     def _end_until(self, time: int) -> tuple[AwaitedEnd, ...]:
         """End the pod groups whose time has come; return these ends."""
-        ended: list[AwaitedEnd] = []
-        cluster = self._played.cluster
-        while self._heap and self._heap[0][0] <= time:
-            item = heappop(self._heap)
-            if self._is_stale(item):
-                continue
-            end = self._ends.pop(item[1])
-            ended.append(end)
-            self._is_put_off |= end.time < time
+        cluster, ended = self._played.cluster, self._ends.pop_until(time)
+        for end in ended:
             for index in cluster.pod_groups[end.pod_group].tasks:
                 task = cluster.tasks[index]
                 if task.placement.status.is_active_used:
                     self._freed.note(task, end)
         if ended:
+            self._is_put_off |= ended[0].time < time
             self._played.end([end.pod_group for end in ended])
         return tuple(ended)
 
