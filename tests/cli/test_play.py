@@ -52,7 +52,7 @@ def test_json_has_inputs_and_metrics(tenure, load):
 
 def test_json_counts_the_notices_of_a_configuration_that_gives_them(tenure, tmp_path):
     trace, config = tmp_path / "jobs.csv", tmp_path / "notices.yaml"
-    rows = ["long,q,0,3600,8,,,,,,,300,yes", "urgent,q,600,60,8,,75,,,,,,"]
+    rows = ["long,q,0,3600,8,,,,,,,300,yes,", "urgent,q,600,60,8,,75,,,,,,,"]
     trace.write_text("\n".join([",".join((*COLUMNS, *OPTIONAL_COLUMNS)), *rows]))
     config.write_text("options: {maxNotice: 1m}")
     result = tenure("play", str(trace), "--nodes", "1x8", "--config", str(config), "--output", "json")

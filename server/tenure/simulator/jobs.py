@@ -59,6 +59,8 @@ class Job(NamedTuple):
     """How long before an eviction it is given notice. None: that of the run, else of its queue."""
     checkpoint_on_notice: bool | None = None
     """Whether it saves its work when it is given notice. None: as the run says."""
+    time_limit: int = 0
+    """How long it may run from each start; 0: as its queue says."""
 
     def saves_on_notice(self, default: bool) -> bool:
         """Whether it saves its work when it is given notice; `default` is what the run says."""

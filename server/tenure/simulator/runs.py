@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from tenure.simulator.protections import MinRuntimes, NoticesOfRun, Violation, f
 from tenure.simulator.results import Results
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.simulation import Progress, Simulation
+from tenure.solver.actions.time_limit import TIME_LIMIT
 from tenure.solver.plugin_api.profile import Profile, profile_text
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
@@ -124,7 +125,10 @@ def play(
 
 
 def _played(run: RunInput, decider: Decider, progress: Progress) -> Run:
-    results = Simulation(run.cluster, run.trace.jobs, run.settings, decider, progress).run(run.until)
+    settings = run.settings
+    if isinstance(run.policy, Profile) and TIME_LIMIT.name in run.policy.actions:
+        settings = replace(settings, every_cycle=True)  # it evicts also if nothing waits
+    results = Simulation(run.cluster, run.trace.jobs, settings, decider, progress).run(run.until)
     restored = decider.restored if isinstance(decider, Journal) else 0
     violations = _violations(run, run.trace.jobs, results)
     return Run(run, results, violations, build_metrics(results, violations), restored)

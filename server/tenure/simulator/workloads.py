@@ -67,6 +67,8 @@ class Workloads:
         )
         if job.expected_runtime:
             row.expected_runtime.CopyFrom(span(job.expected_runtime))
+        if job.time_limit:
+            row.time_limit.CopyFrom(span(job.time_limit))
         run = self._runs[job.name] = JobRun(job, self._settings.checkpoint_interval)
         if run.checkpoint_interval != FROM_ZERO:
             row.checkpoint_interval.CopyFrom(span(max(run.checkpoint_interval, SECOND)))

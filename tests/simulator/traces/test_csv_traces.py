@@ -97,6 +97,7 @@ def test_our_own_csv_keeps_every_property():
         Job("d", "r", 7 * SECOND, SECOND, 1_000, checkpoint_interval=600 * SECOND),
         Job("e", "r", 7 * SECOND, SECOND, 1_000, notice=90 * SECOND, checkpoint_on_notice=True),
         Job("f", "r", 7 * SECOND, SECOND, 1_000, notice=0, checkpoint_on_notice=False),
+        Job("g", "r", 7 * SECOND, SECOND, 1_000, time_limit=3_600 * SECOND),
     ]
     file = StringIO()
     write_own(jobs, file)
@@ -125,11 +126,14 @@ def test_a_bad_line_of_our_own_csv_is_named(row, problem):
     [
         ("soon,", "'soon' is not a number of seconds"),
         (",maybe", "checkpoint_on_notice 'maybe' is neither yes nor no"),
+        (",,-1", "'-1' is not a number of seconds"),
+        (",,0", "time_limit '0' ends a job at once; leave it empty for none"),
     ],
 )
-def test_a_bad_notice_of_our_own_csv_is_named(values, problem):
+def test_a_bad_optional_value_of_our_own_csv_is_named(values, problem):
     header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
-    trace = read_own([header, f"a,q,1,1,1,,,,,,,{values}", "b,q,1,1,1,,,,,,,,"])
+    padded = values + "," * (len(OPTIONAL_COLUMNS) - 1 - values.count(","))
+    trace = read_own([header, f"a,q,1,1,1,,,,,,,{padded}", "b,q,1,1,1,,,,,,,,,"])
     assert [each.problem for each in trace.bad_lines] == [problem]
     assert [each.name for each in trace.jobs] == ["b"]
 

@@ -21,6 +21,13 @@ def test_the_number_of_jobs_follows_the_rate():
     assert {job.runtime for job in jobs} == {1800 * SECOND}
 
 
+def test_what_owners_say_is_that_of_the_group():
+    (first, *_) = generate(description(expectedRuntime="1h", timeLimit="4h")).jobs
+    assert (first.expected_runtime, first.time_limit) == (3_600 * SECOND, 14_400 * SECOND)
+    with pytest.raises(TraceError, match="timeLimit"):
+        generate(description(timeLimit="0s"))
+
+
 def test_the_same_seed_gives_the_same_jobs_and_another_seed_others():
     assert generate(description()) == generate(description())
     assert generate(description()).jobs != generate(description(), seed=2).jobs

@@ -66,12 +66,15 @@ def times(run: Run) -> dict[str, tuple]:
 
 
 def test_jobs_and_their_history_are_read_back_and_played_again():
-    real, cycles = lived([job("a", 0, 12_000, 8, "a"), job("b", 3_650, 1_800, 4, "b")], (1, 8))
+    limited = job("a", 0, 12_000, 8, "a", time_limit=99_000 * SECOND)
+    real, cycles = lived([limited, job("b", 3_650, 1_800, 4, "b")], (1, 8))
     again = played_again(cycles)
     assert times(again) == times(real)
     assert times(real)["a"][2] == 1
     runtimes = {each.job.name: each.job.runtime // SECOND for each in again.results.jobs}
     assert (runtimes["a/a"], runtimes["b/b"]) == (12_000, 1_800)
+    limits = {each.job.name: each.job.time_limit // SECOND for each in again.results.jobs}
+    assert (limits["a/a"], limits["b/b"]) == (99_000, 0)
     for key in ("lost", "overhead", "terminating"):
         assert again.metrics["cluster"][key] == pytest.approx(real.metrics["cluster"][key]), key
     assert again.metrics["cluster"]["unbalanced_milli_gpu_ns"] == 0

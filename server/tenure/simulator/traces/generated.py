@@ -12,6 +12,7 @@
         priority: 50
         preemptibility: preemptible
         expectedRuntime: 1h  # what the owners say; default: nothing
+        timeLimit: 4h        # how long a job may run; default: as its queue says
         dayNight: 0.6        # share of the arrivals that follows working hours, 0 to 1
         weekend: 0.5         # arrivals on Saturday and Sunday, as a part of those of other days
 
@@ -54,6 +55,7 @@ class JobsSection(_Section):
     priority: Annotated[int, Field(ge=-(10**9), le=10**9)] = 50
     preemptibility: str = "preemptible"
     expected_runtime: PositiveDuration | None = None
+    time_limit: PositiveDuration | None = None
     day_night: Annotated[float, Field(ge=0, le=1)] = 0.0
     weekend: Annotated[float, Field(ge=0, le=1)] = 1.0
 
@@ -112,6 +114,7 @@ def _jobs(section: JobsSection, group: int, draws: Random, start: int, span: int
                 priority=section.priority,
                 preemptibility=section.preemptibility,
                 expected_runtime=section.expected_runtime or 0,
+                time_limit=section.time_limit or 0,
             )
         )
 

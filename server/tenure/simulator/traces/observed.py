@@ -92,6 +92,7 @@ def job_of(seen: Observed, name: str, runtime: int) -> Job:
         expected_runtime=row.expected_runtime.ToNanoseconds(),
         notice=row.notice.ToNanoseconds() if row.HasField("notice") else None,
         checkpoint_on_notice=row.checkpoint_on_notice or None,
+        time_limit=row.time_limit.ToNanoseconds(),
     )
 
 

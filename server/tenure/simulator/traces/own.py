@@ -1,8 +1,8 @@
 """Tenure's own CSV of jobs, which has every property that the simulation knows.
 
 `job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`,
-and optionally `notice` and `checkpoint_on_notice` (yes or no): times in seconds, GPUs of each pod, an empty
-value is the default.
+and optionally `notice`, `checkpoint_on_notice` (yes or no) and `time_limit`: times in seconds, GPUs of each
+pod, an empty value is the default.
 """
 
 import csv
@@ -37,7 +37,7 @@ COLUMNS: Final = (
     "expected_runtime",
     "checkpoint_interval",
 )
-OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice")
+OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice", "time_limit")
 """Columns that a file may lack."""
 _YES_NO: Final = {"yes": True, "no": False}
 NEVER: Final = "never"
@@ -72,6 +72,7 @@ def write_own(jobs: Sequence[Job], file: TextIO) -> None:
                 kept,
                 "" if job.notice is None else _text(job.notice, SECOND),
                 _saves(job.checkpoint_on_notice),
+                _text(job.time_limit, SECOND) if job.time_limit else "",
             )
         )
 
@@ -113,7 +114,15 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
         notice=seconds(notice) if notice else None,
         checkpoint_on_notice=_YES_NO[saves] if saves else None,
+        time_limit=_limit(row.get("time_limit") or ""),
     )
+
+
+def _limit(text: str) -> int:
+    limit = seconds(text) if text else 0
+    if text and not limit:
+        raise ValueError(f"time_limit {text!r} ends a job at once; leave it empty for none")
+    return limit
 
 
 def _gpus(text: str) -> int:
