@@ -130,8 +130,8 @@ def play(
     Alibaba's trace of spot GPUs, a CSV with the columns job, queue, submit, runtime, gpus, pods, priority,
     preemptibility, min_member, expected_runtime and checkpoint_interval, optionally notice,
     checkpoint_on_notice and time_limit, or a YAML description of arrivals. Lines that cannot be read are left
-    out, counted and named. The records of `tenure serve` are a trace too: the first run is then what really happened, and
-    the others what would have happened instead.
+    out, counted and named. The records of `tenure serve` are a trace too: the first run is then what really
+    happened, and the others what would have happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
