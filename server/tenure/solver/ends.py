@@ -37,13 +37,14 @@ def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) ->
     """
     limit, (expected, source) = time_limit(group, queues), expected_runtime(group, queues)
     runtime = expected.value
+    if limit is None and runtime is None:
+        return UNKNOWN_END
     hard = start + limit if limit is not None and start + limit > now else None
     if hard is not None and (runtime is None or not now < start + runtime < hard):
         return End(hard, hard, Certainty.BOUNDED)
     if runtime is None or (limit is not None and limit < runtime):
         runtime = limit
-    if runtime is None:
-        return UNKNOWN_END
+    assert runtime is not None
     is_own = source == OWN_EXPECTED_RUNTIME
     if start + runtime > now:
         return End(hard, start + runtime, Certainty.EXPECTED if is_own else Certainty.ASSUMED)

@@ -10,6 +10,7 @@ from tenure.solver.model.workload import PodGroup
 
 OWN_EXPECTED_RUNTIME: Final = "its own expected runtime"
 """Source of an expected runtime that no queue sets."""
+UNSET_RUNTIME: Final = (ParsedValue(None), "")
 
 
 def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
@@ -20,8 +21,11 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
     own = group.facts.requeue.expected_runtime
     if own.is_set:
         return own, OWN_EXPECTED_RUNTIME
-    value, source = _inherited(group, queues, lambda queue: queue.expected_runtime)
-    return ParsedValue(value or None), source if value else ""
+    for index in reversed(queues[group.queue].path) if group.queue is not None else ():
+        value = queues[index].expected_runtime
+        if value is not None:
+            return (ParsedValue(value), f"queue {queues[index].name}") if value else UNSET_RUNTIME
+    return UNSET_RUNTIME
 
 
 def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int:
@@ -67,7 +71,11 @@ def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tup
 
 def time_limit(group: PodGroup, queues: Sequence[Queue]) -> int | None:
     """Nanoseconds that the pod group runs at most: its own limit, capped by the queue (semantics R17.1)."""
-    value, _ = _inherited(group, queues, lambda queue: queue.time_limit)
+    value = None
+    for index in reversed(queues[group.queue].path) if group.queue is not None else ():
+        value = queues[index].time_limit
+        if value is not None:
+            break
     own = group.facts.victim.time_limit
     return min(own, value) if own and value else own or value or None
 

@@ -47,7 +47,12 @@ class Planner:
             return PlanSearch(self._plans, pod_group, known, backfills).run()
 
     def add(self, pod_group: int, plan: Plan, until: int) -> None:
-        """The plan of a pod group, in place of its known one."""
+        """The plan of a pod group, in place of its known one, unless that is the same."""
+        known = self._plans.reserved.owners.get(pod_group)
+        if known is not None and plan.start is not None:
+            is_same = (known.start, known.until, known.certainty) == (plan.start, until, plan.certainty)
+            if is_same and self._plans.planned.get(pod_group) == plan.placements:
+                return
         self.drop(pod_group)
         self._register(pod_group, plan, until)
 

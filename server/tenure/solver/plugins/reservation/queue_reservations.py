@@ -18,6 +18,7 @@ from tenure.solver.plugin_api.context import LedgerView
 from tenure.solver.plugins.reservation.node_reservations import NodeReservations, Owner
 
 _RESOURCES: Final = (0, 1, 2)
+_NO_BOUND: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
 
 
 class QueueReservation:
@@ -78,11 +79,18 @@ class QueueReservations:
             for _ in range(place.pods):
                 demand = add_shares(demand, share)
         self._owners[owner.index] = owner
+        is_soft = self._is_soft(group)
         for queue in queues[group.queue].path:
-            entries = list(self._entries(owner, group, queues[queue], demand))
-            if entries:
-                self.by_queue.setdefault(queue, []).extend(entries)
-                self._open(queue)
+            limit, quota = queues[queue].limit, queues[queue].quota
+            kept, firm = _bounded(demand, limit), NO_SHARE if is_soft else _bounded(demand, quota)
+            if kept == firm == NO_SHARE:
+                continue
+            entries = self.by_queue.setdefault(queue, [])
+            if kept != NO_SHARE:
+                entries.append(QueueReservation(owner, limit, kept, False))
+            if firm != NO_SHARE:
+                entries.append(QueueReservation(owner, quota, firm, True))
+            self._open(queue)
 
     def remove(self, owner: Owner) -> None:
         """Remove a reservation, with the ledger as it is at the begin."""
@@ -133,15 +141,6 @@ class QueueReservations:
         self._firm.discard(task)
         for spare, share in charged:
             _change(spare, share, 1)
-
-    def _entries(
-        self, owner: Owner, group: PodGroup, queue: Queue, demand: Share
-    ) -> Iterator[QueueReservation]:
-        """What the owner keeps of the limit and of the quota of a queue."""
-        for is_quota, bound in ((False, queue.limit), (True, queue.quota)):
-            kept = _bounded(demand, bound)
-            if kept != NO_SHARE and not (is_quota and self._is_soft(group)):
-                yield QueueReservation(owner, bound, kept, is_quota)
 
     def _open(self, queue: int) -> None:
         """Compute the spare amounts of a queue."""
@@ -213,8 +212,13 @@ class QueueReservations:
 
 def _bounded(demand: Share, bound: Share) -> Share:
     """What a demand has of limited resources."""
-    cpu, memory, gpu = [0 if b == UNLIMITED else more for more, b in zip(demand, bound, strict=True)]
-    return (cpu, memory, gpu)
+    if bound == _NO_BOUND:
+        return NO_SHARE
+    return (
+        0 if bound[0] == UNLIMITED else demand[0],
+        0 if bound[1] == UNLIMITED else demand[1],
+        0 if bound[2] == UNLIMITED else demand[2],
+    )
 
 
 def _change(spare: list[int], share: Share, sign: int) -> None:
