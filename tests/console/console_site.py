@@ -25,6 +25,16 @@ def sample() -> ClusterSnapshot:
     return read_snapshot(str(SAMPLE))
 
 
+def with_runtimes() -> ClusterSnapshot:
+    """The sample, in which all that runs says how long: `nightly-eval` waits for `sweep`."""
+    snapshot = sample()
+    for number, group in enumerate(snapshot.pod_groups):
+        if group.HasField("last_start_time"):
+            ran = snapshot.now.seconds - group.last_start_time.seconds
+            group.expected_runtime.seconds = ran + 600 * (1 + number)
+    return snapshot
+
+
 @contextmanager
 def run_site(
     *snapshots: ClusterSnapshot, options: SiteOptions = OPERATOR, engine: Engine | None = None

@@ -10,7 +10,7 @@ from tenure.console.access import MAX_QUERIES_PER_MINUTE, Access, Reader, TooMan
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
 
-from tests.console.console_site import ReadSite, run_site, sample
+from tests.console.console_site import ReadSite, run_site, sample, with_runtimes
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,19 @@ def test_another_site_cannot_make_the_service_simulate(site: ReadSite) -> None:
 )
 def test_service_explains(site: ReadSite, uid: str, question: str, fact: str) -> None:
     assert fact in site.text(f"explain?uid={uid}&question={question}")
+
+
+def test_service_tells_when_a_workload_starts_r17_23() -> None:
+    with run_site(with_runtimes()) as site:
+        text = site.text("explain?uid=nightly-eval&question=when_starts")
+        assert "When it starts" in site.text("workload?uid=nightly-eval")
+        assert "When it starts" not in site.text("workload?uid=sweep")
+    for fact in (
+        *("It starts at about 2025-03-03 10:45:00 UTC", "Place in its queue 1", "Likely start in 10m"),
+        *("At the latest not known", "Certainty expected runtimes say so (others have no time limit)"),
+        "Waits for the end of sweep in 10m",
+    ):
+        assert fact in text
 
 
 def test_cycle_is_decided_again_byte_for_byte(site: ReadSite) -> None:

@@ -14,7 +14,7 @@ from tenure.console.web import Site, SiteOptions
 from tenure.server.security.access_control import AccessControl
 
 from tests.attacks.callers.two_clusters import TOKENS, rule, security
-from tests.console.console_site import run_site, sample, text_of
+from tests.console.console_site import run_site, sample, text_of, with_runtimes
 from tests.server.servers import run_server
 
 RULES = [
@@ -112,6 +112,7 @@ OTHERS = (
         ),
         *("workload?uid=nightly-eval", "explain?uid=nightly-eval&question=why_pending"),
         *("explain?uid=sweep&question=why_victim", "explain?uid=finetune&question=protected_until"),
+        "explain?uid=nightly-eval&question=when_starts",
         "what-if?run=1&queue=vision&pods=2&gpus=1&priority=90",
     ],
 )
@@ -123,6 +124,13 @@ def test_tenant_sees_own_queues_and_names_no_others(path: str) -> None:
     for name in OTHERS:
         assert name not in text
     assert "sweep" in text or not path.startswith("workloads")
+
+
+def test_tenant_reads_when_a_workload_starts_but_not_what_it_waits_for() -> None:
+    with run_site(with_runtimes(), options=TENANT) as site:
+        text = site.text("explain?uid=nightly-eval&question=when_starts")
+    assert "Likely start in 10m" in text
+    assert "Waits for the end of" not in text
 
 
 @pytest.mark.parametrize("path", ["decisions", "nodes", "replay?cycle=1", "workload?uid=distill"])

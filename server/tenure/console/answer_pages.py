@@ -8,13 +8,30 @@ from tenure.console import what_if
 from tenure.console.access import TooManyQueries
 from tenure.console.page_request import Content, NotFound, Request
 from tenure.console.questions import QUESTIONS, failure_text, text_for
-from tenure.v1.explain_pb2 import RemedyKind
+from tenure.v1.explain_pb2 import RangeReason, RemedyKind, StartEstimate
+from tenure.v1.snapshot_pb2 import Certainty
 from tenure.wire.enum_labels import enum_label
 
 _HEADINGS: Final = {
     "why_pending": "why it waits",
+    "when_starts": "when it starts",
     "why_victim": "why it is evicted",
     "protected_until": "until when it is protected",
+}
+_TIMES: Final = ("earliest_start", "likely_start", "likely_start_by", "latest_start")
+_CERTAINTIES: Final = {
+    Certainty.CERTAINTY_BOUNDED: "time limits say so",
+    Certainty.CERTAINTY_EXPECTED: "expected runtimes say so",
+    Certainty.CERTAINTY_ASSUMED: "an end was assumed",
+    Certainty.CERTAINTY_UNKNOWN: "not known",
+}
+_RANGE_REASONS: Final = {
+    RangeReason.RANGE_REASON_EXPECTED_ENDS: "others may run up to their time limits",
+    RangeReason.RANGE_REASON_NO_TIME_LIMIT: "others have no time limit",
+    RangeReason.RANGE_REASON_UNKNOWN_ENDS: "others have no known end",
+    RangeReason.RANGE_REASON_STEP: "ends were not looked at one by one",
+    RangeReason.RANGE_REASON_PLAY_LIMIT: "later times were not looked at",
+    RangeReason.RANGE_REASON_SEARCH_LIMIT: "not all evictions were looked for",
 }
 
 
@@ -34,6 +51,7 @@ def explain_page(request: Request) -> Content:
         return "explanation.html.j2", {**content, "failure": failure_text(error, request.audience)}
     content["text"] = text_for(request.audience, answer.explanation)
     content["until"] = answer.until.ToNanoseconds() if answer.HasField("until") else 0
+    content["estimates"] = [_estimate(request, each) for each in answer.start_estimates]
     if question == "why_pending":
         content["remedies"] = [
             (
@@ -43,6 +61,22 @@ def explain_page(request: Request) -> Content:
             for each in answer.remedies
         ]
     return "explanation.html.j2", content
+
+
+def _estimate(request: Request, estimate: StartEstimate) -> dict[str, Any]:
+    """Facts about a start; times are 0 where they are not known. Only operators see what it waits for."""
+    times = {name: getattr(estimate, name).ToNanoseconds() for name in _TIMES if estimate.HasField(name)}
+    return {
+        "position": estimate.position,
+        "ahead": estimate.gpu_milli_ahead,
+        "certainty": _CERTAINTIES.get(estimate.certainty, ""),
+        "reasons": [_RANGE_REASONS[each] for each in estimate.range_reasons if each in _RANGE_REASONS],
+        "ends": [
+            (end.pod_group, request.view.names.name(end.pod_group), end.end_time.ToNanoseconds())
+            for end in (estimate.awaited_ends if request.is_operator else ())
+        ],
+        **{name: times.get(name, 0) for name in _TIMES},
+    }
 
 
 def replay_page(request: Request) -> Content:

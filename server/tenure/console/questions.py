@@ -24,7 +24,7 @@ CALL_SECONDS: Final = 20.0
 MAX_ANSWERS: Final = 200
 MAX_ATTEMPTS: Final = 5
 """Attempts to ask about a state that changes meanwhile."""
-QUESTIONS: Final = ("why_pending", "why_victim", "protected_until")
+QUESTIONS: Final = ("why_pending", "when_starts", "why_victim", "protected_until")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ class Questions:
         """Answer of the service. Raises TenureError, TooManyQueries."""
 
         request = ExplainRequest(state=view.state)
-        getattr(request, question).pod_group = uid
+        if question == "when_starts":
+            request.when_starts.pod_groups.append(uid)
+        else:
+            getattr(request, question).pod_group = uid
 
         def ask(client: Client) -> ExplainResponse:
             return _on_newest(client, request, client.explain)  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.browser.live_console import run_console
+from tests.console.console_site import with_runtimes
 from tests.console.test_hostile_names import NAMES, hostile
 
 pytestmark = pytest.mark.browser
@@ -113,6 +114,19 @@ def test_pages_work_without_scripts(visit: Visit) -> None:
     page.get_by_role("link", name="finetune").click()
     page.get_by_role("link", name="Ask the service what would help").click()
     expect(page.locator("#answer")).to_contain_text("What would help")
+
+
+def test_page_of_a_waiting_workload_tells_when_it_starts_r17_23(visit: Visit) -> None:
+    with run_console() as console:
+        console.session.push(with_runtimes())
+        console.session.decide()
+        page = visit("workload?uid=nightly-eval", address=console.address)
+        told = page.locator("#when")
+        expect(told).to_contain_text("It starts at about 2025-03-03 10:45:00 UTC")
+        expect(told.get_by_role("definition").filter(has_text="expected runtimes say so")).to_be_visible()
+        told.get_by_role("link", name="sweep").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("sweep")
+        assert page.locator("#when").count() == 0
 
 
 def test_hostile_names_run_nothing(visit: Visit) -> None:
