@@ -1,6 +1,7 @@
 """Simulate and explain on a server, or in this process."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,11 +37,13 @@ def request_simulation(
         with connection.client(connection.server) as client:
             return client.simulate(request)
     from tenure.codec.simulation import SimulationEngine
+    from tenure.server.explain.when_starts import encode_start_estimates
     from tenure.server.installed import installed_registry
     from tenure.v1.simulate_pb2 import SimulateResponse
 
-    engine = SimulationEngine(_profile(config), installed_registry())
-    return SimulateResponse.FromString(engine.simulate(request))
+    registry = installed_registry()
+    engine, estimate = SimulationEngine(_profile(config), registry), partial(encode_start_estimates, registry)
+    return SimulateResponse.FromString(engine.simulate(request, estimate=estimate))
 
 
 def request_explanation(

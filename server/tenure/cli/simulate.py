@@ -87,18 +87,16 @@ def simulate(
 
     Exit status: 0 simulated; 2 invalid command line, file or snapshot; 3 the server failed.
     """
-    from tenure.cli.local_or_remote import find_start_estimates, read_for_local, request_simulation
+    from tenure.cli.local_or_remote import read_for_local, request_simulation
 
     if server and in_force:
         raise typer.BadParameter("the configuration of the server is in force", param_hint="--in-force")
     plain = _request(read_for_local(snapshot, form), now, cycles, interval)
+    plain.estimate_starts = starts
     changed = _changed(plain, added or [], without or [])
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     other = connection._replace(server=None) if config else connection
     answer = request_simulation(changed, other, config or in_force)
-    if starts:
-        estimates = find_start_estimates(_laid(changed), other, config or in_force)
-        answer.cycles[0].start_estimates.extend(estimates)
     if output is Output.JSON:
         from google.protobuf.json_format import MessageToJson
 
@@ -122,7 +120,7 @@ def simulate(
     before = request_simulation(plain, connection, in_force)
     print_simulation(TerminalConsole(), _views(plain, before), views, headings)
     if starts:
-        earlier = find_start_estimates(plain.snapshot, connection, in_force)
+        earlier = before.cycles[0].start_estimates
         print_start_estimates(TerminalConsole(), answer.cycles[0].start_estimates, _laid(changed), earlier)
 
 

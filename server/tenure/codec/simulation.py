@@ -37,6 +37,10 @@ DEFAULT_INTERVAL: Final = 60 * SECOND
 """Nanoseconds between two cycles."""
 
 
+StartEstimator = Callable[[Cluster, Profile, Callable[[], bool], WarmStart | None], bytes]
+"""Returns serialized `start_estimates` of a DecideResponse; nothing if it is stopped."""
+
+
 class BaseState(NamedTuple):
     """The state that a simulation or an explanation starts from: a valid snapshot, decoded. Read-only."""
 
@@ -75,12 +79,17 @@ class SimulationEngine:
         self._registry = registry
 
     def simulate(
-        self, request: SimulateRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
+        self,
+        request: SimulateRequest,
+        source: BaseState | None = None,
+        stop: Callable[[], bool] = never,
+        estimate: StartEstimator | None = None,
     ) -> bytes:
         """A serialized SimulateResponse, with one response per cycle.
 
         Equal requests give equal bytes, unless `stop` ends a search. `source` is the state that the request
-        refers to; None when it brings a snapshot. Raises SnapshotValidationError with every violating field
+        refers to; None when it brings a snapshot. `estimate` tells when pod groups of the first cycle start,
+        if the request says so (semantics R17.24). Raises SnapshotValidationError with every violating field
         by its path in the request; a row of the state is named by its key.
         """
         violations = [*check_actions(request.actions, self._registry), *_bad_numbers(request)]
@@ -100,21 +109,26 @@ class SimulationEngine:
             raise SnapshotValidationError(
                 [FieldViolation("interval", "the last cycle is after the year 2262")]
             )
-        fields: list[bytes] = []
-        for response in self._cycles(request, base.header, cluster, opening, stop):
-            fields += [_CYCLES, number(len(response.content)), response.content]
-        return b"".join(fields)
+        profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
+        is_estimated = estimate is not None and request.estimate_starts
+        kept = opening.fork() if is_estimated and opening is not None else None
+        contents: list[bytes] = []
+        for response in self._cycles(request, profile, base.header, cluster, opening, stop):
+            contents.append(response.content)
+            if estimate is not None and is_estimated and len(contents) == 1:
+                contents[0] += estimate(cluster, profile, stop, kept)
+        return b"".join([part for each in contents for part in (_CYCLES, number(len(each)), each)])
 
     def _cycles(
         self,
         request: SimulateRequest,
+        profile: Profile,
         snapshot: ClusterSnapshot,
         cluster: Cluster,
         warm_start: WarmStart | None,
         stop: Callable[[], bool],
     ) -> Iterator[EncodedResponse]:
         """Responses; each cycle starts with the previous decisions applied. A stopped cycle is the last."""
-        profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         basis = build_header(snapshot, profile_digest(profile))
         for _ in range(max(request.cycles, 1)):
             decision = decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)

@@ -1,16 +1,22 @@
-"""R17.24: Decide tells when pod groups start if it is asked, and else does nothing for it."""
+"""R17.24: Decide and Simulate tell when pod groups start if they are asked, and else do nothing for it."""
 
 from collections.abc import Iterator
 
 import pytest
 from tenure.client import Client
+from tenure.codec.decode import decode_snapshot
+from tenure.server.explain.when_starts import encode_start_estimates
 from tenure.server.service import queries
 from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.cycle_queue import CycleQueueTimeout
+from tenure.solver.registry import BUILT_IN, default_profile
+from tenure.terms.cancellation import never
 from tenure.v1 import explain_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.v1.state_pb2 import StateDelta
+from tenure.v1.state_pb2 import StateDelta, StateKeys
+from tenure.wire.deltas import overlay
 
 from tests.server.servers import run_server
 from tests.server.service.test_queries_explain import explain, sample
@@ -69,3 +75,31 @@ def test_estimates_use_the_actions_of_the_request_r17_24(client: Client) -> None
     request.actions.append("stalegangeviction")
     assert not any(each.HasField("likely_start") for each in decide(client, request).start_estimates)
     assert isinstance(decide(client, request).start_estimates[0], pb.StartEstimate)
+
+
+@pytest.mark.parametrize("removed", [(), ("nightly-eval",)], ids=["as it is", "one fewer waits"])
+@pytest.mark.parametrize("is_pushed", [False, True])
+def test_simulation_tells_starts_of_its_first_cycle_r17_24(
+    client: Client, removed: tuple[str, ...], is_pushed: bool
+) -> None:
+    gone = StateKeys(pod_groups=removed, pods=[p.uid for p in sample().pods if p.pod_group in removed])
+    request = SimulateRequest(removals=gone, cycles=2)
+    if is_pushed:
+        request.state.CopyFrom(client.put_snapshot(f"simulated {removed}", sample()))
+    else:
+        request.snapshot.CopyFrom(sample())
+    plain = client.simulate(request)
+    request.estimate_starts = True
+    answer = client.simulate(request)
+    changed = overlay(sample(), ClusterSnapshot(), gone).snapshot
+    question = pb.ExplainRequest(snapshot=changed, when_starts={})
+    assert answer.cycles[0].start_estimates == client.explain(question).start_estimates
+    assert len(answer.cycles[0].start_estimates) == 5 - len(removed)
+    answer.cycles[0].ClearField("start_estimates")
+    assert answer == plain
+
+
+def test_simulation_stands_without_time_for_estimates_r17_24() -> None:
+    cluster = decode_snapshot(sample())
+    assert encode_start_estimates(BUILT_IN, cluster, default_profile(), never, None)
+    assert encode_start_estimates(BUILT_IN, cluster, default_profile(), lambda: True, None) == b""

@@ -18,6 +18,7 @@ from tenure.server.explain.audience_text import (
 )
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.solver.explain.start_times import Played, Start, StartEstimates, estimate_starts
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
@@ -26,6 +27,7 @@ from tenure.solver.plugin_api.registry import Registry
 from tenure.terms.durations import format_duration
 from tenure.terms.formatting import count_gpus, format_count, format_ordinal, join_words
 from tenure.v1 import explain_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.wire.timestamps import timestamp
 
 _MAX_NAMED: Final = 3
@@ -74,6 +76,21 @@ def when_starts(
     until = format_duration(found.likely.until - cluster.now)
     summary = f"Of {format_count(len(groups), 'pod group')}, {count:,} start within {until}, {_ARRIVALS}."
     return ExplainResult(for_all(summary), start_estimates=estimates)
+
+
+def encode_start_estimates(
+    registry: Registry,
+    cluster: Cluster,
+    profile: Profile,
+    stop: Callable[[], bool],
+    warm_start: WarmStart | None,
+) -> bytes:
+    """Of all that wait, as part of a serialized DecideResponse; nothing if `stop` ends a cycle (R17.24)."""
+    try:
+        found = when_starts(cluster, profile, registry, (), stop, warm_start)
+    except CycleStopped:
+        return b""
+    return DecideResponse(start_estimates=found.start_estimates).SerializeToString()
 
 
 def _message(cluster: Cluster, index: int, found: StartEstimates, text: AudienceText) -> pb.StartEstimate:

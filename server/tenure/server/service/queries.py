@@ -5,11 +5,13 @@ And Decide with estimated starts, which are such a query (semantics R17.24).
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import grpc
 from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.deadlines import Deadline
 from tenure.server.explain import Explainer
+from tenure.server.explain.when_starts import encode_start_estimates
 from tenure.server.security.callers import caller_key
 from tenure.server.service.admission import TooManyCalls
 from tenure.server.service.cycle_queue import CycleQueueTimeout
@@ -60,9 +62,10 @@ def simulate(shared: ServiceContext, request: SimulateRequest, context: grpc.Ser
     The simulation engine receives a profile and a state that it cannot change.
     """
     source = resolve_state(shared, request, context)
+    registry = shared.engine.registry
     with acquire_query_slot(shared, request, context) as deadline:
-        return SimulationEngine(shared.engine.profile, shared.engine.registry).simulate(
-            request, source, deadline
+        return SimulationEngine(shared.engine.profile, registry).simulate(
+            request, source, deadline, partial(encode_start_estimates, registry)
         )
 
 
