@@ -33,6 +33,7 @@ def test_recorded_cluster_is_safe(settings: Settings) -> None:
         ("SelectType", "select/linear", "set SelectType=select/cons_tres"),
         ("JobSubmitPlugins", "(null)", "set JobSubmitPlugins=lua"),
         ("SLURM_VERSION", "21.08.8", "22.05 or later is needed"),
+        ("MinJobAge", "2 sec", "set MinJobAge=300"),
     ],
 )
 def test_unsafe_setting_is_refused_with_the_fix(settings: Settings, name: str, value: str, text: str) -> None:

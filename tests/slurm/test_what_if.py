@@ -22,11 +22,31 @@ def test_options_of_sbatch(options: str, request_of_a_node: NodeRequest) -> None
 
 
 @pytest.mark.parametrize(
+    ("time", "minutes"),
+    [
+        ("30", 30),
+        ("30:01", 31),
+        ("2:00:00", 120),
+        ("1-12", 36 * 60),
+        ("1-12:30", 36 * 60 + 30),
+        ("1-00:00:01", 24 * 60 + 1),
+        ("0", None),
+        ("UNLIMITED", None),
+    ],
+)
+def test_times_have_the_forms_of_slurm(time: str, minutes: int | None) -> None:
+    assert read_options(f"--time={time}", "gpu", 5, 100).time_limit == minutes
+
+
+@pytest.mark.parametrize(
     ("options", "text"),
     [
         ("--array=0-3", "unrecognized arguments: --array=0-3"),
         ("-N 0", "argument -N/--nodes"),
-        ("--mem=lots", "argument --mem"),
+        ("--mem=lots", "argument --mem: 'lots' is no amount of memory, such as 64G"),
+        ("--mem=8P", "argument --mem"),
+        ("-t 1:2:3:4", "argument -t/--time: '1:2:3:4' is no time, such as 30"),
+        ("-t soon", "argument -t/--time"),
         ('"', "No closing quotation"),
         ("script.sh", "unrecognized arguments: script.sh"),
     ],

@@ -70,6 +70,10 @@ def test_partition_of_others_is_left_to_slurm(folder: Path, settings: Path) -> N
         waiting = cluster.submit(EIGHT, "-N1")
         cluster.wait(lambda: "waits" in cluster.job(waiting)["admin_comment"], "the partition is full")
         assert "n3" not in adapter.output
+        later = cluster.submit("--partition=cpu", "-N1", "--begin=now+1hour")
+        moved = cluster.try_command("scontrol", "update", f"JobId={later}", "Partition=gpu", user="games")
+        assert moved.returncode == 1
+        assert cluster.job(later)["partition"] == "cpu"
 
 
 def test_second_adapter_takes_over_when_the_first_is_killed(cluster: SlurmCluster, folder: Path) -> None:

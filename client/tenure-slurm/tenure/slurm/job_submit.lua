@@ -27,7 +27,12 @@ function slurm_job_submit(d, parts, uid)
 end
 
 function slurm_job_modify(d, job, parts, uid)
-  if trusted[uid] or not is_owned(job.partition) then return slurm.SUCCESS end
+  if trusted[uid] then return slurm.SUCCESS end
+  if not is_owned(job.partition) then
+    if d.partition == nil or not is_owned(d.partition) then return slurm.SUCCESS end
+    slurm.log_user("tenure: a job cannot be moved here; submit it to the partition")
+    return slurm.ERROR
+  end
   local releases = d.priority ~= nil and d.priority ~= slurm.NO_VAL and d.priority ~= 0
   local places = d.req_nodes ~= nil or d.exc_nodes ~= nil
   if releases or places or (d.nice ~= nil and d.nice ~= slurm.NO_VAL) then

@@ -252,8 +252,9 @@ def read_records(listing: bytes) -> list[dict[str, str]]:
 
 
 def _live_job(line: str) -> LiveJob | None:
-    parts = line.split("|")
-    if len(parts) < len(_FORMAT.split("|")):
+    count = _FORMAT.count("|")
+    parts = line.split("|", count)  # the reason, which is the last one, is any text
+    if len(parts) <= count:
         return None
     reference, job_id, state, priority, submit = parts[:5]
     required, _, dependency, limit, nodes, reason = parts[11:17]

@@ -18,6 +18,9 @@ _REQUIRED: Final = {
     "PreemptType": ("preempt/none", "with others, Slurm evicts jobs on its own"),
     "SelectType": ("select/cons_tres", "others schedule no GPUs"),
 }
+LEAST_JOB_AGE: Final = 60
+"""How many seconds jobs that have ended are listed at least."""
+_SECONDS: Final = re.compile(r"(\d+) sec")
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 _USER: Final = re.compile(r"\S+\((\d+)\)")
 
@@ -45,6 +48,10 @@ def unsafe_settings(
     version = _VERSION.match(configuration.get("SLURM_VERSION", ""))
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         found.append(f"Slurm is {configuration.get('SLURM_VERSION')}; 22.05 or later is needed")
+    age = _SECONDS.match(configuration.get("MinJobAge", ""))
+    if age is None or int(age[1]) < LEAST_JOB_AGE:
+        text = "a job whose requeue slurmctld forgot ends, and must be listed to be requeued again"
+        found.append(f"MinJobAge is {configuration.get('MinJobAge')}; set MinJobAge=300: {text}")
     found += _unsafe_partitions(partitions, scope)
     return found + _shared_nodes(nodes, scope) + _rights(configuration, administrators)
 

@@ -138,6 +138,8 @@ class JobStarter:
                 self._set(held, start, precondition_failed(f"the job is {now.state}, and not held"))
             elif then is None or now.request != then.request:
                 self._set(held, start, precondition_failed("the job was changed after the decision"))
+            elif not self._source.have_reported(start.nodes):
+                self._set(held, start, retry(_SETTLING, _AWAY_SECONDS))
             else:
                 ready.append(start)
         return ready

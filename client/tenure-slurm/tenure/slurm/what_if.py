@@ -5,6 +5,7 @@ the cluster with this row; nothing is submitted and nothing is stored.
 """
 
 import argparse
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple, NoReturn
@@ -18,6 +19,10 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 JOB_ID: Final = 2**31 - 1
 """Id of the job in the snapshot: Slurm's own ids are lower."""
 _SUFFIXES: Final = {"K": 2**-10, "M": 1, "G": 2**10, "T": 2**20}
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_UNITS: Final = (3_600, 60, 1)
+"""Seconds of the parts of a time: hours, minutes, seconds."""
+_DAY: Final = 86_400
 _SOON: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
 
 
@@ -104,7 +109,7 @@ def _parser(partition: str) -> argparse.ArgumentParser:
     parser.add_argument("-c", "--cpus-per-task", type=_positive, default=1)
     parser.add_argument("--mem", type=_mebibytes)
     parser.add_argument("--mem-per-cpu", type=_mebibytes, default=0)
-    parser.add_argument("-t", "--time", type=_positive)
+    parser.add_argument("-t", "--time", type=_minutes)
     for option in ("--gres", "--gpus-per-node", "--gpus-per-task"):
         parser.add_argument(option, default="")
     parser.add_argument("-G", "--gpus", default="")
@@ -122,12 +127,27 @@ def _parser(partition: str) -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError("must be at least 1")
-    return number
+    if not _NUMBER.fullmatch(text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number from 1")
+    return int(text)
 
 
 def _mebibytes(text: str) -> int:
     digits, suffix = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "M")
+    if not _NUMBER.fullmatch(digits) or suffix not in _SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{text!a} is no amount of memory, such as 64G")
     return int(int(digits) * _SUFFIXES[suffix])
+
+
+def _minutes(text: str) -> int | None:
+    """Minutes, rounded up, in one of the forms M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. None, and 0: no limit."""
+    if text.lower() in ("infinite", "unlimited"):
+        return None
+    days, dash, rest = text.rpartition("-")
+    parts = rest.split(":")
+    most = len(_UNITS) if dash or len(parts) == len(_UNITS) else 2
+    units = _UNITS[:most] if dash or most > 2 else _UNITS[1:]
+    if len(parts) > most or not all(map(_NUMBER.fullmatch, (*parts, days or "0"))):
+        raise argparse.ArgumentTypeError(f"{text!a} is no time, such as 30, 2:00:00 or 1-12:00")
+    seconds = sum(int(part) * unit for part, unit in zip(parts, units, strict=False))
+    return -(-(seconds + int(days or "0") * _DAY) // 60) or None

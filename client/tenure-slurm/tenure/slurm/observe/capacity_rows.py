@@ -28,7 +28,7 @@ _NOT_REPORTED: Final = "NOT_REPORTED"
 
 def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
     """The row of a node. A reservation shows in no field of a node, so the caller passes it."""
-    gpus = node_gpus(node.gres)
+    gpus = node_gpus(node.gres or "")
     row = Node(name=node.name)
     row.allocatable.cpu_milli = 1_000 * node.cpus
     row.allocatable.memory_bytes = node.real_memory * MIB

@@ -129,10 +129,10 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     cpus: int
     real_memory: int
     state_flags: list[str] = []
-    gres: str = ""
-    gres_used: str = ""
+    gres: str | None = ""
+    gres_used: str | None = ""
     slurmd_start_time: AnyNumber = None
-    active_features: str | list[str] = ""
+    active_features: str | list[str] | None = ""
     partitions: list[str] = []
     reason: str = ""
 
@@ -150,7 +150,7 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     @property
     def features(self) -> list[str]:
         """Active features."""
-        listed = self.active_features
+        listed = self.active_features or ""
         return [name for name in (listed.split(",") if isinstance(listed, str) else listed) if name]
 
 

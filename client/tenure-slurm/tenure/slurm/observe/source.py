@@ -116,6 +116,10 @@ class SlurmSource:
         self._last = after
         return delta
 
+    def have_reported(self, nodes: Iterable[str]) -> bool:
+        """Whether these nodes have reported to the slurmctld that runs now, as listed in the last pass."""
+        return all(node in self._nodes and self._nodes[node].node.has_reported for node in nodes)
+
     def pod_group(self, uid: str) -> PodGroup | None:
         """Row of a pod group as last returned."""
         return self._last.pod_groups.get(uid)
