@@ -58,3 +58,4 @@ def test_gpus_that_slurm_lost_are_left_out_until_its_configuration_is_read_again
             cluster.command("scontrol", "reconfigure")
             cluster.wait_for(second, "RUNNING", 60)
             assert cluster.job(second)["nodes"] == "n1"
+            assert cluster.job(first)["job_state"] == "RUNNING"
