@@ -123,6 +123,19 @@ def test_job_of_a_lost_node_returns_held_and_starts_elsewhere(folder: Path, sett
         assert "was not held" not in adapter.output
 
 
+def test_job_that_slurm_does_not_start_says_why(folder: Path, settings: Path) -> None:
+    limited = {"PartitionName=low": "PartitionName=low MaxNodes=1"}
+    with (
+        run_slurm(folder / "slurm", gate(settings), nodes=2, replaced=limited) as cluster,
+        run_slurm_adapter(cluster, settings) as adapter,
+    ):
+        job = cluster.submit(EIGHT, "-N2", "--partition=low")
+        why = "tenure: waits: Slurm did not start the job: PartitionNodeLimit"
+        cluster.wait(lambda: cluster.job(job)["admin_comment"] == why, "its comment says why", 60)
+        assert cluster.job(job)["priority"] == 0
+        assert f"Slurm did not start job {job} on n1,n2: PartitionNodeLimit" in adapter.output
+
+
 def test_job_that_ran_before_tenure_keeps_running(folder: Path, settings: Path) -> None:
     with run_slurm(folder / "slurm", OPEN_GATE, nodes=2) as cluster:
         job = cluster.submit(EIGHT, "-N2", "--account=research")
