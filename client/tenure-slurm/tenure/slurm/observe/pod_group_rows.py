@@ -46,6 +46,10 @@ class JobRows:
     group: pb.PodGroup
     pods: list[pb.Pod] = field(default_factory=list)
     shapes: dict[str, pb.PodShape] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)
+    """Nodes that it holds."""
+    gpus: int = 0
+    """GPUs on each of its nodes."""
     warnings: list[str] = field(default_factory=list)
     begins_at: int | None = None
     """When a pending job may start, in seconds since 1970, if that is later."""
@@ -84,6 +88,7 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
     rows.group.min_member = request.nodes
     rows.shapes = {shape.id: shape for shape in shapes}
     nodes, run_number = run.nodes, memory.restarts + memory.lost_runs
+    rows.nodes, rows.gpus = nodes, request.gpus.devices
     for i, shape in enumerate(shapes):
         pod = pb.Pod(uid=f"{rows.group.uid}#{run_number}/{i}", name=f"{run.reference}.{i}")
         pod.pod_group, pod.shape, pod.status = rows.group.uid, shape.id, status

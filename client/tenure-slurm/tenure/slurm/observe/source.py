@@ -222,9 +222,8 @@ def _held_gpus(jobs: Iterable[ObservedJob]) -> Counter[str]:
     """GPUs that jobs have, by node."""
     held: Counter[str] = Counter()
     for job in jobs:
-        for pod in job.rows.pods:
-            if pod.node:
-                held[pod.node] += job.rows.shapes[pod.shape].gpu.devices
+        for node in job.rows.nodes:
+            held[node] += job.rows.gpus
     return held
 
 

@@ -1,6 +1,7 @@
 """What a job requests of each of its nodes, from the texts of Slurm."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tenure.slurm.observe.rows import JobRow, number
@@ -49,6 +50,7 @@ def read_gpus(text: str) -> Gpus:
     return Gpus(count, types.pop() if len(types) == 1 else "")
 
 
+@lru_cache(1_000)
 def node_gpus(gres: str) -> Gpus:
     """GPUs of a node. Other generic resources, which no job can request, are ignored."""
     parts = [part for part in _split(gres) if _GPUS.fullmatch(part)]
