@@ -4,7 +4,7 @@ check      held, pending, and requested as when the decision was made
 place      set the nodes of all jobs that are due, in one command; read them
 release    those that have exactly their nodes, if slurmctld was not restarted; wait until Slurm runs them
 hold       those that run, so that a requeue brings them back held; those that do not run, so that they
-           never start later on nodes that others have by then
+           never start later on nodes that others have by then; again when no job ends on their nodes
 
 Each command of Slurm waits for a slurmctld that is restarted, and succeeds with the next one. A job that this
 one starts before its nodes have reported to it runs twice, or leaves its GPUs counted as used for ever.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
+from tenure.slurm.observe.cluster import RELEASING
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.source import ObservedJob, SlurmSource
@@ -26,6 +27,8 @@ START_SECONDS: Final = 10.0
 """How long a released job may take to run, before it is held again."""
 _POLL_SECONDS: Final = 0.1
 _AWAY_SECONDS: Final = 5.0
+_ENDING_SECONDS: Final = 2.0
+_ENDING: Final = "other jobs still end on the nodes"
 _SETTLING: Final = "slurmctld has just started: its nodes report first"
 _RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
 _LOG: Final = logging.getLogger(__name__)
@@ -62,6 +65,8 @@ class JobStarter:
         self._slurm, self._source = slurm, source
         self._memories, self._store_memories, self._before = memories, store_memories, before
         self._settling = settling
+        self._refused: set[str] = set()
+        """References of jobs that Slurm did not start."""
         self.started: dict[str, ApplyResult] = {}
         """Results of the bindings of the last pass, by decision id."""
 
@@ -127,6 +132,8 @@ class JobStarter:
     def _check(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> list[_Start]:
         """Starts whose jobs wait as decided. A job that runs as decided has been started before."""
         live, before = self._slurm.live_jobs([one.reference for one in starts]), self._before()
+        again = self._refused.intersection(start.reference for start in starts)
+        ending = self._ending_nodes() if again else frozenset[str]()
         ready: list[_Start] = []
         for start in starts:
             now, then = live.get(start.reference), before.get(start.reference)
@@ -140,9 +147,16 @@ class JobStarter:
                 self._set(held, start, precondition_failed("the job was changed after the decision"))
             elif not self._source.have_reported(start.nodes):
                 self._set(held, start, retry(_SETTLING, _AWAY_SECONDS))
+            elif start.reference in again and not ending.isdisjoint(start.nodes):
+                self._set(held, start, retry(_ENDING, _ENDING_SECONDS))
             else:
                 ready.append(start)
         return ready
+
+    def _ending_nodes(self) -> frozenset[str]:
+        """Nodes on which jobs still end."""
+        jobs = self._slurm.live_jobs().values()
+        return frozenset(node for job in jobs if job.state in RELEASING for node in job.node_names)
 
     def _judge_running(self, start: _Start, now: LiveJob, held: dict[str, ApplyResult | None]) -> None:
         if set(now.node_names) == set(start.nodes):
@@ -192,6 +206,8 @@ class JobStarter:
         finally:
             self._slurm.hold(start.reference for start in starts)
         live = self._slurm.live_jobs(list(waiting)) if waiting else {}
+        ending = self._ending_nodes() if waiting else frozenset[str]()
+        self._refused = {*self._refused.intersection(self._before()), *waiting}
         for reference, start in waiting.items():
             now = live.get(reference)
             if now is None or now.state != "PENDING":
@@ -201,7 +217,9 @@ class JobStarter:
             else:
                 why = reasons.get(reference, now.reason)
                 _LOG.warning("Slurm did not start job %s on %s: %s", reference, ",".join(start.nodes), why)
-                self._set(held, start, retry(f"Slurm did not start the job: {why}"))
+                text = f"Slurm did not start the job: {why}"
+                is_free = ending.isdisjoint(start.nodes)
+                self._set(held, start, retry(text) if is_free else retry(_ENDING, _ENDING_SECONDS))
 
     def _end(self, start: _Start, now: LiveJob | None, held: dict[str, ApplyResult | None]) -> None:
         """The result of a job that Slurm has started, or that has already ended."""
