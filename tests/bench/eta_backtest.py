@@ -1,12 +1,16 @@
 """How far estimated starts are from the real ones, on a trace that is played (semantics R17.22).
 
     python -m tests.bench.eta_backtest TRACE [--first-day 28 --days 10 --lead 2]
+    python -m tests.bench.eta_backtest TRACE --first-day 30 --lead 0 --last-arrival 4
 
 The trace is played as docs/use/play.md recommends for months of a full cluster. Every few minutes it is told
 when the jobs that wait start: of each once when it is first seen to wait, and once when it has waited ten
 minutes. Jobs that waited more than ten minutes count. Later arrivals are not known, and part of the error.
 Expected runtimes are the real ones of whole runs, although evicted jobs go on from a checkpoint, or those
 times a log-normal factor whose standard deviation is two.
+
+With --last-arrival, nothing arrives after so many hours of the first day, evicted jobs begin again, and all
+that wait then are asked about once. What is left is the error of the play itself.
 """
 
 import math
@@ -21,7 +25,7 @@ import typer
 from tenure.server.garbage_collection import pause_gc
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import SolverDecider
-from tenure.simulator.jobs import Job, Trace, split_jobs
+from tenure.simulator.jobs import FROM_ZERO, Job, Trace, split_jobs
 from tenure.simulator.settings import MINUTE, RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.simulator.traces.formats import read_trace
@@ -146,16 +150,20 @@ def with_expected(jobs: Iterable[Job], noise: float) -> list[Job]:
     ]
 
 
-def play(trace: Trace, since: int, every: int) -> tuple[AskingDecider, dict[str, int]]:
-    """Play the jobs of a trace; return what was told from a time on, and when jobs of that time started."""
+def play(
+    trace: Trace, since: int, asked: int, every: int, settings: RunSettings
+) -> tuple[AskingDecider, dict[str, int]]:
+    """Play the jobs of a trace; return what was told from the time `asked` on, and when jobs since a time
+    started.
+    """
     split = split_jobs(trace, GPUS, NODES * GPUS)
     nodes = equal_nodes(NODES, GPUS)
     cluster = build_cluster(nodes, equal_queues(split.queues, gpu_milli_of(nodes)), split.jobs)
     profile = default_profile()
     options = replace(profile.options, max_simulations_per_pod_group=SIMULATIONS)
-    decider = AskingDecider(SolverDecider(replace(profile, options=options)), every, since)
+    decider = AskingDecider(SolverDecider(replace(profile, options=options)), every, asked)
     with pause_gc():
-        results = Simulation(cluster, split.jobs, RunSettings(cycle_period=MINUTE), decider).run()
+        results = Simulation(cluster, split.jobs, settings, decider).run()
     started = [each for each in results.jobs if each.first_start is not None and each.job.submit >= since]
     starts = {each.job.name: each.first_start or 0 for each in started}
     waited = {each.job.name for each in started if (each.first_start or 0) - each.job.submit > WAIT}
@@ -173,17 +181,23 @@ def main(
     days: Annotated[int, typer.Option(help="Days whose jobs count")] = 10,
     lead: Annotated[int, typer.Option(help="Days before, of which all jobs are played")] = 2,
     every: Annotated[int, typer.Option(help="Minutes between two questions")] = 10,
+    last_arrival: Annotated[int, typer.Option(help="Hours until the last job arrives; 0: all arrive")] = 0,
     factor: Annotated[list[float], typer.Option(help="Errors of expected runtimes")] = [1.0, 2.0],  # noqa: B006
 ) -> None:
     """Play once with each error of expected runtimes."""
     trace = read_trace(file)[1]
     begin = min(job.submit for job in trace.jobs) // DAY * DAY + first_day * DAY
-    jobs = [job for job in trace.jobs if _counts(job, begin, lead * DAY) and job.submit < begin + days * DAY]
+    end, asked, settings = begin + days * DAY, begin, RunSettings(cycle_period=MINUTE)
+    if last_arrival:
+        end = asked = begin + last_arrival * 60 * MINUTE
+        every, settings = days * 24 * 60, RunSettings(cycle_period=MINUTE, checkpoint_interval=FROM_ZERO)
+    jobs = [job for job in trace.jobs if _counts(job, begin, lead * DAY) and job.submit < end]
     print(f"| {' | '.join(TITLES)} |")
     print(f"|---{'|---:' * (len(TITLES) - 1)}|")
     for noise in factor:
         title = "perfect" if noise == 1 else f"factor {noise:g}"
-        decider, starts = play(replace(trace, jobs=with_expected(jobs, noise)), begin, every * MINUTE)
+        noisy = replace(trace, jobs=with_expected(jobs, noise))
+        decider, starts = play(noisy, begin, asked, every * MINUTE, settings)
         print(Errors.of(decider.at_first, starts).row(f"{title}, at first"), flush=True)
         print(Errors.of(decider.later, starts).row(f"{title}, after ten minutes"), flush=True)
 

@@ -1,9 +1,12 @@
-"""Why a pod group is pending on a real API server, and which reasons are reported."""
+"""Why a pod group is pending on a real API server, which reasons are reported, and when it starts."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.kubernetes.conftest import Adapter
-from tests.kubernetes.cluster import UserCluster, wait_until
+from tests.kubernetes.cluster import PATIENCE_SECONDS, UserCluster, wait_until
 from tests.kubernetes.environment.disruption_controller import allow_disruptions
 
 pytestmark = pytest.mark.kube
@@ -13,6 +16,35 @@ def unscheduled_reasons(cluster: UserCluster, pod: str) -> list[str]:
     """Reasons why a pod is not scheduled."""
     found = cluster.pods()[pod]["status"].get("conditions", [])
     return [one["reason"] for one in found if one["type"] == "PodScheduled" and one["status"] == "False"]
+
+
+def pending_message(cluster: UserCluster, pod: str) -> str:
+    """What the condition of a pod that is not scheduled says."""
+    found = cluster.pods()[pod]["status"].get("conditions", [])
+    return next((one["message"] for one in found if one["type"] == "PodScheduled"), "")
+
+
+def test_conditions_tell_place_and_start_r17_24(
+    cluster: UserCluster, adapter: Adapter, tmp_path: Path
+) -> None:
+    config = tmp_path / "adapter.yaml"
+    config.write_text("adapter: {estimateStarts: 1m}")
+    runtime, firm = {"kai.scheduler/expected-runtime": "2h"}, "non-preemptible"
+    cluster.workload("runs", pods=1, gpus=8, preemptibility=firm, annotations=runtime)
+    with adapter() as program:
+        started = cluster.wait_for_annotations("runs", "last-start-timestamp")["last-start-timestamp"]
+        program.terminate(PATIENCE_SECONDS)
+    for name, priority in (("waits", "high"), ("later", "low")):
+        cluster.workload(name, pods=2, gpus=4, preemptibility=firm, priority=priority)
+    end, step = datetime.fromisoformat(started) + timedelta(hours=2), timedelta(minutes=15)
+    rounded = end + (datetime.min.replace(tzinfo=UTC) - end) % step
+    with adapter("--config", str(config)):
+        wait_until(lambda: "Estimate:" in pending_message(cluster, "later-1"))
+        wait_until(lambda: "Estimate:" in cluster.conditions_of("later").get("message", ""))
+        first = f"first in its queue; starts at about {rounded:%Y-%m-%d %H:%M} UTC, if nothing more important"
+        for message in (pending_message(cluster, "waits-0"), cluster.conditions_of("waits")["message"]):
+            assert f" Estimate: {first} arrives." in message
+        assert "second in its queue; no start is known." in cluster.conditions_of("later")["message"]
 
 
 def test_unschedulable_reason_is_written_to_pod_and_pod_group(cluster: UserCluster, adapter: Adapter) -> None:
