@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tenure.slurm.starter import REST_SECONDS
 
 from tests.slurm.slurm_adapter import SlurmAdapter
 from tests.slurm.slurm_cluster import GPUS, NODES, SlurmCluster
@@ -135,6 +136,8 @@ def test_requeue_by_its_owner_does_not_start_the_job_beside_tenure(
     cluster.command("scontrol", "requeue", str(job), user="games")
     cluster.wait(lambda: cluster.job(job)["restart_cnt"] == 1, "the job was requeued")
     cluster.wait_for(job, "RUNNING", 60)
+    listed = cluster.job(job)
+    assert listed["start_time"] >= listed["submit_time"] + REST_SECONDS
     assert "was not held" not in adapter.output
 
 

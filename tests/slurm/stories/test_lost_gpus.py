@@ -10,7 +10,7 @@ from tests.slurm.slurm_cluster import OPEN_GATE, SlurmCluster, run_slurm
 
 pytestmark = [
     pytest.mark.slurm,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(300),
     pytest.mark.usefixtures("slurm_programs"),
 ]
 _EIGHT = "--gres=gpu:8"
@@ -50,9 +50,10 @@ def test_gpus_that_slurm_lost_are_left_out_until_its_configuration_is_read_again
     with run_slurm(folder / "slurm", OPEN_GATE, nodes=2, replaced=slow) as cluster:
         lose_gpus(cluster)
         with run_slurm_adapter(cluster, settings) as adapter:
-            first, second = (cluster.submit(_EIGHT, "-N1", "--hold") for _ in range(2))
+            first = cluster.submit(_EIGHT, "-N1", "--hold")
             cluster.wait_for(first, "RUNNING", 60)
             assert cluster.job(first)["nodes"] == "n2"
+            second = cluster.submit(_EIGHT, "-N1", "--hold")
             cluster.wait(lambda: "waits" in cluster.job(second)["admin_comment"], "the other job waits")
             assert "node n1: Slurm counts 8 GPUs as used that no job has" in adapter.output
             cluster.command("scontrol", "reconfigure")

@@ -25,6 +25,8 @@ from tenure.v1.decision_pb2 import Decision
 
 START_SECONDS: Final = 10.0
 """How long a released job may take to run, before it is held again."""
+REST_SECONDS: Final = 2.0
+"""How long after its requeue a job starts again at the earliest."""
 _POLL_SECONDS: Final = 0.1
 _AWAY_SECONDS: Final = 5.0
 _ENDING_SECONDS: Final = 2.0
@@ -147,11 +149,23 @@ class JobStarter:
                 self._set(held, start, precondition_failed("the job was changed after the decision"))
             elif not self._source.have_reported(start.nodes):
                 self._set(held, start, retry(_SETTLING, _AWAY_SECONDS))
+            elif (pause := self._rest(start)) > 0:
+                self._set(held, start, retry("its last run has just ended", pause))
+            elif start.reference in again and self._source.have_lost_gpus(start.nodes):
+                self._set(held, start, precondition_failed("Slurm counts GPUs as used that no job has"))
             elif start.reference in again and not ending.isdisjoint(start.nodes):
                 self._set(held, start, retry(_ENDING, _ENDING_SECONDS))
             else:
                 ready.append(start)
         return ready
+
+    def _rest(self, start: _Start) -> float:
+        """Seconds until a requeued job may start again; 0 or less: now.
+
+        slurmd refuses a job whose last run was stopped in the same second, and Slurm then fails the job.
+        """
+        run = start.job.run
+        return run.submit + REST_SECONDS - time.time() if run.job.restart_cnt else 0.0
 
     def _ending_nodes(self) -> frozenset[str]:
         """Nodes on which jobs still end."""

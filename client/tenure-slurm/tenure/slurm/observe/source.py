@@ -120,6 +120,10 @@ class SlurmSource:
         """Whether these nodes have reported to the slurmctld that runs now, as listed in the last pass."""
         return all(node in self._nodes and self._nodes[node].node.has_reported for node in nodes)
 
+    def have_lost_gpus(self, nodes: Iterable[str]) -> bool:
+        """Whether GPUs of one of these nodes are lost, as of the last pass."""
+        return any(node in self._nodes and self._nodes[node].lost_gpus for node in nodes)
+
     def pod_group(self, uid: str) -> PodGroup | None:
         """Row of a pod group as last returned."""
         return self._last.pod_groups.get(uid)
