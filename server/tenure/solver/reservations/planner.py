@@ -11,8 +11,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import Reservation, ReservedPods
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU
-from tenure.solver.plugins.reservation.node_reservations import Owner, whole_demand
-from tenure.solver.plugins.reservation.plugin import ReservedCapacity, placed_tasks
+from tenure.solver.plugins.reservation.node_reservations import Owner, placed_tasks, whole_demand
+from tenure.solver.plugins.reservation.plugin import ReservedCapacity
 from tenure.solver.plugins.reservation.settings import NAME, ReservationSettings
 from tenure.solver.reservations.first_turn import Backfills, reserved_capacity
 from tenure.solver.reservations.plan_search import PlanSearch

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, final
 
-from tenure.solver.ends import end_after, end_of
+from tenure.solver.ends import UNKNOWN_END, end_after, end_of
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import Certainty
@@ -57,9 +57,13 @@ def ends_of_running(session: Session, horizon: int) -> list[Event]:
     One that starts in this cycle counts from now.
     """
     cluster, found = session.cluster, list[Event]()
-    now, active = cluster.now, session.ledger.active_allocated
+    now, active, bare = cluster.now, session.ledger.active_allocated, set[int | None]()
     for index in session.phases.running | session.moved_pod_groups():
         group = cluster.pod_groups[index]
+        queue, facts = group.queue, group.facts
+        is_silent = facts.victim.time_limit is None and not facts.requeue.expected_runtime.is_set
+        if is_silent and queue in bare:
+            continue
         if not any(active[each.index] for each in group.pod_sets):
             continue
         if index in session.phases.running:
@@ -68,7 +72,9 @@ def ends_of_running(session: Session, horizon: int) -> list[Event]:
             start = now if starts_now(session, group) else now + TERMINATION
             end = end_after(group, cluster.queues, start, now)
         if end.likely is not None and end.likely <= horizon:
-            found.append(Event(end.likely, EventKind.END, group.facts.uid, index, end.certainty))
+            found.append(Event(end.likely, EventKind.END, facts.uid, index, end.certainty))
+        elif is_silent and end is UNKNOWN_END and facts.last_start is not None:
+            bare.add(queue)  # neither have others of the queue that say nothing themselves
     return sorted(found)
 
 

@@ -185,3 +185,15 @@ def whole_demand(shape: TaskShape) -> tuple[int, ...]:
         return request
     devices = request[GPU] + shape.gpu.devices * WHOLE_GPU
     return (*request[:GPU], devices, *request[GPU + 1 :])
+
+
+def placed_tasks(
+    cluster: Cluster, ledger: LedgerView, nodes: Container[int] | None = None
+) -> Mapping[int, Sequence[int]]:
+    """The tasks that are placed on nodes, of all nodes or of these."""
+    found: dict[int, list[int]] = {}
+    for task in cluster.tasks:
+        placement = ledger.placement(task.index)
+        if placement.is_active_allocated and (nodes is None or placement.node in nodes):
+            found.setdefault(placement.node, []).append(task.index)
+    return found

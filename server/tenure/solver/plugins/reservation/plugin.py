@@ -5,7 +5,7 @@ fits in the spare capacity, (c) it is preemptible, nothing will protect it from 
 becomes a backfill, or (d) it need not give way to the owner. The same holds for limits and quotas of queues.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final, Protocol, final
@@ -24,6 +24,7 @@ from tenure.solver.plugins.reservation.node_reservations import (
     NodeReservation,
     NodeReservations,
     Owner,
+    placed_tasks,
     whole_demand,
 )
 from tenure.solver.plugins.reservation.queue_reservations import QueueReservations, fits_spare
@@ -56,6 +57,8 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         self.nodes = NodeReservations(cluster, ledger, cluster.now)
         self.queues = QueueReservations(cluster, ledger, self.nodes, fair_share_actions)
         self.owners: dict[int, Owner] = {}
+        self._owner_of: dict[int, Owner] = {}
+        """By task."""
         self.referee: Referee | None = None
         self.lends = False
         """Whether the cycle can end backfills, so that capacity is lent to them."""
@@ -71,13 +74,17 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
     def add(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
         """Add a reservation. `tasks_on` are the placed tasks of its nodes."""
         self.owners[owner.index] = owner
+        self._owner_of.update([(task, owner) for task in self._groups[owner.index].tasks])
         self.nodes.add(owner, tasks_on)
         self.queues.add(owner)
 
     def remove(self, index: int, tasks_on: Mapping[int, Sequence[int]]) -> None:
         """Remove the reservation of a pod group."""
-        self.nodes.remove(self.owners[index], tasks_on)
-        self.queues.remove(self.owners.pop(index))
+        owner = self.owners.pop(index)
+        for task in self._groups[index].tasks:
+            del self._owner_of[task]
+        self.nodes.remove(owner, tasks_on)
+        self.queues.remove(owner)
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of nodes with reservations."""
@@ -113,8 +120,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow tasks on nodes with reservations, and those of owners."""
         was_there, is_there = before.is_active_allocated, after.is_active_allocated
-        facts, nodes = self._tasks[task], self.nodes.by_node
-        owner = self.owners.get(facts.pod_group)
+        nodes, owner = self.nodes.by_node, self._owner_of.get(task)
         if owner is not None:
             owner.placed += is_there - was_there
         if was_there and before.node in nodes:
@@ -262,18 +268,6 @@ class ReservationPlugin:
 
 
 RESERVATION: Final = ReservationPlugin()
-
-
-def placed_tasks(
-    cluster: Cluster, ledger: LedgerView, nodes: Container[int] | None = None
-) -> Mapping[int, Sequence[int]]:
-    """The tasks that are placed on nodes, of all nodes or of these."""
-    found: dict[int, list[int]] = {}
-    for task in cluster.tasks:
-        placement = ledger.placement(task.index)
-        if placement.is_active_allocated and (nodes is None or placement.node in nodes):
-            found.setdefault(placement.node, []).append(task.index)
-    return found
 
 
 def owners_of(cluster: Cluster, max_hold: int) -> list[Owner]:
