@@ -1,6 +1,7 @@
 """Why a pod group is pending on a real API server, which reasons are reported, and when it starts."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ def pending_message(cluster: UserCluster, pod: str) -> str:
     return next((one["message"] for one in found if one["type"] == "PodScheduled"), "")
 
 
+def _tells_estimate(cluster: UserCluster, name: str) -> bool:
+    """Whether the condition of a pod group and those of its two pods tell an estimate."""
+    pods = [pending_message(cluster, f"{name}-{number}") for number in range(2)]
+    return all("Estimate:" in each for each in [*pods, cluster.conditions_of(name).get("message", "")])
+
+
 def test_conditions_tell_place_and_start_r17_24(
     cluster: UserCluster, adapter: Adapter, tmp_path: Path
 ) -> None:
@@ -39,8 +46,8 @@ def test_conditions_tell_place_and_start_r17_24(
     end, step = datetime.fromisoformat(started) + timedelta(hours=2), timedelta(minutes=15)
     rounded = end + (datetime.min.replace(tzinfo=UTC) - end) % step
     with adapter("--config", str(config)):
-        wait_until(lambda: "Estimate:" in pending_message(cluster, "later-1"))
-        wait_until(lambda: "Estimate:" in cluster.conditions_of("later").get("message", ""))
+        for name in ("waits", "later"):
+            wait_until(partial(_tells_estimate, cluster, name))
         first = f"first in its queue; starts at about {rounded:%Y-%m-%d %H:%M} UTC, if nothing more important"
         for message in (pending_message(cluster, "waits-0"), cluster.conditions_of("waits")["message"]):
             assert f" Estimate: {first} arrives." in message
