@@ -21,6 +21,9 @@ class End(NamedTuple):
 
 
 UNKNOWN_END: Final = End()
+_BOUNDED: Final = Certainty.BOUNDED
+_EXPECTED: Final = Certainty.EXPECTED
+_ASSUMED: Final = Certainty.ASSUMED
 
 
 def end_of(group: PodGroup, queues: Sequence[Queue], now: int) -> End:
@@ -41,15 +44,15 @@ def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) ->
         return UNKNOWN_END
     hard = start + limit if limit is not None and start + limit > now else None
     if hard is not None and (runtime is None or not now < start + runtime < hard):
-        return End(hard, hard, Certainty.BOUNDED)
+        return End(hard, hard, _BOUNDED)
     if runtime is None or (limit is not None and limit < runtime):
         runtime = limit
     assert runtime is not None
     is_own = source == OWN_EXPECTED_RUNTIME
     if start + runtime > now:
-        return End(hard, start + runtime, Certainty.EXPECTED if is_own else Certainty.ASSUMED)
+        return End(hard, start + runtime, _EXPECTED if is_own else _ASSUMED)
     doublings = ((now - start) // runtime).bit_length()
-    return End(None, start + (runtime << doublings), Certainty.ASSUMED)
+    return End(None, start + (runtime << doublings), _ASSUMED)
 
 
 def is_overdue(group: PodGroup, queues: Sequence[Queue], now: int) -> bool:

@@ -39,6 +39,7 @@ class Planner:
             until = row.grown + self._settings.max_hold if row.start is None else row.start
             plan = Plan(row.start, row.certainty, self._placements(index, row))
             self._register(index, plan, until)
+        self._plans.events.sort()
 
     def plan(self, pod_group: int, known: Reservation | None) -> Plan:
         """The plan of a pod group. A known plan is kept while it is feasible (semantics R17.6)."""
@@ -55,6 +56,7 @@ class Planner:
                 return
         self.drop(pod_group)
         self._register(pod_group, plan, until)
+        self._plans.events.sort()
 
     def drop(self, pod_group: int) -> None:
         """Forget the plan of a pod group, if it has one."""
@@ -82,7 +84,6 @@ class Planner:
         for index in self.backfills.of(pod_group):
             name = self._cluster.pod_groups[index].facts.uid
             plans.events.append(Event(start, EventKind.END, name, index, plan.certainty, (), pod_group))
-        plans.events.sort()
 
     def _placed(self) -> Mapping[int, Sequence[int]]:
         if self._tasks_on is None:

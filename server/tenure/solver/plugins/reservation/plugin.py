@@ -56,6 +56,8 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         self._now = cluster.now
         self.nodes = NodeReservations(cluster, ledger, cluster.now)
         self.queues = QueueReservations(cluster, ledger, self.nodes, fair_share_actions)
+        self._has_bounds = False
+        """Whether limits or quotas are kept for any owner."""
         self.owners: dict[int, Owner] = {}
         self._owner_of: dict[int, Owner] = {}
         """By task."""
@@ -77,6 +79,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         self._owner_of.update([(task, owner) for task in self._groups[owner.index].tasks])
         self.nodes.add(owner, tasks_on)
         self.queues.add(owner)
+        self._has_bounds = bool(self.queues.by_queue)
 
     def remove(self, index: int, tasks_on: Mapping[int, Sequence[int]]) -> None:
         """Remove the reservation of a pod group."""
@@ -85,6 +88,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
             del self._owner_of[task]
         self.nodes.remove(owner, tasks_on)
         self.queues.remove(owner)
+        self._has_bounds = bool(self.queues.by_queue)
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of nodes with reservations."""
@@ -92,7 +96,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Whether what is reserved of the limits and quotas of its queues leaves it as much."""
-        if self.is_lifted or not self.queues.by_queue:
+        if self.is_lifted or not self._has_bounds:
             return None
         group = self._groups[pod_group]
         for queue, entry in self.queues.concerned(group):
@@ -123,13 +127,14 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         nodes, owner = self.nodes.by_node, self._owner_of.get(task)
         if owner is not None:
             owner.placed += is_there - was_there
-        if was_there and before.node in nodes:
-            self.nodes.leave(task, before.node)
         if was_there:
-            self._lent.pop((task, before.node), None)
-            if self.queues.by_queue:
+            if before.node in nodes:
+                self.nodes.leave(task, before.node)
+            if self._has_bounds:
                 self.queues.leave(task, before.node)
-        if is_there and (after.node in nodes or self.queues.by_queue):
+            if self._lent:
+                self._lent.pop((task, before.node), None)
+        if is_there and (self._has_bounds or after.node in nodes):
             self._enter(task, after.node)
         if owner is not None and was_there and before.node in owner.left:
             owner.left[before.node] += 1
@@ -221,7 +226,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         for entry in entries:
             if not self._is_left(group, entry.owner, node):
                 self._lend(group, entry.owner, self._is_spare(task, entry), lent)
-        if self.queues.by_queue:
+        if self._has_bounds:
             share = self._ledger.share(self._tasks[task], node)
             for _, bound in self.queues.concerned(group):
                 if not self._is_earlier(group, bound.owner):
