@@ -139,7 +139,7 @@ PROOFS: Final = {
     "docs/use/redact.md": {
         "console": f"{_E2E}_redaction_page.py::test_commands_print_the_output_on_the_page"
     },
-    "docs/use/reservations.md": {"yaml": _CONFIGURATIONS},
+    "docs/use/reservations.md": {"bash": PARSED, "yaml": _CONFIGURATIONS},
     "docs/use/simulate.md": {"console": _PRINTED, "yaml": _PRINTED, "sh": RUN},
     "docs/use/sweep.md": {"bash": RUN, "yaml": RUN},
 }
@@ -161,5 +161,6 @@ NOT_RUN: Final = {
     "docs/use/console.md": "needs a cluster with ingress: tests/console, tests/packaging/test_chart.py",
     "docs/use/import.md": "needs a cluster or a large trace: tests/e2e/test_import_kai.py, "
     "tests/e2e/test_import_openb.py and tests/e2e/kubernetes run them with small ones",
+    "docs/use/reservations.md": "minutes, on a trace that is not part of the repository: tests/simulator",
 }
 """Why no test runs the shell commands of a page as they are, and what stands for them."""
