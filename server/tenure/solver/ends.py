@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import Certainty
-from tenure.solver.model.inherited_settings import OWN_EXPECTED_RUNTIME, expected_runtime, time_limit
+from tenure.solver.model.inherited_settings import expected_runtime, queue_runtime, time_limit
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.workload import PodGroup
 
@@ -38,8 +38,8 @@ def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) ->
     A time that has passed is replaced by the time limit if that has not passed, else by the first later
     one of twice, four times, ... the runtime (semantics R17.1).
     """
-    limit, (expected, source) = time_limit(group, queues), expected_runtime(group, queues)
-    runtime = expected.value
+    limit, own = time_limit(group, queues), group.facts.requeue.expected_runtime
+    runtime = own.value if own.is_set else queue_runtime(group, queues)
     if limit is None and runtime is None:
         return UNKNOWN_END
     hard = start + limit if limit is not None and start + limit > now else None
@@ -48,9 +48,8 @@ def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) ->
     if runtime is None or (limit is not None and limit < runtime):
         runtime = limit
     assert runtime is not None
-    is_own = source == OWN_EXPECTED_RUNTIME
     if start + runtime > now:
-        return End(hard, start + runtime, _EXPECTED if is_own else _ASSUMED)
+        return End(hard, start + runtime, _EXPECTED if own.is_set else _ASSUMED)
     doublings = ((now - start) // runtime).bit_length()
     return End(None, start + (runtime << doublings), _ASSUMED)
 

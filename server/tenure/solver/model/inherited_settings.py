@@ -10,7 +10,6 @@ from tenure.solver.model.workload import PodGroup
 
 OWN_EXPECTED_RUNTIME: Final = "its own expected runtime"
 """Source of an expected runtime that no queue sets."""
-UNSET_RUNTIME: Final = (ParsedValue(None), "")
 
 
 def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
@@ -21,11 +20,17 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
     own = group.facts.requeue.expected_runtime
     if own.is_set:
         return own, OWN_EXPECTED_RUNTIME
+    value, source = _inherited(group, queues, lambda queue: queue.expected_runtime)
+    return ParsedValue(value or None), source if value else ""
+
+
+def queue_runtime(group: PodGroup, queues: Sequence[Queue]) -> int | None:
+    """Expected runtime of pod groups of a queue that say none."""
     for index in reversed(queues[group.queue].path) if group.queue is not None else ():
         value = queues[index].expected_runtime
         if value is not None:
-            return (ParsedValue(value), f"queue {queues[index].name}") if value else UNSET_RUNTIME
-    return UNSET_RUNTIME
+            return value or None
+    return None
 
 
 def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int:
