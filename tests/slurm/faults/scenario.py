@@ -12,6 +12,7 @@ whose requeue it forgot. What Slurm itself leaves behind when slurmctld dies is 
 the page of the adapter says.
 """
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -179,8 +180,19 @@ class FaultRun:
                 raise Broken(f"{name} ran without a release\n{self._report()}")
         # A slurmctld that dies forgets that a job which Tenure released was held again.
         forgets = "$CONTROLLER" in self._strike.script
-        if "was not held and is PENDING" in self._adapter.output and not forgets:
+        unheld = set(re.findall(r"Job (\d+) was not held and is PENDING", self._adapter.output))
+        if unheld - self._left_released() and not forgets:
             raise Broken(f"Slurm could have started a job by itself\n{self._report()}")
+
+    def _left_released(self) -> set[str]:
+        """Jobs that an adapter had released when it was killed, and that Slurm had yet to start."""
+        released = set[str]()
+        for write in self.commands.writes if "kill -9 $ADAPTER" in self._strike.script else ():
+            number, _, *arguments = write.split()
+            if int(number) <= self._strike.number and arguments:
+                ids = set(arguments[-1].split(","))
+                released = released | ids if arguments[0] == "release" else released - ids
+        return released
 
     def _report(self) -> str:
         runs = (self._folder / "runs").read_text()
