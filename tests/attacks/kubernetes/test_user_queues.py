@@ -35,11 +35,17 @@ def settings_of_the_page() -> Any:
 
 @pytest.fixture
 def policy(cluster: UserCluster) -> Iterator[None]:
-    """The policy of the page; alice and carol may be named in the namespace."""
+    """The policy of the page, for one namespace: a server goes on applying it for a while after its end.
+
+    Alice and carol may be named there.
+    """
     change = {"metadata": {"annotations": {"example.com/users": "alice,carol"}}}
     cluster.transport.patch(f"/api/v1/namespaces/{cluster.namespace}", change, MERGE_PATCH)
     made = list(yaml.safe_load_all(BLOCKS[1]))
+    here = {"matchLabels": {"kubernetes.io/metadata.name": cluster.namespace}}
     for item in made:
+        if item["kind"] == "ValidatingAdmissionPolicyBinding":
+            item["spec"].setdefault("matchResources", {})["namespaceSelector"] = here
         cluster.transport.post(path_of(item), item)
     yield
     for item in made:
