@@ -17,6 +17,8 @@ EXAMPLES = {
     for page, text in PAGES.items()
     for command, output in re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", text)
 }
+ORDINARY = 8
+"""Number of examples that are run with the ordinary tests."""
 QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
 AUDIENCES = {"public", "tenant"}
 
@@ -26,7 +28,13 @@ def test_page_covers_every_topic_and_every_audience() -> None:
     assert words >= QUESTIONS | AUDIENCES | {"simulate", "decide"}
 
 
-@pytest.mark.parametrize(("command", "output"), EXAMPLES.values(), ids=EXAMPLES)
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        pytest.param(*example, id=name, marks=() if place < ORDINARY else pytest.mark.long)
+        for place, (name, example) in enumerate(EXAMPLES.items())
+    ],
+)
 def test_command_prints_the_output_on_the_page(
     command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

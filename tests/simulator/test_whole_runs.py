@@ -58,7 +58,14 @@ def test_the_service_and_whole_snapshots_decide_the_same_and_every_cycle_is_soun
     assert (results.node_failures > 0) == (settings is FAILING)
 
 
-@pytest.mark.parametrize("settings", [RunSettings(), SLOW, FAILING], ids=["plain", "slow", "failing nodes"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(RunSettings(), id="plain"),
+        pytest.param(SLOW, id="slow", marks=pytest.mark.long),
+        pytest.param(FAILING, id="failing nodes", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("seed", [10])
 def test_gpu_seconds_balance_exactly(seed, settings):
     results = simulate(run_input(random_jobs(seed), (3, 4), settings=settings), solver())
