@@ -154,5 +154,5 @@ def test_every_extension_point_and_trait_is_in_the_tables_of_the_plugin_page() -
     table = rows("## Extension points\n", PLUGINS)
     protocols, methods = ({name for row in table for name in re.findall(r"`(\w+)`", row[i])} for i in (0, 1))
     assert protocols == set(re.findall(r"^class (\w+)\(Protocol", source, re.MULTILINE))
-    assert methods == {*POINTS.values(), "guard_cache_key", "may_expire", "concerns"}
+    assert methods == {*POINTS.values(), "guard_cache_key", "may_expire", "concerns", "placement_kind"}
     assert {row[0].strip("`") for row in rows("## Traits\n", PLUGINS)} == set(traits.Traits._fields)

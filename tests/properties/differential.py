@@ -11,7 +11,7 @@ from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.terms.reasons import ReasonCode
 
@@ -20,6 +20,7 @@ from tests.properties.generators.contested_clusters import contested_cluster
 from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
+from tests.properties.generators.standing_reservations import with_reservations
 
 PROCESSES: Final = 2
 BATCH: Final = 20
@@ -31,7 +32,7 @@ def compare(seed: int) -> Counter[str]:
 
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
-    One of five is decided with costs of evictions.
+    One of five is decided with costs of evictions, one of eleven with reservations.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
     cluster = (
@@ -44,14 +45,18 @@ def compare(seed: int) -> Counter[str]:
         cluster, options = random_pacing(SeededDraw(-7 - seed), cluster)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
     has_costs = seed % 10 in (4, 6)
-    fast, plain = (decide_with(cluster, names, options, has_costs) for names in (SPEEDUPS, ()))
-    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off), options, has_costs)
+    profile = _profile(options, has_costs)
+    if seed % 11 == 5:
+        cluster, profile = with_reservations(SeededDraw(-11 - seed), cluster, profile)
+    some = tuple(name for name in SPEEDUPS if name != off)
+    fast, plain, partly = (decide_with(cluster, names, profile) for names in (SPEEDUPS, (), some))
     found = Counter(
         {
             "clusters": 1,
             "with constraints on other pods": beside is not None,
             "with disruption budgets": bool(cluster.disruption_budgets),
             "with costs of evictions": has_costs,
+            "with reservations": bool(cluster.reservations),
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
                 1 for each in plain.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
@@ -108,19 +113,17 @@ def main(
     return Counts(count - total["different"], total["different"])
 
 
-def decide_with(
-    cluster: Cluster,
-    speedups: tuple[str, ...],
-    options: CycleOptions = CycleOptions(),  # noqa: B008
-    has_costs: bool = False,
-) -> CycleResult:
-    """Decide with the default profile, without skipping pod groups that are similar to a failed one.
+def decide_with(cluster: Cluster, speedups: tuple[str, ...], profile: Profile | None = None) -> CycleResult:
+    """Decide with a profile, or the default one, without skipping those that are similar to a failed one."""
+    profile = profile or default_profile()
+    options = replace(profile.options, speedups=speedups, skip_similar_pod_groups=False)
+    return decide(cluster, replace(profile, options=options))
 
-    `has_costs` orders victims by cost as well, and compares sets of victims.
-    """
-    options = replace(options, speedups=speedups, skip_similar_pod_groups=False)
+
+def _profile(options: CycleOptions, has_costs: bool) -> Profile:
+    """The default one; with costs, victims are ordered by them as well and sets of victims are compared."""
     profile = replace(default_profile(), options=options)
-    if has_costs:
-        options = replace(options, victim_alternatives=3)
-        profile = replace(profile, plugins=(*profile.plugins, _COSTS), options=options)
-    return decide(cluster, profile)
+    if not has_costs:
+        return profile
+    options = replace(options, victim_alternatives=3)
+    return replace(profile, plugins=(*profile.plugins, _COSTS), options=options)

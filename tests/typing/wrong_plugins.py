@@ -164,6 +164,11 @@ class GuardExpiry:
         raise NotImplementedError
 
 
+class PlacementKind:
+    def placement_kind(self) -> Hashable | None:
+        raise NotImplementedError
+
+
 class ReclaimCap:
     def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> int:
         raise NotImplementedError
@@ -209,6 +214,7 @@ _ProtectionReporter: type[points.ProtectionReporter] = ProtectionReporter
 _QueueReporter: type[points.QueueReporter] = QueueReporter
 _GuardCacheKey: type[traits.GuardCacheKey] = GuardCacheKey
 _GuardExpiry: type[traits.GuardExpiry] = GuardExpiry
+_PlacementKind: type[traits.PlacementKind] = PlacementKind
 _ReclaimCap: type[traits.ReclaimCap] = ReclaimCap
 _ScoreConcerns: type[traits.ScoreConcerns] = ScoreConcerns
 _PluginFactory: context.PluginFactory = PluginFactory

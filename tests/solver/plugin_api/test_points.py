@@ -8,7 +8,7 @@ from tenure.solver.framework.chains import POINTS
 from tenure.solver.plugin_api import points, traits
 from tenure.solver.registry import BUILT_IN
 
-COMPANIONS: Final = {"guard_cache_key", "may_expire", "concerns"}
+COMPANIONS: Final = {"guard_cache_key", "may_expire", "concerns", "placement_kind"}
 """Optional methods of extension points, without a chain."""
 
 

@@ -108,6 +108,16 @@ class GuardExpiry(Protocol):
         """
 
 
+class PlacementKind(Protocol):
+    """Optional for a `PlacementFilter`: lets the search reuse that a pod group found no place."""
+
+    def placement_kind(self, pod_group: int) -> Hashable | None:
+        """Of pod groups with equal kinds, queues, priorities and requests, the next in the order of the queue
+        passes no filter and no gate of the plugin that the one before did not pass. None: it is like no
+        other.
+        """
+
+
 class ReclaimCap(Protocol):
     """Upper bound on reclaimable GPUs. Lets the search skip what scenario validators would reject."""
 

@@ -64,21 +64,31 @@ class SessionReferee(Referee):
 
     def protected_until(self, pod_group: int, owner: int) -> int | None:
         """The latest end of what guards would say of it if it started now, without its notice."""
-        session, group = self._session, self._groups[pod_group]
-        facts = group.facts
-        if session.options.max_notice:
-            notice, _ = notice_period(group, session.cluster.queues, session.options.default_notice)
-            if notice:
-                return None
-        is_like_others = facts.victim is NO_VICTIM_FACTS and pod_group not in session.groups_with_history
-        if not is_like_others:
+        if self._notice(self._groups[pod_group]):
+            return None
+        kind = self.guarded_kind(pod_group)
+        if kind is None:
             return self._ask_guards(pod_group, owner)
+        if (owner, kind) not in self._protected:
+            self._protected[owner, kind] = self._ask_guards(pod_group, owner)
+        return self._protected[owner, kind]
+
+    def guarded_kind(self, pod_group: int) -> Hashable | None:
+        """Its queue and its facts that guards know, if it neither ran nor was looked at before."""
+        group = self._groups[pod_group]
+        facts = group.facts
+        if facts.victim is not NO_VICTIM_FACTS or pod_group in self._session.groups_with_history:
+            return None
         limits = (facts.eviction_count, facts.total_eviction_wait, facts.evictions_without_progress)
-        kind = (owner, group.queue, facts.priority, facts.preemptibility, facts.opt_out_actions, limits)
-        key = (*kind, facts.requeue, facts.last_eviction, facts.namespace)
-        if key not in self._protected:
-            self._protected[key] = self._ask_guards(pod_group, owner)
-        return self._protected[key]
+        kind = (group.queue, facts.priority, facts.preemptibility, facts.opt_out_actions, limits)
+        return (*kind, facts.requeue, facts.last_eviction, facts.namespace, self._notice(group))
+
+    def _notice(self, group: PodGroup) -> int:
+        """Time between its eviction and its end."""
+        options = self._session.options
+        if not options.max_notice:
+            return 0
+        return notice_period(group, self._session.cluster.queues, options.default_notice)[0]
 
     def _ask_guards(self, pod_group: int, owner: int) -> int | None:
         session = self._session

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts, VictimFacts
+from tenure.solver.model.facts import NO_VICTIM_FACTS, NodeFacts, PodGroupFacts, TaskFacts, VictimFacts
 from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
@@ -179,26 +179,31 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         eviction_count=options.get("eviction_count", 0),
         total_eviction_wait=_nanoseconds(options.get("total_eviction_wait")) or 0,
         evictions_without_progress=options.get("evictions_without_progress", 0),
-        victim=VictimFacts(
-            on_evict=options.get("on_evict", Fate.UNSPECIFIED),
-            on_time_limit=options.get("on_time_limit", Fate.UNSPECIFIED),
-            suspendable=options.get("suspendable", False),
-            held_by=options.get("held_by", _delay(options)),
-            not_before=NOW + parse_signed_duration(options["start_in"]) if "start_in" in options else None,
-            eligible=_ago(options.get("eligible_ago")),
-            depends_on=tuple(options.get("depends_on", ())),
-            evictions=options.get("evictions", NO_EVICTIONS),
-            last_checkpoint=_ago(options.get("checkpoint_ago")),
-            checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
-            restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
-            eviction_cost=options.get("eviction_cost", 0),
-            shrink_loses_work=options.get("shrink_loses_work", False),
-            notice=_nanoseconds(options.get("notice")),
-            checkpoint_on_notice=options.get("checkpoint_on_notice", False),
-            last_notice=_ago(options.get("last_notice_ago")),
-            time_limit=_nanoseconds(options.get("time_limit")) or 0,
-        ),
+        victim=_victim_facts(options),
     )
+
+
+def _victim_facts(options: GroupOptions) -> VictimFacts:
+    found = VictimFacts(
+        on_evict=options.get("on_evict", Fate.UNSPECIFIED),
+        on_time_limit=options.get("on_time_limit", Fate.UNSPECIFIED),
+        suspendable=options.get("suspendable", False),
+        held_by=options.get("held_by", _delay(options)),
+        not_before=NOW + parse_signed_duration(options["start_in"]) if "start_in" in options else None,
+        eligible=_ago(options.get("eligible_ago")),
+        depends_on=tuple(options.get("depends_on", ())),
+        evictions=options.get("evictions", NO_EVICTIONS),
+        last_checkpoint=_ago(options.get("checkpoint_ago")),
+        checkpoint_interval=_nanoseconds(options.get("checkpoint_interval")) or 0,
+        restart_cost=_nanoseconds(options.get("restart_cost")) or 0,
+        eviction_cost=options.get("eviction_cost", 0),
+        shrink_loses_work=options.get("shrink_loses_work", False),
+        notice=_nanoseconds(options.get("notice")),
+        checkpoint_on_notice=options.get("checkpoint_on_notice", False),
+        last_notice=_ago(options.get("last_notice_ago")),
+        time_limit=_nanoseconds(options.get("time_limit")) or 0,
+    )
+    return NO_VICTIM_FACTS if found == NO_VICTIM_FACTS else found
 
 
 def _delay(options: GroupOptions) -> HoldReason:

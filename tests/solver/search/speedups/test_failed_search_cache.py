@@ -5,10 +5,13 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
+
+from tests.solver.reservations.play import profile_with
 
 
 def reclaim(*asking: tuple[int, int]) -> CycleResult:
@@ -78,3 +81,24 @@ def test_search_rejected_by_validators_is_repeated_unless_similar_ones_are_skipp
         for count in (1, 2, 3)
     ]
     assert three - two == two - one > 0
+
+
+@pytest.mark.parametrize("speedups", [SPEEDUPS, ()])
+def test_one_that_ends_before_a_reserved_start_is_searched_for_after_one_that_does_not(
+    speedups: tuple[str, ...],
+) -> None:
+    builder = ClusterBuilder().node("n", gpus=4).queue("q")
+    hour = {"queue": "q", "gpus": 2, "node": "n", "started_ago": "1h"}
+    builder.running("stays", time_limit="3h", preemptibility=Preemptibility.NON_PREEMPTIBLE, **hour)  # type: ignore[arg-type]
+    builder.running("victim", expected_runtime="3h", **hour)  # type: ignore[arg-type]
+    builder.pending("owner", queue="q", gpus=4, priority=90, created_ago="2h")
+    builder.pending("endless", queue="q", gpus=2, priority=90, created_ago="1h")
+    builder.pending("endless-too", queue="q", gpus=2, priority=90, created_ago="30m")
+    builder.pending("short", queue="q", gpus=2, priority=90, created_ago="1m", expected_runtime="10m")
+    profile = profile_with(("reservation",), maxFraction="1")
+    cluster = builder.build()
+    cluster = replace(cluster, reservations=decide(cluster, profile).reservations or ())
+    options = CycleOptions(skip_similar_pod_groups=False, speedups=speedups)
+    decision = decide(cluster, replace(profile, actions=("preempt",), options=options))
+    names = [cluster.pod_groups[group.beneficiary].facts.name for group in decision.groups]
+    assert (names, decision.counters.simulated) == (["short"], 2 if speedups else 3)

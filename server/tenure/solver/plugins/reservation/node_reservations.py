@@ -197,3 +197,27 @@ def placed_tasks(
         if placement.is_active_allocated and (nodes is None or placement.node in nodes):
             found.setdefault(placement.node, []).append(task.index)
     return found
+
+
+def owners_of(cluster: Cluster, max_hold: int) -> list[Owner]:
+    """Owners of the reservations of a snapshot that are in force, by planned start; without one last."""
+    rows = {row.pod_group: row for row in reversed(cluster.reservations) if row.paused_until is None}
+    if not rows:
+        return []
+    found: list[tuple[tuple[bool, int, int, str], Owner]] = []
+    for group in cluster.pod_groups:
+        row = rows.get(group.facts.uid)
+        if row is None:
+            continue
+        known = [each for each in row.places if each.node >= 0 and each.shape >= 0]
+        until = row.grown + max_hold if row.start is None else row.start
+        owner = Owner(group.index, row.start, until, row.certainty, known)
+        found.append(((row.start is None, until, row.since, row.pod_group), owner))
+    found.sort(key=_by_start)
+    for rank, (_, owner) in enumerate(found):
+        owner.rank = rank
+    return [owner for _, owner in found]
+
+
+def _by_start(entry: tuple[tuple[bool, int, int, str], Owner]) -> tuple[bool, int, int, str]:
+    return entry[0]

@@ -5,7 +5,7 @@ fits in the spare capacity, (c) it is preemptible, nothing will protect it from 
 becomes a backfill, or (d) it need not give way to the owner. The same holds for limits and quotas of queues.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final, Protocol, final
@@ -24,6 +24,7 @@ from tenure.solver.plugins.reservation.node_reservations import (
     NodeReservation,
     NodeReservations,
     Owner,
+    owners_of,
     placed_tasks,
     whole_demand,
 )
@@ -44,6 +45,9 @@ class Referee(Protocol):
         """Until when guards would protect the pod group from the owner if it started now; 0: not at all;
         None: for ever.
         """
+
+    def guarded_kind(self, pod_group: int) -> Hashable | None:
+        """Equal for pod groups that guards would protect alike if they started now; None: like no other."""
 
 
 @final
@@ -93,6 +97,15 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check of nodes with reservations."""
         return partial(self._check, task) if self.nodes.by_node and not self.is_lifted else None
+
+    def placement_kind(self, pod_group: int) -> Hashable | None:
+        """All that its rules look at beside the queue, the order in it and the requests."""
+        if not self.owners:
+            return ()
+        if self.is_lifted or self.is_plan or self.referee is None or pod_group in self.owners:
+            return None
+        kind = self.referee.guarded_kind(pod_group)
+        return None if kind is None else (kind, self.nodes.end(self._groups[pod_group]))
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Whether what is reserved of the limits and quotas of its queues leaves it as much."""
@@ -273,27 +286,3 @@ class ReservationPlugin:
 
 
 RESERVATION: Final = ReservationPlugin()
-
-
-def owners_of(cluster: Cluster, max_hold: int) -> list[Owner]:
-    """Owners of the reservations of a snapshot that are in force, by planned start; without one last."""
-    rows = {row.pod_group: row for row in reversed(cluster.reservations) if row.paused_until is None}
-    if not rows:
-        return []
-    found: list[tuple[tuple[bool, int, int, str], Owner]] = []
-    for group in cluster.pod_groups:
-        row = rows.get(group.facts.uid)
-        if row is None:
-            continue
-        known = [each for each in row.places if each.node >= 0 and each.shape >= 0]
-        until = row.grown + max_hold if row.start is None else row.start
-        owner = Owner(group.index, row.start, until, row.certainty, known)
-        found.append(((row.start is None, until, row.since, row.pod_group), owner))
-    found.sort(key=_by_start)
-    for rank, (_, owner) in enumerate(found):
-        owner.rank = rank
-    return [owner for _, owner in found]
-
-
-def _by_start(entry: tuple[tuple[bool, int, int, str], Owner]) -> tuple[bool, int, int, str]:
-    return entry[0]

@@ -3,17 +3,19 @@ Sound: a preemptor of the same queue and priority with an equal request meets th
 order, and the same protections, until something is committed. It is placed after the other would have been,
 and by then others can only have taken more. A validator may still allow for it what it did not allow for the
 other, so a search that reached validators counts only if similar pod groups are skipped anyway (semantics
-R5.80). Off with claims, placement filters, NUMA zones, victim filters and guards whose verdicts are for the
-pair.
+R5.80). Off with claims, NUMA zones, victim filters, guards whose verdicts are for the pair, and placement
+filters that name no kinds of pod groups.
 Switch: `failed_search_cache`. Plain: every search.
 Compared by: tests/solver/search/speedups/test_failed_search_cache.py, and the check `differential`.
 """
 
 from collections.abc import Hashable
+from typing import Any
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.traits import PlacementKind, traits_of
 from tenure.solver.search.oracle import Oracle, Search
 
 
@@ -25,11 +27,15 @@ class FailedSearchCache(Oracle):
         self._failed: dict[Hashable, Rejection] = {}
         self._commits = 0
         chains = session.chains
+        filters: tuple[Any, ...] = chains.placement_filters
+        self._kinds: list[PlacementKind] = [each for each in filters if hasattr(each, "placement_kind")]
+        others = [gate for gate in (*chains.gates, *chains.capacity_gates) if gate not in filters]
         self._is_enabled = not (
             session.cluster.claims
-            or chains.placement_filters
             or chains.numa_zone_selectors
             or chains.victim_filters
+            or len(self._kinds) < len(filters)
+            or (bool(filters) and not all(traits_of(gate).gates_by_request for gate in others))
         )
         """Whether capacity is a matter of amounts alone, and victims one of queues and guards."""
 
@@ -65,10 +71,11 @@ class FailedSearchCache(Oracle):
             if tasks[task].shape.index != shape:
                 return None
         guard_key = session.guards.cache_key(search.preemptor)
-        if guard_key is None:
+        kinds = [each.placement_kind(search.preemptor) for each in self._kinds]
+        if guard_key is None or None in kinds:
             return None
         is_firm = session.cores.has_firm_request(search.preemptor, search.tasks)
-        own = (search.action, guard_key, search.rule_key)
+        own = (search.action, guard_key, search.rule_key, *kinds)
         return (own, group.queue, group.facts.priority, is_firm, number, shape)
 
     def _is_new_and_simple(self, group: PodGroup) -> bool:
