@@ -55,7 +55,7 @@ class SolverDecider:
         """A play from that state, as `Explain.when_starts` plays it (semantics R17.22)."""
         forked = self._warm_start.fork()
         first = FirstCycle(PlayedCluster(self.cluster, self._profile, self._registry, never, forked))
-        return StartPlayer(first, end_at).play()
+        return StartPlayer(first, end_at, is_last=True).play()
 
     def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
         """Decide on the state after a delta; the first one is decided on as a whole."""

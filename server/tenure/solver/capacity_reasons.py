@@ -259,8 +259,8 @@ class _CapacityChecks:
         single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
         is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
         why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
-        kept = kept_key(self._cluster, group) if self._cluster.reservations else ()
-        return group.queue, group.facts.priority, group.is_preemptible, is_over, why, *shapes, single, *kept
+        kept = kept_key(self._session, group) if self._cluster.reservations else None
+        return group.queue, group.facts.priority, group.is_preemptible, is_over, why, *shapes, single, kept
 
 
 @final

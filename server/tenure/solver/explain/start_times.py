@@ -108,10 +108,14 @@ class FirstCycle:
 class StartPlayer:
     """Plays a cluster on from the first cycle. Raises CycleStopped when a stop ends a later one."""
 
-    def __init__(self, first: FirstCycle, end_at: Callable[[End], int | None]) -> None:
-        """`end_at` chooses between the ends of a pod group. The first cycle is not changed."""
+    def __init__(
+        self, first: FirstCycle, end_at: Callable[[End], int | None], *, is_last: bool = False
+    ) -> None:
+        """`end_at` chooses between the ends of a pod group. `is_last`: no other play begins at this cycle, so
+        that what it left is not copied.
+        """
         self._first = first
-        self._played = first.played.fork()
+        self._played = first.played if is_last else first.played.fork()
         groups = max(len(self._played.running) + len(first.pending), 1)
         self._cycles = min(max(WORK // groups, MAX_CYCLES), MOST_CYCLES)
         self._resolution = self._cycles * RESOLUTION // MAX_CYCLES
@@ -233,8 +237,8 @@ def estimate_starts(
     `warm_start` is for these plays alone. Raises CycleStopped when `stop` ends a cycle.
     """
     first = FirstCycle(PlayedCluster(cluster, profile, registry, stop, warm_start), asked)
-    likely, hard = (StartPlayer(first, end_at).play() for end_at in (likely_end, hard_end))
-    return StartEstimates(first, likely, hard)
+    likely = StartPlayer(first, likely_end).play()
+    return StartEstimates(first, likely, StartPlayer(first, hard_end, is_last=True).play())
 
 
 def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:

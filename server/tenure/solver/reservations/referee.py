@@ -10,7 +10,7 @@ from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.session import Session, SessionServices
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import NO_VICTIM_FACTS
-from tenure.solver.model.inherited_settings import expected_runtime, notice_period, time_limit
+from tenure.solver.model.inherited_settings import notice_period
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, Share
@@ -148,7 +148,7 @@ class Kind(Protocol):
 
 def explain_kept(session: Session, kinds: Iterable[Kind], fits: Callable[[int, list[int]], bool]) -> None:
     """Give those without a reason theirs that fit only where capacity is kept, as the ledger is now."""
-    reserved = next((p for p in session.chains.placement_filters if isinstance(p, ReservedCapacity)), None)
+    reserved = _reserved(session)
     if reserved is None:
         return
     reserved.is_lifted = True
@@ -158,12 +158,14 @@ def explain_kept(session: Session, kinds: Iterable[Kind], fits: Callable[[int, l
     reserved.is_lifted = False
 
 
-def kept_key(cluster: Cluster, group: PodGroup) -> tuple[object, ...]:
+def kept_key(session: Session, group: PodGroup) -> Hashable:
     """Equal for pod groups that reservations treat alike; nothing without reservations."""
-    if not cluster.reservations:
-        return ()
-    queues = cluster.queues
-    return (time_limit(group, queues), expected_runtime(group, queues)[0].value)
+    reserved = _reserved(session)
+    return None if reserved is None else reserved.nodes.end(group)
+
+
+def _reserved(session: Session) -> ReservedCapacity | None:
+    return next((p for p in session.chains.placement_filters if isinstance(p, ReservedCapacity)), None)
 
 
 def _kept_for(session: Session, pod_group: int, reserved: ReservedCapacity) -> Rejection:

@@ -9,6 +9,7 @@ from collections.abc import Container, Mapping, Sequence
 from tenure.solver.ends import End, end_after, end_of
 from tenure.solver.model.caller_state import Certainty, ReservedPods
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.resources import GPU, WHOLE_GPU
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload_parts import TaskShape
@@ -71,6 +72,8 @@ class NodeReservations:
         """Owners on whose capacity pod groups start in this cycle, by pod group; for plans."""
         self._cluster, self._ledger = cluster, ledger
         self._ends: dict[int, End] = {}
+        self._ends_of_new: dict[tuple[int | None, int, ParsedValue], End] = {}
+        """The same for those that start at the time, by queue, time limit and expected runtime."""
         self._charges: dict[tuple[int, int], list[tuple[Amounts, Amounts]]] = {}
         """Spare amounts that a task on a node uses, with how much of each."""
 
@@ -82,13 +85,18 @@ class NodeReservations:
             if any(tasks[task].placement.is_active_allocated for task in group.tasks):
                 found = end_of(group, queues, self._cluster.now)
             else:
-                found = end_after(group, queues, self.time, self.time)
+                own = group.queue, group.facts.victim.time_limit, group.facts.requeue.expected_runtime
+                known = self._ends_of_new.get(own)
+                if known is None:
+                    known = self._ends_of_new[own] = end_after(group, queues, self.time, self.time)
+                found = known
             self._ends[group.index] = found
         return found
 
     def move_to(self, time: int, pod_group: int) -> None:
         """The pod group, which does not run, would start at another time."""
         self.time = time
+        self._ends_of_new.clear()
         self._ends.pop(pod_group, None)
 
     def add(self, owner: Owner, tasks_on: Mapping[int, Sequence[int]]) -> None:
