@@ -22,7 +22,6 @@ from statistics import median, quantiles
 from typing import Annotated, Final, NamedTuple
 
 import typer
-from tenure.server.garbage_collection import pause_gc
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import SolverDecider
 from tenure.simulator.jobs import FROM_ZERO, Job, Trace, split_jobs
@@ -162,8 +161,7 @@ def play(
     profile = default_profile()
     options = replace(profile.options, max_simulations_per_pod_group=SIMULATIONS)
     decider = AskingDecider(SolverDecider(replace(profile, options=options)), every, asked)
-    with pause_gc():
-        results = Simulation(cluster, split.jobs, settings, decider).run()
+    results = Simulation(cluster, split.jobs, settings, decider).run()
     started = [each for each in results.jobs if each.first_start is not None and each.job.submit >= since]
     starts = {each.job.name: each.first_start or 0 for each in started}
     waited = {each.job.name for each in started if (each.first_start or 0) - each.job.submit > WAIT}
