@@ -31,7 +31,7 @@ from tenure.solver.search.oracle import (
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
 from tenure.solver.search.speedups.node_index import NodeIndex
-from tenure.solver.search.speedups.queue_turns import LastVictim, QueueTurns, QueueVictims, may_take_turns
+from tenure.solver.search.speedups.queue_turns import LastVictim, QueueTurns, may_take_turns
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
 from tenure.solver.search.victim_sequence import VictimSequence
 
@@ -249,7 +249,6 @@ class Pruning(Oracle):
         self._counts_whole_gpus = with_fits and all(requests_whole_gpus(shape) for shape in shapes)
         self._with_bound = with_bound and not any(is_inexact(shape) for shape in shapes)
         self._takes_turns = self._with_bound and may_take_turns(session)
-        self._queue_victims = QueueVictims(session, parts)
         self._checked: dict[int, SearchFits] = {}
         """Fits without victims, by preemptor, until something is committed."""
         self._commits = 0
@@ -269,7 +268,7 @@ class Pruning(Oracle):
             if not bound.is_possible(search.tasks):
                 return WITHIN_FAIR_SHARE
             if bound.bounds and self._takes_turns:
-                bound.follow_turns(QueueTurns(self._queue_victims, search.preemptor, search.tasks))
+                bound.follow_turns(QueueTurns(self._session, self._parts, search.preemptor, search.tasks))
                 if not bound.is_possible(search.tasks):
                     return NO_SOLUTION
         return Bounds(fits, bound, search.tasks, last_victim, counts_whole_gpus=self._counts_whole_gpus)

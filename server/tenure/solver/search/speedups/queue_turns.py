@@ -14,7 +14,7 @@ Compared by: tests/solver/search/speedups/test_queue_turns.py and test_last_vict
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, NO_SHARE, WHOLE_GPU, Share
@@ -30,65 +30,17 @@ _MAX_LOOKED_AT: Final = 64
 """Pod groups of a queue, or their kinds, up to which those ahead of another one are looked at."""
 
 
-class Returning(NamedTuple):
-    """Victims of a leaf queue, if each is a whole gang that waits once it is evicted."""
-
-    last: Key
-    """Key of the last of them then."""
-    smallest: int
-    """GPUs, in thousandths."""
-    largest: int
-
-
-@final
-class QueueVictims:
-    """All victims by leaf queue, until something is committed."""
-
-    def __init__(self, session: Session, parts: SearchParts) -> None:
-        self.session = session
-        self.parts = parts
-        self._known: dict[int, Returning | None] = {}
-        self._commits = session.commit_count
-
-    def of(self, queue: int) -> Returning | None:
-        """Those of a queue; None: it has none, or some lose a part of their tasks, or wait already."""
-        if self._commits != self.session.commit_count:
-            self._known.clear()
-            self._commits = self.session.commit_count
-        if queue not in self._known:
-            self._known[queue] = self._find(queue)
-        return self._known[queue]
-
-    def _find(self, queue: int) -> Returning | None:
-        groups, ledger = self.session.cluster.pod_groups, self.session.ledger
-        victims = self.parts.pod_groups.victim_groups(queue)
-        keys = [self._key_after_eviction(each) for each in victims]
-        if not keys or () in keys:
-            return None
-        sizes = [ledger.demand(groups[each].tasks)[GPU] for each in victims]
-        return Returning(max(keys), min(sizes), max(sizes))
-
-    def _key_after_eviction(self, pod_group: int) -> Key:
-        """Key of a gang without its tasks; empty: it may lose a part of them, or waits for others."""
-        group = self.session.cluster.pod_groups[pod_group]
-        pod_set = group.pod_sets[0]
-        is_whole = group.is_plain and pod_set.min_available >= len(group.tasks)
-        if not is_whole or self.session.ledger.pending[pod_group]:
-            return ()
-        return self.session.pod_group_key(pod_group, {pod_set.index: 0})
-
-
 class QueueTurns:
     """Victims that get their capacity back before one preemptor has its turn."""
 
-    def __init__(self, victims: QueueVictims, preemptor: int, tasks: Sequence[int]) -> None:
-        self._victims = victims
-        self._session, self._parts = victims.session, victims.parts
+    def __init__(self, session: Session, parts: SearchParts, preemptor: int, tasks: Sequence[int]) -> None:
+        self._session = session
+        self._parts = parts
         self._preemptor = preemptor
-        self._asked = self._session.cluster.tasks[tasks[0]].shape
-        self._groups = self._session.cluster.pod_groups
+        self._asked = session.cluster.tasks[tasks[0]].shape
+        self._groups = session.cluster.pod_groups
         self._queue = self._groups[preemptor].queue
-        self._demand = self._session.ledger.demand(tasks)[GPU]
+        self._demand = session.ledger.demand(tasks)[GPU]
         self._last: tuple[Any, ...] | None = None
         """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
         self._known: dict[int, int | None] = {}
@@ -133,10 +85,12 @@ class QueueTurns:
     def _find_waiting(self, queue: int) -> int | None:
         if self.is_first or not self._is_ahead(queue, NO_SHARE, self._demand):
             return None
-        victims = self._victims.of(queue)
-        ahead = None if victims is None else self._ahead(queue, victims.last)
-        if victims is None or ahead is None:
+        victims = self._parts.pod_groups.victim_groups(queue)
+        last = [self._key_after_eviction(each) for each in victims]
+        ahead = None if () in last else self._ahead(queue, max(last, default=()))
+        if ahead is None:
             return None
+        sizes = [self._session.ledger.demand(self._groups[each].tasks)[GPU] for each in victims]
         request = NO_SHARE
         for other in ahead:
             request = _most(request, self._parts.gangs.request(other))
@@ -144,8 +98,8 @@ class QueueTurns:
         beside, behind = self._late(queue, NO_SHARE), self._late(queue, request) if ahead else 0
         if beside is None or behind is None:
             return None
-        most = max(beside + victims.largest - 1 if beside else 0, behind - 1)
-        return most if most >= victims.smallest else 0
+        most = max(beside + max(sizes) - 1 if beside else 0, behind - 1)
+        return most if most >= min(sizes) else 0
 
     def _late(self, queue: int, request: Share) -> int | None:
         """The fewest GPUs without which the queue, with such a request, is ahead of the preemptor's."""
@@ -175,6 +129,15 @@ class QueueTurns:
         chains, rank = self._session.chains, self._session.cluster.queues[mine].rank
         keys = [chains.queue_key(mine, self._parts.gangs.request(each), NO_SHARE) for each in ahead]
         return (max(keys), rank) if keys else ()
+
+    def _key_after_eviction(self, pod_group: int) -> Key:
+        """Key of a gang without its tasks; empty: it may lose a part of them, or waits for others."""
+        group = self._groups[pod_group]
+        pod_set = group.pod_sets[0]
+        is_whole = group.is_plain and pod_set.min_available >= len(group.tasks)
+        if not is_whole or self._session.ledger.pending[pod_group]:
+            return ()
+        return self._session.pod_group_key(pod_group, {pod_set.index: 0})
 
     def _ahead(self, queue: int, key: Key) -> list[int] | None:
         """The first of each kind of the pending pod groups before a key; None: there are too many."""
