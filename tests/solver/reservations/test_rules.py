@@ -13,7 +13,7 @@ from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import check_profile, default_profile
 from tenure.solver.testing import ClusterBuilder
 
-from tests.solver.reservations.play import Play, profile_with
+from tests.solver.reservations.play import MINUTE, Play, profile_with
 
 FIRM: Final = Preemptibility.NON_PREEMPTIBLE
 SOFT: Final = Preemptibility.PREEMPTIBLE
@@ -81,6 +81,17 @@ def test_pod_group_waits_before_it_gets_a_reservation_r17_3() -> None:
     assert result.next_wake_time == play.cluster.now + 3 * 60 * 10**9
     play.cycle(3)
     assert play.start("big") == (60, "BOUNDED")
+
+
+def test_wait_is_no_event_while_all_reservations_are_taken_r17_3() -> None:
+    builder = busy().pending("first", queue="q", gpus=4, created_ago="1h", preemptibility=FIRM)
+    builder.pending("second", queue="q", gpus=4, created_ago="2m", preemptibility=FIRM)
+    for total, wake_time in (("2", 3), ("1", 60)):
+        play = Play(builder.build(), profile_with(minWait="5m", total=total, perQueue="2"))
+        play.cycle(0)
+        result = play.cycle(0)
+        assert play.start("first") == (60, "BOUNDED")
+        assert result.next_wake_time == play.cluster.now + wake_time * MINUTE
 
 
 def test_number_of_reservations_is_limited_by_queue_and_in_all_r17_3() -> None:

@@ -114,7 +114,8 @@ class _Keeper:
         for index, row in known:
             self._session.stop.check()
             self._plan(planner, index, row)
-        for index in self._newcomers():
+        newcomers = self._newcomers() if self._number < self._settings.total else ()
+        for index in newcomers:
             self._session.stop.check()
             if self._number >= self._settings.total:
                 break
