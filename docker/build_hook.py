@@ -26,18 +26,13 @@ COMPILED = (
     "tenure/server/deadlines.py",
     "tenure/server/state/warm_start.py",
 )
-EXPLANATIONS = (
-    *("capacity", "cycle_replay", "eligibility", "played_cluster", "remedies", "victim_position"),
-    *("victim_rank", "victim_set", "waiting", "what_if"),
-)
-"""All but what follows the ends of played cycles."""
 INTERPRETED = (
     "tenure/wire/generate.py",
     "tenure/wire/yaml_limits.py",
     "tenure/codec/engine.py",
     "tenure/codec/simulation.py",
     "tenure/solver/testing",
-    *(f"tenure/solver/explain/{name}.py" for name in EXPLANATIONS),
+    "tenure/solver/explain",
     "tenure/solver/model/fast_dataclass.py",
 )
 """Parts of these that run beside a cycle, not in it; the generator, which runs as a program; the engines,

@@ -15,7 +15,7 @@ from tests.properties.generators.draw import Draw
 def with_reservations(draw: Draw, cluster: Cluster, profile: Profile) -> tuple[Cluster, Profile]:
     """The same cluster with time limits and reservations, and the profile with their action and plugin.
 
-    Limits are those of queues and of some running pod groups, so that plans have known ends and later ones.
+    Limits are those of queues and of some pod groups, so that plans have known ends and later ones.
     """
     limits = (None, 0, 600 * SECOND, 7_200 * SECOND)
     queues = [replace(queue, time_limit=draw.choice(limits)) for queue in cluster.queues]
