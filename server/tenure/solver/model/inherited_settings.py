@@ -26,11 +26,7 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
 
 def queue_runtime(group: PodGroup, queues: Sequence[Queue]) -> int | None:
     """Expected runtime of pod groups of a queue that say none."""
-    for index in reversed(queues[group.queue].path) if group.queue is not None else ():
-        value = queues[index].expected_runtime
-        if value is not None:
-            return value or None
-    return None
+    return None if group.queue is None else queues[group.queue].nearest_runtime
 
 
 def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int:
@@ -76,13 +72,9 @@ def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tup
 
 def time_limit(group: PodGroup, queues: Sequence[Queue]) -> int | None:
     """Nanoseconds that the pod group runs at most: its own limit, capped by the queue (semantics R17.1)."""
-    value = None
-    for index in reversed(queues[group.queue].path) if group.queue is not None else ():
-        value = queues[index].time_limit
-        if value is not None:
-            break
+    value = None if group.queue is None else queues[group.queue].nearest_time_limit
     own = group.facts.victim.time_limit
-    return min(own, value) if own and value else own or value or None
+    return min(own, value) if own and value else own or value
 
 
 def _inherited(

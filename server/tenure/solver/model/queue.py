@@ -71,6 +71,10 @@ class Queue:
     """What happens to its pod groups at the limit of evictions; UNSPECIFIED inherits."""
     time_limit: int | None = None
     """Nanoseconds that its pod groups run at most; None inherits, 0 is an explicit "no limit"."""
+    nearest_time_limit: int | None = None
+    """The time limit in force: its own, or that of the nearest ancestor with one; None: no limit."""
+    nearest_runtime: int | None = None
+    """The same of the expected runtime; None: unknown."""
     rules: QueueRules = NO_RULES
 
     @property

@@ -68,6 +68,8 @@ def _patch_backfills(context: CycleContext) -> None:
     placed = sorted(session.moved_pod_groups())
     for index in placed:
         facts, tasks = groups[index].facts, groups[index].tasks
+        if index not in lent and not facts.victim.backfill_for:
+            continue
         if not any(session.ledger.placements[task].status in _STARTING for task in tasks):
             continue
         owners = {groups[owner].facts.uid: 1 for owner in lent.get(index, ())}

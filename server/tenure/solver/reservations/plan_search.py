@@ -6,7 +6,6 @@ for every end, and every start of another plan, in order of time
 if nothing succeeds, place as many as fit after all known ends
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
@@ -22,12 +21,7 @@ from tenure.solver.reservations.gathering import (
     nodes_to_gather_on,
 )
 from tenure.solver.reservations.plans import Plan, Plans
-from tenure.solver.reservations.timeline import (
-    Counts,
-    Event,
-    EventKind,
-    Trial,
-)
+from tenure.solver.reservations.timeline import Counts, Event, EventKind, Trial
 from tenure.solver.search.placer import Placer
 
 _FIRST_PROBES: Final = 8
@@ -69,7 +63,9 @@ class PlanSearch:
 
     def _run(self) -> Plan:
         plans, now = self._plans, self._cluster.now
-        shapes = Counter([self._cluster.tasks[task].shape.index for task in self._tasks])
+        shapes: dict[int, int] = {}
+        for shape in [self._cluster.tasks[task].shape.index for task in self._tasks]:
+            shapes[shape] = shapes.get(shape, 0) + 1
         wanted = [(self._cluster.shapes[index], number) for index, number in sorted(shapes.items())]
         counts = Counts(self._ledger, plans.free, wanted)
         for index in self._backfills:

@@ -1,6 +1,5 @@
 """Plans of a cycle, one reservation after the other; each leaves the others their places (R17.5)."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import final
@@ -130,7 +129,10 @@ def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
 def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[ReservedPods, ...]:
     """Numbers of pods by node and shape."""
     tasks = context.session.cluster.tasks
-    numbers = Counter([(placement.node, tasks[task].shape.index) for task, placement in placements])
+    numbers: dict[tuple[int, int], int] = {}  # a Counter takes as long as a small plan
+    for task, placement in placements:
+        place = placement.node, tasks[task].shape.index
+        numbers[place] = numbers.get(place, 0) + 1
     return tuple([ReservedPods(node, shape, number) for (node, shape), number in sorted(numbers.items())])
 
 
@@ -147,13 +149,14 @@ def held_amount(context: CycleContext, backfills: Sequence[int], places: Sequenc
         for slot in (CPU, GPU):
             amounts[slot] += whole[slot] * place.pods
     slot = GPU if any(amounts[GPU] for amounts in demand.values()) else CPU
-    lent = Counter[int]()
+    lent: dict[int, int] = {}
     for index in backfills:
         for task in cluster.pod_groups[index].tasks:
             placement = session.ledger.placements[task]
             if placement.is_active_allocated:
-                lent[placement.node] += cluster.tasks[task].shape.request[slot]
+                amount = cluster.tasks[task].shape.request[slot]
+                lent[placement.node] = lent.get(placement.node, 0) + amount
     total = 0
     for node, amounts in demand.items():
-        total += max(0, min(amounts[slot], session.ledger.node_infos[node].idle[slot] + lent[node]))
+        total += max(0, min(amounts[slot], session.ledger.node_infos[node].idle[slot] + lent.get(node, 0)))
     return total

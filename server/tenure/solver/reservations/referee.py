@@ -80,7 +80,7 @@ class SessionReferee(Referee):
         if facts.victim is not NO_VICTIM_FACTS or pod_group in self._session.groups_with_history:
             return None
         limits = (facts.eviction_count, facts.total_eviction_wait, facts.evictions_without_progress)
-        kind = (group.queue, facts.priority, facts.preemptibility, facts.opt_out_actions, limits)
+        kind = (group.queue, facts.priority, int(facts.preemptibility), facts.opt_out_actions, limits)
         return (*kind, facts.requeue, facts.last_eviction, facts.namespace, self._notice(group))
 
     def _notice(self, group: PodGroup) -> int:
@@ -125,10 +125,11 @@ class SessionReferee(Referee):
         )
 
     def _status(self, queue: int) -> QueueStatus:
-        version, known = self._session.ledger.queue_versions[queue], self._used.get(queue)
-        if known is None or known[0] != version:
-            statuses = self._session.chains.queue_status()
-            known = self._used[queue] = version, statuses[queue]
+        versions, known = self._session.ledger.queue_versions, self._used.get(queue)
+        if known is None or known[0] != versions[queue]:
+            for each, status in enumerate(self._session.chains.queue_status()):
+                self._used[each] = versions[each], status
+            return self._used[queue][1]
         return known[1]
 
 
@@ -161,7 +162,7 @@ def explain_kept(session: Session, kinds: Iterable[Kind], fits: Callable[[int, l
 def kept_key(session: Session, group: PodGroup) -> Hashable:
     """Equal for pod groups that reservations treat alike; nothing without reservations."""
     reserved = _reserved(session)
-    return None if reserved is None else reserved.nodes.end(group)
+    return None if reserved is None else reserved.nodes.end_times(group)
 
 
 def _reserved(session: Session) -> ReservedCapacity | None:

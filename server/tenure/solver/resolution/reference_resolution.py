@@ -54,13 +54,14 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
         if parent is not None:
             children[parent].append(i)
     rank = ranks([spec.creation for spec in ordered])
+    paths = [_path(i, parents) for i in range(len(ordered))]
     return tuple(
         Queue(
             index=i,
             name=spec.name,
             parent=parents[i],
             children=tuple(children[i]),
-            path=_path(i, parents),
+            path=paths[i],
             rank=rank[i],
             creation=spec.creation,
             priority=spec.priority,
@@ -76,6 +77,8 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
             notice=spec.notice,
             at_eviction_limit=spec.at_eviction_limit,
             time_limit=spec.time_limit,
+            nearest_time_limit=_nearest([ordered[each].time_limit for each in paths[i]]),
+            nearest_runtime=_nearest([ordered[each].expected_runtime for each in paths[i]]),
             rules=spec.rules,
         )
         for i, spec in enumerate(ordered)
@@ -114,6 +117,11 @@ def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
     while (parent := parents[upwards[-1]]) is not None:
         upwards.append(parent)
     return tuple(reversed(upwards))
+
+
+def _nearest(values: Sequence[int | None]) -> int | None:
+    """The last value of a path that is set; None: there is none, or it is an explicit 0."""
+    return next((value for value in reversed(values) if value is not None), None) or None
 
 
 def _number_pod_sets(groups: Iterable[PodGroupFacts]) -> list[dict[str, int]]:

@@ -79,7 +79,9 @@ def follow(mean: UsageMean, begin: int, end: int, step: int, charged: int) -> Us
     averages, held = list(mean.average), list(mean.held)
     for i in (CPU, MEMORY, GPU):
         now = _follow_one(averages[i], held[i], mean.rate[i], MILLIONTHS[i], begin, charged, step)
-        averages[i], held[i] = _follow_one(*now, 0, MILLIONTHS[i], charged, end, step)
+        if charged < end:
+            now = _follow_one(*now, 0, MILLIONTHS[i], charged, end, step)
+        averages[i], held[i] = now
     return UsageMean(
         (averages[CPU], averages[MEMORY], averages[GPU]), (held[CPU], held[MEMORY], held[GPU]), mean.rate
     )
@@ -95,9 +97,7 @@ class UsageHistory:
         self._capacity = rate_of(total)
         self._now = cluster.now // SECOND
         self._rows: dict[int, QueueUsage] = {}
-        """Rows at the time of the cluster, of queues with a history."""
-        if settings is not None:
-            self._rows = {row.queue: self._at_now(row, settings) for row in cluster.queue_usage}
+        """Rows at the time of the cluster, of queues with a history that was looked at."""
 
     def parts(self) -> list[Parts]:
         """Past use of each queue as a part of the cluster, or of the share of its parent."""
@@ -122,6 +122,13 @@ class UsageHistory:
             next_step = min(next_step, settings.reset.last(self._now) + settings.reset.period)
         return min(next_step, next_patch) * SECOND
 
+    def _row(self, queue: int) -> QueueUsage | None:
+        """The row of a queue at the time of the cluster."""
+        known = self._rows.get(queue)
+        if known is None and self._settings is not None and queue in self._stored:
+            known = self._rows[queue] = self._at_now(self._stored[queue], self._settings)
+        return known
+
     def _at_now(self, row: QueueUsage, settings: UsageSettings) -> QueueUsage:
         now = max(self._now, row.time)
         charged = now if row.queue == WHOLE_CLUSTER else row.time + settings.max_gap
@@ -143,9 +150,9 @@ class UsageHistory:
         self, queue: int, rate: Share, entitled: Share | None, settings: UsageSettings
     ) -> QueueUsage | None:
         """The row of a queue after the cycle; None: as it is stored."""
-        stored, row = self._stored.get(queue), self._rows.get(queue)
+        stored = self._stored.get(queue)
         share = None if entitled is None else mean_at_start(entitled, average_of(entitled))
-        if stored is None or row is None or stored.used is None or row.used is None:
+        if stored is None or stored.used is None:
             average = average_of(rate) if queue == WHOLE_CLUSTER else NO_SHARE
             return QueueUsage(queue, self._now, mean_at_start(rate, average), share)
         if self._now < stored.time:  # the clock was set back
@@ -156,12 +163,15 @@ class UsageHistory:
         is_step = self._now // settings.step == stored.time // settings.step
         if is_same and is_fresh and is_step and not is_reset:
             return None
+        row = self._row(queue)
+        assert row is not None
+        assert row.used is not None
         if entitled is not None and row.entitled is not None:
             share = row.entitled._replace(rate=entitled)
         return QueueUsage(queue, self._now, row.used._replace(rate=rate), share)
 
     def _part(self, queue: Queue) -> Parts:
-        stored, row = self._stored.get(queue.index), self._rows.get(queue.index)
+        stored, row = self._stored.get(queue.index), self._row(queue.index)
         if stored is not None and stored.normalized is not None:
             cpu, memory, gpu = stored.normalized
             return (cpu / MILLION, memory / MILLION, gpu / MILLION)
@@ -178,10 +188,10 @@ class UsageHistory:
     def _whole(self, queue: Queue) -> tuple[Share, float | None]:
         """What the use of a queue is a part of, and the largest part."""
         if self._settings is not None and self._settings.is_relative_to_parent and queue.parent is not None:
-            parent = self._rows.get(queue.parent)
+            parent = self._row(queue.parent)
             if parent is not None and parent.entitled is not None:
                 return parent.entitled.average, _MAX_PART
-        capacity = self._rows.get(WHOLE_CLUSTER)
+        capacity = self._row(WHOLE_CLUSTER)
         if capacity is None or capacity.used is None:
             return average_of(self._capacity), None
         return capacity.used.average, None

@@ -93,6 +93,11 @@ class NodeReservations:
             self._ends[group.index] = found
         return found
 
+    def end_times(self, group: PodGroup) -> tuple[int | None, int | None]:
+        """The same as plain numbers: what reservations ask of it."""
+        end = self.end(group)
+        return end.hard, end.likely
+
     def move_to(self, time: int, pod_group: int) -> None:
         """The pod group, which does not run, would start at another time."""
         self.time = time

@@ -105,7 +105,7 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         if self.is_lifted or self.is_plan or self.referee is None or pod_group in self.owners:
             return None
         kind = self.referee.guarded_kind(pod_group)
-        return None if kind is None else (kind, self.nodes.end(self._groups[pod_group]))
+        return None if kind is None else (kind, self.nodes.end_times(self._groups[pod_group]))
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Whether what is reserved of the limits and quotas of its queues leaves it as much."""
