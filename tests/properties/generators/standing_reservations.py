@@ -1,5 +1,6 @@
 """Reservations of pod groups that wait, as the cycle before would have left them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tenure.solver.cycle import decide
@@ -12,13 +13,21 @@ from tenure.terms.durations import SECOND
 from tests.properties.generators.draw import Draw
 
 
+def _nearest(limits: Sequence[int | None], path: tuple[int, ...]) -> int | None:
+    return next((limits[each] for each in reversed(path) if limits[each] is not None), None) or None
+
+
 def with_reservations(draw: Draw, cluster: Cluster, profile: Profile) -> tuple[Cluster, Profile]:
     """The same cluster with time limits and reservations, and the profile with their action and plugin.
 
     Limits are those of queues and of some pod groups, so that plans have known ends and later ones.
     """
     limits = (None, 0, 600 * SECOND, 7_200 * SECOND)
-    queues = [replace(queue, time_limit=draw.choice(limits)) for queue in cluster.queues]
+    drawn = [draw.choice(limits) for _ in cluster.queues]
+    queues = [
+        replace(queue, time_limit=drawn[queue.index], nearest_time_limit=_nearest(drawn, queue.path))
+        for queue in cluster.queues
+    ]
     groups = [
         replace(
             group, facts=replace(group.facts, victim=replace(group.facts.victim, time_limit=3_600 * SECOND))

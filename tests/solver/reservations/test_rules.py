@@ -1,5 +1,6 @@
 """Rules of reservations one by one (semantics R17.3-R17.15)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -8,9 +9,14 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.caller_state import Certainty, InFlightGroup, Reservation, ReservedPods, StartDelay
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.snapshot_warning import WarningCode
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig
-from tenure.solver.registry import check_profile, default_profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.plugin_api.traits import Expiry, SameFor, Traits
+from tenure.solver.registry import BUILT_IN, check_profile, default_profile
 from tenure.solver.testing import ClusterBuilder
 
 from tests.solver.reservations.play import MINUTE, Play, profile_with
@@ -179,6 +185,38 @@ def test_capacity_is_lent_only_if_a_guard_lets_the_pod_group_go_in_time_r17_8() 
     play.arrive("guarded", "free")
     play.cycle(1)
     assert play.running() == ["free", "r"]
+
+
+class KeepByName:
+    """A guard of a stranger, who reads what no built-in guard reads."""
+
+    TRAITS = Traits(verdicts=SameFor.ANY, expiry=Expiry.NEVER)
+
+    def __init__(self, context: PluginContext, _: Mapping[str, str]) -> None:
+        self._groups = context.cluster.pod_groups
+
+    def guard(self, _: Action, __: int, victim: int) -> GuardVerdict:
+        is_kept = self._groups[victim].facts.name.startswith("keep")
+        return GuardVerdict(ProtectionScope.ALL if is_kept else ProtectionScope.NOTHING, "its name")
+
+
+@pytest.mark.parametrize("order", [("free", "keep"), ("keep", "free")])
+def test_guard_of_another_package_is_asked_about_each_pod_group_r17_8(order: tuple[str, ...]) -> None:
+    builder = ClusterBuilder().node("n", gpus=4).queue("q")
+    builder.running("r", queue="q", gpus=2, node="n", started_ago="1h")
+    builder.pending("owner", queue="q", gpus=4, created_ago="5h", priority=60)
+    for place, name in enumerate(order):
+        builder.pending(name, queue="q", gpus=1, created_ago=f"{3 - place}h")
+    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "names": KeepByName})
+    plain = profile_with(maxFraction="1")
+    profile = replace(plain, plugins=(*plain.plugins, PluginConfig("names")))
+    cluster = builder.build()
+    made = decide(cluster, replace(profile, actions=("reservation",)), registry=registry)
+    cluster = replace(cluster, reservations=made.reservations or ())
+    decision = decide(cluster, profile, registry=registry)
+    bound = {each.task for group in decision.groups for each in group.bindings}
+    names = {cluster.pod_groups[cluster.tasks[task].pod_group].facts.name for task in bound}
+    assert (len(cluster.reservations), names) == (1, {"free"})
 
 
 def test_nothing_is_lent_without_the_action_that_takes_it_back_r17_13() -> None:

@@ -113,8 +113,8 @@ class PlacementKind(Protocol):
 
     def placement_kind(self, pod_group: int) -> Hashable | None:
         """Of pod groups with equal kinds, queues, priorities and requests, the next in the order of the queue
-        passes no filter and no gate of the plugin that the one before did not pass. None: it is like no
-        other.
+        passes no filter and no gate of the plugin that the one before did not pass, even if victims of a
+        search were placed again meanwhile. None: it is like no other.
         """
 
 

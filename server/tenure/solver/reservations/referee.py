@@ -24,6 +24,8 @@ from tenure.solver.plugins.reservation.plugin import Referee, ReservedCapacity
 from tenure.terms.reasons import ReasonCode
 
 _SHARED: Final = (CPU, MEMORY, GPU)
+_BUILT_IN: Final = "tenure.solver.plugins."
+"""Where modules of built-in guards are."""
 
 
 @final
@@ -36,6 +38,10 @@ class SessionReferee(Referee):
         self._used: dict[int, tuple[int, QueueStatus]] = {}
         """Status of a queue, with its version in the ledger."""
         self._protected: dict[Hashable, int | None] = {}
+        self._has_kinds = all(type(each).__module__.startswith(_BUILT_IN) for each in session.chains.guards)
+        """Whether all guards are known to read nothing of pod groups that wait but what kinds have."""
+        self._passed: tuple[int, frozenset[int]] | None = None
+        """Queues that others may pass, with the number of commits when that was found."""
 
     def precedes(self, pod_group: int, tasks: Sequence[int], owner: Owner, nodes: NodeReservations) -> bool:
         """In the same leaf by the order of pod groups; in another one by fair shares."""
@@ -50,6 +56,29 @@ class SessionReferee(Referee):
         held = self.idle_holds(owner, nodes)
         pairs = zip(status.allocated_after, held, status.fair_share, strict=True)
         return any(fair >= 0 and used + more > fair for used, more, fair in pairs)
+
+    def passed_queues(self, owners: Iterable[Owner], nodes: NodeReservations) -> frozenset[int]:
+        """What their queues use is at most what they use between simulations, which only move victims."""
+        commits = self._session.commit_count
+        if self._passed is None or self._passed[0] != commits:
+            found = {queue for owner in owners if (queue := self._passed_queue(owner, nodes)) is not None}
+            self._passed = commits, frozenset(found)
+        return self._passed[1]
+
+    def _passed_queue(self, owner: Owner, nodes: NodeReservations) -> int | None:
+        queue = self._groups[owner.index].queue
+        if queue is None or owner.placed:
+            return None
+        totals = [0, 0, 0]
+        for node in {place.node for place in owner.places}:
+            for entry in nodes.by_node.get(node, ()):
+                if entry.owner.index == owner.index:
+                    for slot in _SHARED:
+                        totals[slot] += entry.reserved[slot]
+        status = self._status(queue)
+        most = (totals[CPU], totals[MEMORY], totals[GPU])
+        pairs = zip(status.allocated_after, most, status.fair_share, strict=True)
+        return queue if any(fair >= 0 and used + more > fair for used, more, fair in pairs) else None
 
     def idle_holds(self, owner: Owner, nodes: NodeReservations) -> Share:
         """What is free now on the nodes of a reservation, up to what it reserves (semantics R17.4)."""
@@ -78,6 +107,8 @@ class SessionReferee(Referee):
         group = self._groups[pod_group]
         facts = group.facts
         if facts.victim is not NO_VICTIM_FACTS or pod_group in self._session.groups_with_history:
+            return None
+        if not self._has_kinds:
             return None
         limits = (facts.eviction_count, facts.total_eviction_wait, facts.evictions_without_progress)
         kind = (group.queue, facts.priority, int(facts.preemptibility), facts.opt_out_actions, limits)

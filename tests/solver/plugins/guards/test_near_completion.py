@@ -124,7 +124,9 @@ def with_queue_runtime(text: str | None, own: ParsedValue) -> Cluster:
     """Queue `a` of `old` sets an expected runtime; `old` may set its own."""
     cluster = contested_cluster("preempt", started_ago="55m", requeue=RequeueSettings(own))
     value = None if text is None else parse_duration(text)
-    queues = (replace(queue, expected_runtime=value) for queue in cluster.queues)
+    queues = (
+        replace(queue, expected_runtime=value, nearest_runtime=value or None) for queue in cluster.queues
+    )
     return replace(cluster, queues=tuple(queues))
 
 

@@ -11,7 +11,7 @@ from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
-from tests.solver.reservations.play import profile_with
+from tests.solver.reservations.play import Play, profile_with
 
 
 def reclaim(*asking: tuple[int, int]) -> CycleResult:
@@ -102,3 +102,29 @@ def test_one_that_ends_before_a_reserved_start_is_searched_for_after_one_that_do
     decision = decide(cluster, replace(profile, actions=("preempt",), options=options))
     names = [cluster.pod_groups[group.beneficiary].facts.name for group in decision.groups]
     assert (names, decision.counters.simulated) == (["short"], 2 if speedups else 3)
+
+
+@pytest.mark.parametrize("skipped", [None, "failed_search_cache"])
+def test_search_is_repeated_for_one_that_may_pass_a_reservation_of_another_queue(skipped: str | None) -> None:
+    """`later` has its turn when `victim` runs again, so that the queue of `owner` exceeds its fair share."""
+    builder = ClusterBuilder().node("n1", gpus=4).node("n2", gpus=2).node("n3", gpus=4).node("n4", gpus=1)
+    builder.queue("a", quota=4, weight=1, priority=100, reclaim_min_runtime="1000h")
+    builder.queue("b", quota=6, weight=1, priority=200, preempt_min_runtime="1000h")
+    builder.queue("c", quota=1, weight=0, reclaim_min_runtime="1h")
+    builder.running("victim", queue="b", gpus=2, node="n1", started_ago="1h", created_ago="1h")
+    builder.running("protected", queue="c", gpus=1, node="n4", started_ago="1m")
+    builder.running("fills", queue="b", gpus=4, node="n3", started_ago="1h", created_ago="1h")
+    firm = Preemptibility.NON_PREEMPTIBLE
+    builder.pending("owner", queue="b", gpus=4, created_ago="5h", preemptibility=firm)
+    builder.pending("first", queue="a", gpus=4, created_ago="4h")
+    builder.pending("between", queue="a", gpus=3, count=2, created_ago="3h")
+    builder.pending("later", queue="a", gpus=4, created_ago="2h")
+    actions = ("allocate", "consolidation", "reclaim", "preempt", "reservation")
+    speedups = tuple(name for name in SPEEDUPS if name != skipped)
+    profile = replace(profile_with(actions, maxFraction="1"), options=CycleOptions(speedups=speedups))
+    play = Play(builder.build(), profile, absent=("first", "between", "later"))
+    play.cycle(0)
+    play.arrive("first", "between", "later")
+    cluster, decision = play.cluster, play.cycle(1)
+    found = [(each.action, cluster.pod_groups[each.beneficiary].facts.name) for each in decision.groups]
+    assert found == [("consolidation", "later")]

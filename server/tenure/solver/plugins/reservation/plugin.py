@@ -5,7 +5,7 @@ fits in the spare capacity, (c) it is preemptible, nothing will protect it from 
 becomes a backfill, or (d) it need not give way to the owner. The same holds for limits and quotas of queues.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final, Protocol, final
@@ -45,6 +45,9 @@ class Referee(Protocol):
         """Until when guards would protect the pod group from the owner if it started now; 0: not at all;
         None: for ever.
         """
+
+    def passed_queues(self, owners: Iterable[Owner], nodes: NodeReservations) -> AbstractSet[int]:
+        """Leaf queues of owners that pod groups of other queues may pass when more is placed (R17.11)."""
 
     def guarded_kind(self, pod_group: int) -> Hashable | None:
         """Equal for pod groups that guards would protect alike if they started now; None: like no other."""
@@ -103,6 +106,9 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         if not self.owners:
             return ()
         if self.is_lifted or self.is_plan or self.referee is None or pod_group in self.owners:
+            return None
+        passed = self.referee.passed_queues(self.owners.values(), self.nodes)
+        if passed and passed != {self._groups[pod_group].queue}:
             return None
         kind = self.referee.guarded_kind(pod_group)
         return None if kind is None else (kind, self.nodes.end_times(self._groups[pod_group]))
