@@ -40,8 +40,6 @@ class SessionReferee(Referee):
         self._protected: dict[Hashable, int | None] = {}
         self._has_kinds = all(type(each).__module__.startswith(_BUILT_IN) for each in session.chains.guards)
         """Whether all guards are known to read nothing of pod groups that wait but what kinds have."""
-        self._passed: tuple[int, frozenset[int]] | None = None
-        """Queues that others may pass, with the number of commits when that was found."""
 
     def precedes(self, pod_group: int, tasks: Sequence[int], owner: Owner, nodes: NodeReservations) -> bool:
         """In the same leaf by the order of pod groups; in another one by fair shares."""
@@ -56,29 +54,6 @@ class SessionReferee(Referee):
         held = self.idle_holds(owner, nodes)
         pairs = zip(status.allocated_after, held, status.fair_share, strict=True)
         return any(fair >= 0 and used + more > fair for used, more, fair in pairs)
-
-    def passed_queues(self, owners: Iterable[Owner], nodes: NodeReservations) -> frozenset[int]:
-        """What their queues use is at most what they use between simulations, which only move victims."""
-        commits = self._session.commit_count
-        if self._passed is None or self._passed[0] != commits:
-            found = {queue for owner in owners if (queue := self._passed_queue(owner, nodes)) is not None}
-            self._passed = commits, frozenset(found)
-        return self._passed[1]
-
-    def _passed_queue(self, owner: Owner, nodes: NodeReservations) -> int | None:
-        queue = self._groups[owner.index].queue
-        if queue is None or owner.placed:
-            return None
-        totals = [0, 0, 0]
-        for node in {place.node for place in owner.places}:
-            for entry in nodes.by_node.get(node, ()):
-                if entry.owner.index == owner.index:
-                    for slot in _SHARED:
-                        totals[slot] += entry.reserved[slot]
-        status = self._status(queue)
-        most = (totals[CPU], totals[MEMORY], totals[GPU])
-        pairs = zip(status.allocated_after, most, status.fair_share, strict=True)
-        return queue if any(fair >= 0 and used + more > fair for used, more, fair in pairs) else None
 
     def idle_holds(self, owner: Owner, nodes: NodeReservations) -> Share:
         """What is free now on the nodes of a reservation, up to what it reserves (semantics R17.4)."""

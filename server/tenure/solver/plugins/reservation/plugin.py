@@ -5,7 +5,7 @@ fits in the spare capacity, (c) it is preemptible, nothing will protect it from 
 becomes a backfill, or (d) it need not give way to the owner. The same holds for limits and quotas of queues.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final, Protocol, final
@@ -46,9 +46,6 @@ class Referee(Protocol):
         None: for ever.
         """
 
-    def passed_queues(self, owners: Iterable[Owner], nodes: NodeReservations) -> AbstractSet[int]:
-        """Leaf queues of owners that pod groups of other queues may pass when more is placed (R17.11)."""
-
     def guarded_kind(self, pod_group: int) -> Hashable | None:
         """Equal for pod groups that guards would protect alike if they started now; None: like no other."""
 
@@ -76,6 +73,8 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         """Whether nothing counts as reserved: for in-flight groups, and to find out why pod groups wait."""
         self.is_plan = False
         """Whether pods are placed as of the time of `nodes`: earlier reservations are over then."""
+        self.revocable_refusals = 0
+        """How often a pod group did not precede an owner of another queue: when more is placed it may."""
         self._lent: dict[tuple[int, int], set[int]] = {}
         """Owners of the capacity that a task on a node was lent in this cycle."""
         self._may_lend: dict[tuple[int, int], bool] = {}
@@ -106,9 +105,6 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         if not self.owners:
             return ()
         if self.is_lifted or self.is_plan or self.referee is None or pod_group in self.owners:
-            return None
-        passed = self.referee.passed_queues(self.owners.values(), self.nodes)
-        if passed and passed != {self._groups[pod_group].queue}:
             return None
         kind = self.referee.guarded_kind(pod_group)
         return None if kind is None else (kind, self.nodes.end_times(self._groups[pod_group]))
@@ -196,7 +192,9 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         own = self.owners.get(group.index)
         if self.referee is None or (own is not None and own.start is not None):
             return False
-        return self.referee.precedes(group.index, tasks, owner, self.nodes)
+        found = self.referee.precedes(group.index, tasks, owner, self.nodes)
+        self.revocable_refusals += not found and self._groups[owner.index].queue != group.queue
+        return found
 
     def _is_earlier(self, group: PodGroup, owner: Owner) -> bool:
         """Whether the pod group has an earlier planned start than the owner."""

@@ -3,8 +3,9 @@ Sound: a preemptor of the same queue and priority with an equal request meets th
 order, and the same protections, until something is committed. It is placed after the other would have been,
 and by then others can only have taken more. A validator may still allow for it what it did not allow for the
 other, so a search that reached validators counts only if similar pod groups are skipped anyway (semantics
-R5.80). Off with claims, NUMA zones, victim filters, guards whose verdicts are for the pair, and placement
-filters that name no kinds of pod groups.
+R5.80). A search in which a filter refused what it may permit when more is placed does not count. Off with
+claims, NUMA zones, victim filters, guards whose verdicts are for the pair, and placement filters that name no
+kinds of pod groups.
 Switch: `failed_search_cache`. Plain: every search.
 Compared by: tests/solver/search/speedups/test_failed_search_cache.py, and the check `differential`.
 """
@@ -26,6 +27,8 @@ class FailedSearchCache(Oracle):
         self._session = session
         self._failed: dict[Hashable, Rejection] = {}
         self._commits = 0
+        self._refusals = 0
+        """Of filters when the search began, which they may take back."""
         chains = session.chains
         filters: tuple[Any, ...] = chains.placement_filters
         self._kinds: list[PlacementKind] = [each for each in filters if hasattr(each, "placement_kind")]
@@ -42,16 +45,22 @@ class FailedSearchCache(Oracle):
     def known_failure(self, search: Search) -> Rejection | None:
         """Result of an equal search."""
         self._discard_stale()
+        self._refusals = self._count_refusals()
         return self._failed.get(self._key(search)) if self._failed else None
 
     def record_failure(self, search: Search, rejection: Rejection) -> None:
         """Store the result, if it holds for equal searches."""
         if search.was_validated and not self._session.options.skip_similar_pod_groups:
             return
+        if self._count_refusals() != self._refusals:
+            return
         key = self._key(search)
         if key is not None:
             self._discard_stale()
             self._failed[key] = rejection
+
+    def _count_refusals(self) -> int:
+        return sum([each.revocable_refusals for each in self._kinds])
 
     def _discard_stale(self) -> None:
         if self._commits != self._session.commit_count:
