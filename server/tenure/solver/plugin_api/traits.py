@@ -109,15 +109,16 @@ class GuardExpiry(Protocol):
 
 
 class PlacementKind(Protocol):
-    """Optional for a `PlacementFilter`: lets the search reuse that a pod group found no place."""
+    """Optional for a `PlacementFilter`: lets the search reuse that a pod group found no place.
 
-    revocable_refusals: int
-    """How often it refused so far what it may permit when more is placed. A search with one is not reused."""
+    A filter that may permit later what it refused now, because more is placed then, counts such refusals of
+    all pod groups in the attribute `revocable_refusals`. A search with one is not reused.
+    """
 
     def placement_kind(self, pod_group: int) -> Hashable | None:
         """Of pod groups with equal kinds, queues, priorities and requests, the next in the order of the queue
-        passes no filter and no gate of the plugin that the one before did not pass, unless that was a
-        revocable refusal. None: it is like no other.
+        passes no filter and no gate of the plugin that the one before did not pass, without revocable
+        refusals. None: it is like no other.
         """
 
 

@@ -60,7 +60,7 @@ class FailedSearchCache(Oracle):
             self._failed[key] = rejection
 
     def _count_refusals(self) -> int:
-        return sum([each.revocable_refusals for each in self._kinds])
+        return sum([getattr(each, "revocable_refusals", 0) for each in self._kinds])
 
     def _discard_stale(self) -> None:
         if self._commits != self._session.commit_count:
