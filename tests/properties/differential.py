@@ -82,13 +82,14 @@ def compare(seed: int) -> Counter[str]:
 
 
 def is_same(one: CycleResult, other: CycleResult) -> bool:
-    """Whether the decision groups and the kinds of all outcomes are equal.
+    """Whether the decision groups, the reservations to store and the kinds of all outcomes are equal.
 
     The reason of an unscheduled pod group may differ, because scenarios that are not simulated are not
     validated.
     """
     kinds = [[(o.pod_group, o.kind, o.bound, o.reserved) for o in d.outcomes] for d in (one, other)]
-    return one.groups == other.groups and kinds[0] == kinds[1]
+    is_alike = one.groups == other.groups and one.reservations == other.reservations
+    return is_alike and kinds[0] == kinds[1]
 
 
 def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:

@@ -6,6 +6,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.queue import QueueStatus, QueueUsage
 from tenure.solver.model.resources import NO_SHARE
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugins.proportion.plugin import Proportion
 from tenure.solver.plugins.proportion.shares import cluster_total
 from tenure.solver.plugins.proportion.usage_history import UsageHistory
 from tenure.solver.plugins.proportion.usage_settings import PLUGIN, usage_settings
@@ -19,7 +20,10 @@ def next_usage(session: Session, profile: Profile, queues: Sequence[QueueStatus]
     settings = usage_settings(_arguments(profile))
     if settings is None:
         return ()
-    history = UsageHistory(session.cluster, cluster_total(session.cluster), settings)
+    known = [each.history for each in session.chains.queue_reporters if isinstance(each, Proportion)]
+    history = known[0] if known else None
+    if history is None:
+        history = UsageHistory(session.cluster, cluster_total(session.cluster), settings)
     if session.phases.pending or any(status.allocated_after != NO_SHARE for status in queues):
         session.wake_times.append(history.next_wake(settings))
     return history.next_rows(queues, settings)

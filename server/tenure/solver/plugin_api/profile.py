@@ -22,8 +22,9 @@ SPEEDUPS: Final = (
     "first_victim",
     "reclaim_bound",
     "pruning",
+    "kept_plans",
 )
-"""Names of the modules in `search/speedups` that can be switched off."""
+"""Names of what saves time and can be switched off: modules in `search/speedups`, and `Planner.keep`."""
 
 
 @dataclass(frozen=True, slots=True)

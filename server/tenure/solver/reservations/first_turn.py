@@ -1,6 +1,5 @@
 """The begin of a cycle: owners of reservations start before all others, if they fit (semantics R17.12)."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, final
 
@@ -47,21 +46,23 @@ def _count_holds(session: Session, reserved: ReservedCapacity, referee: SessionR
             for each in session.cluster.queues[queue].path:
                 held[each] = add_shares(held.get(each, NO_SHARE), amount)
     if held:
-        session.chains.queue_orders = tuple([_WithHolds(each, held) for each in session.chains.queue_orders])
+        by_queue = [held.get(queue, NO_SHARE) for queue in range(len(session.cluster.queues))]
+        orders = [_WithHolds(each, by_queue) for each in session.chains.queue_orders]
+        session.chains.queue_orders = tuple(orders)
 
 
 @final
 class _WithHolds(points.QueueOrder):
     """An order of queues in which what is reserved for a queue counts like a request."""
 
-    def __init__(self, order: points.QueueOrder, held: Mapping[int, Share]) -> None:
+    def __init__(self, order: points.QueueOrder, held: list[Share]) -> None:
+        """`held` is by queue."""
         self._order, self._held = order, held
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
         """See the order. Queues of victims, which have no request, are compared by what runs."""
-        held = self._held.get(queue)
-        if held is not None and request != NO_SHARE:
-            request = add_shares(request, held)
+        if request != NO_SHARE:
+            request = add_shares(request, self._held[queue])
         return self._order.queue_key(queue, request, popped)
 
 

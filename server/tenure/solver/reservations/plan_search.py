@@ -13,14 +13,13 @@ from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugins.reservation.node_reservations import whole_demand
 from tenure.solver.reservations.gathering import (
     endless_behind,
     held_without_start,
     nodes_to_gather_on,
 )
-from tenure.solver.reservations.plans import Plan, Plans
+from tenure.solver.reservations.plans import Ended, Plan, Plans
 from tenure.solver.reservations.timeline import Counts, Event, EventKind, Trial
 from tenure.solver.search.placer import Placer
 
@@ -33,23 +32,24 @@ class PlanSearch:
     """The search for one plan."""
 
     def __init__(
-        self, plans: Plans, pod_group: int, known: Reservation | None, backfills: Sequence[int]
+        self,
+        plans: Plans,
+        pod_group: int,
+        known: Reservation | None,
+        backfills: Sequence[int],
+        trial: Trial | None = None,
     ) -> None:
         """`backfills` are placed pod groups that yield to this one: their capacity counts as free."""
         context = plans.context
         self._plans, self._pod_group, self._known = plans, pod_group, known
         self._backfills, self._reserved = backfills, plans.reserved
-        self._session, self._ledger, self._cluster = (
-            context.session,
-            context.session.ledger,
-            context.session.cluster,
-        )
+        self._session, self._cluster = context.session, context.session.cluster
+        self._ledger = context.session.ledger
         self._nodes = context.parts.node_order.all_nodes
         self._tasks = context.gangs.tasks_to_allocate(pod_group)
         self._placer = Placer(context.session, context.parts.allowed_nodes, context.parts.node_order)
-        self._trial = Trial(context.session.ledger)
-        self._ended: list[tuple[Event, frozenset[int]]] = []
-        """Ends so far, with the nodes that the pod groups were on."""
+        self._trial = trial or Trial(context.session.ledger)
+        self._ended: Ended = []
         self._is_due = False
         self._was_due_at_once = False
         self._delay = StartDelay.UNSPECIFIED
@@ -61,15 +61,33 @@ class PlanSearch:
         finally:
             self._trial.undo()
 
+    def cannot_be_earlier(self) -> bool:
+        """Whether too few pods fit at all times before the known start, with the ledger as it is now."""
+        assert self._known is not None
+        assert self._known.start is not None
+        counts, events, now = self._plans.counts(self._tasks), self._events_of_others(), self._cluster.now
+        self._was_due_at_once = self._may_use(now, self._tasks)
+        time, last = now, self._known.start - self._plans.settings.resolution
+        for event in events:
+            if event.time > time:
+                if time > last or counts.suffice:
+                    break
+                time = event.time
+            counts.change(self._plans.places_of(event.pod_group), event.kind.sign)
+        return time > last or not counts.suffice
+
+    def stay(self, ended: Ended) -> Plan | None:
+        """The known plan on its nodes, if it is feasible with the ledger as it is at its start."""
+        assert self._known is not None
+        assert self._known.start is not None
+        start, self._ended = self._known.start, ended
+        placements = self._placed_as_known() if self._may_use(start, self._tasks) else None
+        return None if placements is None else Plan(start, self._certainty(placements), placements)
+
     def _run(self) -> Plan:
-        plans, now = self._plans, self._cluster.now
-        shapes: dict[int, int] = {}
-        for shape in [self._cluster.tasks[task].shape.index for task in self._tasks]:
-            shapes[shape] = shapes.get(shape, 0) + 1
-        wanted = [(self._cluster.shapes[index], number) for index, number in sorted(shapes.items())]
-        counts = Counts(self._ledger, plans.free, wanted)
+        plans, now, counts = self._plans, self._cluster.now, self._plans.counts(self._tasks)
         for index in self._backfills:
-            counts.change(self._places_of(index), 1)
+            counts.change(self._plans.places_of(index), 1)
             self._trial.end(self._cluster.pod_groups[index].tasks)
         self._was_due_at_once = self._may_use(now, self._tasks)
         known = self._known.start if self._known is not None else None
@@ -82,13 +100,13 @@ class PlanSearch:
         following = next(events, None)
         for time in times:
             while following is not None and following.time <= time:
-                counts.change(self._places_of(following.pod_group), following.kind.sign)
+                counts.change(self._plans.places_of(following.pod_group), following.kind.sign)
                 pending.append(following)
                 following = next(events, None)
             if known is not None and time > known - plans.settings.resolution:
                 self._session.stop.check()
                 while following is not None and following.time <= known:
-                    counts.change(self._places_of(following.pod_group), following.kind.sign)
+                    counts.change(self._plans.places_of(following.pod_group), following.kind.sign)
                     pending.append(following)
                     following = next(events, None)
                 if (kept := self._keep(known, pending)) is not None:
@@ -111,7 +129,7 @@ class PlanSearch:
                 return Plan(time, self._certainty(placements), placements, delay=self._delay)
             skip = (1 << (probes - _FIRST_PROBES)) - 1 if probes > _FIRST_PROBES else 0
         while following is not None:
-            counts.change(self._places_of(following.pod_group), following.kind.sign)
+            counts.change(self._plans.places_of(following.pod_group), following.kind.sign)
             pending.append(following)
             following = next(events, None)
         self._advance(pending)
@@ -128,24 +146,9 @@ class PlanSearch:
                 ended.add(event.pod_group)
         return found
 
-    def _places_of(self, pod_group: int) -> list[tuple[TaskShape, int]]:
-        """Shapes and nodes of the tasks of a pod group that is placed, or has an earlier plan."""
-        tasks, placements = self._cluster.tasks, self._ledger.placements
-        if planned := self._plans.planned.get(pod_group):
-            return [(tasks[task].shape, placement.node) for task, placement in planned]
-        own = self._cluster.pod_groups[pod_group].tasks
-        there = [task for task in own if placements[task].is_active_allocated]
-        return [(tasks[task].shape, placements[task].node) for task in there]
-
     def _advance(self, events: list[Event]) -> None:
         """Move the ledger over these events, and forget them."""
-        for event in events:
-            if event.kind is EventKind.START:
-                self._trial.start(event.placements)
-            else:
-                nodes = frozenset([node for _, node in self._places_of(event.pod_group)])
-                self._ended.append((event, nodes))
-                self._trial.end(self._cluster.pod_groups[event.pod_group].tasks)
+        self._ended.extend(self._plans.advance(self._trial, events))
         events.clear()
 
     def _may_use(self, time: int, tasks: list[int]) -> bool:
@@ -170,33 +173,17 @@ class PlanSearch:
         events[:] = [each for each in events if each.time > start]
         if not self._may_use(start, self._tasks):
             return None
-        self._session.counters.plan_placements += 1
-        with self._session.statement() as statement:
-            if self._place_as_known(statement):
-                placements = self._placements(self._tasks)
-                return Plan(start, self._certainty(placements), placements)
-        placements_elsewhere = self._place(start, self._tasks)
-        if placements_elsewhere is None:
-            return None
-        return Plan(start, self._certainty(placements_elsewhere), placements_elsewhere)
+        placements = self._placed_as_known() or self._place(start, self._tasks)
+        return None if placements is None else Plan(start, self._certainty(placements), placements)
 
     def _why_later(self, start: int) -> StartDelay:
         """Why the known plan is not feasible, with the ledger at its time."""
-        if self._is_node_lost():
+        if self._known is not None and self._plans.is_node_lost(self._known):
             return StartDelay.NODE_LOST
         may_use = self._may_use(max(start, self._cluster.now), self._tasks)
         if self._is_overrun(is_by_queue=not may_use):
             return StartDelay.OVERRUN
         return StartDelay.NODES_IN_USE if may_use else StartDelay.QUEUE_BOUND
-
-    def _is_node_lost(self) -> bool:
-        """Whether a node of the known plan is gone, or accepts its pods no longer."""
-        assert self._known is not None
-        allowed, shapes = self._plans.allowed, self._cluster.shapes
-        for place in self._known.places:
-            if place.node < 0 or place.shape < 0 or not allowed.of(shapes[place.shape]) >> place.node & 1:
-                return True
-        return False
 
     def _is_overrun(self, is_by_queue: bool) -> bool:
         """Whether a pod group runs too long on nodes of the known plan, or below its top-level queue."""
@@ -210,8 +197,13 @@ class PlanSearch:
                 return True
         return False
 
+    def _placed_as_known(self) -> tuple[tuple[int, Placement], ...] | None:
+        """Places of all tasks on the nodes of the known plan, by a real placement that is undone."""
+        self._session.counters.plan_placements += 1
+        with self._session.statement() as statement:
+            return self._placements(self._tasks) if self._place_as_known(statement) else None
+
     def _place_as_known(self, statement: Statement) -> bool:
-        """Place all tasks on the nodes of the known plan."""
         assert self._known is not None
         left = {(each.node, each.shape): each.pods for each in self._known.places}
         for task in self._tasks:
@@ -263,7 +255,7 @@ class PlanSearch:
             if counts.suffice and node not in known:
                 return
             for index in endless[node].pod_groups:
-                counts.change(self._places_of(index), 1)
+                counts.change(self._plans.places_of(index), 1)
                 self._trial.end(self._cluster.pod_groups[index].tasks)
 
     def _placements(self, tasks: Iterable[int]) -> tuple[tuple[int, Placement], ...]:

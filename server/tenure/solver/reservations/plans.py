@@ -1,16 +1,17 @@
 """A plan, and what the plans of one cycle share (semantics R17.5)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import is_overdue
-from tenure.solver.model.caller_state import Certainty, StartDelay
+from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
 from tenure.solver.model.placement import Placement
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugins.reservation.plugin import ReservedCapacity
 from tenure.solver.plugins.reservation.settings import ReservationSettings
 from tenure.solver.reservations.gathering import Endless, endless_on_nodes
-from tenure.solver.reservations.timeline import FreeCapacity, ends_of_running
+from tenure.solver.reservations.timeline import Counts, Event, EventKind, FreeCapacity, Trial, ends_of_running
 
 
 class Plan(NamedTuple):
@@ -29,6 +30,10 @@ class Plan(NamedTuple):
     def bounded(self) -> int | None:
         """The start, if it is bounded."""
         return self.start if self.certainty is Certainty.BOUNDED else None
+
+
+Ended = list[tuple[Event, frozenset[int]]]
+"""Ends, with the nodes that the pod groups were on."""
 
 
 @final
@@ -50,6 +55,44 @@ class Plans:
         """Places of pod groups with a planned start."""
         self._endless: Mapping[int, Endless] | None = None
         self._overdue: list[int] | None = None
+
+    def places_of(self, pod_group: int) -> list[tuple[TaskShape, int]]:
+        """Shapes and nodes of the tasks of a pod group that is placed, or has an earlier plan."""
+        cluster, placements = self.context.session.cluster, self.context.session.ledger.placements
+        if planned := self.planned.get(pod_group):
+            return [(cluster.tasks[task].shape, placement.node) for task, placement in planned]
+        own = cluster.pod_groups[pod_group].tasks
+        there = [task for task in own if placements[task].is_active_allocated]
+        return [(cluster.tasks[task].shape, placements[task].node) for task in there]
+
+    def advance(self, trial: Trial, events: Iterable[Event]) -> Ended:
+        """Move the ledger over these events; return the ends among them."""
+        ended: Ended = []
+        for event in events:
+            if event.kind is EventKind.START:
+                trial.start(event.placements)
+            else:
+                ended.append((event, frozenset([node for _, node in self.places_of(event.pod_group)])))
+                trial.end(self.context.session.cluster.pod_groups[event.pod_group].tasks)
+        return ended
+
+    def counts(self, tasks: Iterable[int]) -> Counts:
+        """How many of the tasks fit, with the ledger as it is now."""
+        cluster, shapes = self.context.session.cluster, dict[int, int]()
+        for shape in [cluster.tasks[task].shape.index for task in tasks]:
+            shapes[shape] = shapes.get(shape, 0) + 1
+        wanted = [(cluster.shapes[index], number) for index, number in sorted(shapes.items())]
+        return Counts(self.context.session.ledger, self.free, wanted)
+
+    def is_node_lost(self, known: Reservation) -> bool:
+        """Whether a node of a plan is gone, or accepts its pods no longer."""
+        shapes = self.context.session.cluster.shapes
+        for place in known.places:
+            if place.node < 0 or place.shape < 0:
+                return True
+            if not self.allowed.of(shapes[place.shape]) >> place.node & 1:
+                return True
+        return False
 
     def overdue(self) -> list[int]:
         """Running pod groups that exceeded their expected runtime or time limit."""

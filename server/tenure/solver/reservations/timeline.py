@@ -183,9 +183,14 @@ class Trial:
         for task, placement in placements:
             self._move(task, placement)
 
-    def undo(self) -> None:
-        """Undo all moves."""
-        while self._moves:
+    @property
+    def moves(self) -> int:
+        """Number of moves so far."""
+        return len(self._moves)
+
+    def undo(self, moves: int = 0) -> None:
+        """Undo all moves but the first ones."""
+        while len(self._moves) > moves:
             task, before, after = self._moves.pop()
             self._ledger.apply(task, after, before)
 

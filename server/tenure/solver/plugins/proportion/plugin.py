@@ -22,7 +22,7 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.plugins.proportion.usage_history import in_millionths, past_use
+from tenure.solver.plugins.proportion.usage_history import history_of, in_millionths
 from tenure.solver.plugins.proportion.usage_settings import DEFAULTS, PARSERS
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
@@ -107,7 +107,10 @@ class Proportion(
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
-        self._past, k = past_use(context.cluster, self._total, arguments), float(chosen["kValue"])
+        self.history = history_of(context.cluster, self._total, arguments)
+        """Past use of queues, if any has some."""
+        self._past = None if self.history is None else self.history.parts()
+        k = float(chosen["kValue"])
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k, self._past)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)

@@ -197,11 +197,9 @@ class UsageHistory:
         return capacity.used.average, None
 
 
-def past_use(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> list[Parts] | None:
-    """Past use of each queue by the arguments of the plugin proportion; None: no queue has any."""
-    if not cluster.queue_usage:
-        return None
-    return UsageHistory(cluster, total, usage_settings(arguments)).parts()
+def history_of(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> UsageHistory | None:
+    """History by the arguments of the plugin proportion; None: no queue has any."""
+    return UsageHistory(cluster, total, usage_settings(arguments)) if cluster.queue_usage else None
 
 
 def in_millionths(parts: Parts) -> Share:
