@@ -82,13 +82,17 @@ _RETRIES: Final = {
                 "backoffMultiplier": 3,
                 "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
-        }
+        },
+        {"name": [{"service": "tenure.v1.DecisionService", "method": "SyncState"}]},
     ]
 }
 """Retry policy: retry until the deadline, or for about three seconds, so that a server can be replaced.
 
 Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server
 that stops may close a call that it has not begun, which is then CANCELLED.
+
+Delta streams are not retried by gRPC: they open another call themselves, and a retried stream whose server
+ends again (grpcio 1.85) sometimes reports neither a response nor its end.
 """
 
 
