@@ -32,7 +32,6 @@ INTERPRETED = (
     "tenure/codec/engine.py",
     "tenure/codec/simulation.py",
     "tenure/solver/testing",
-    "tenure/solver/explain",
     "tenure/solver/model/fast_dataclass.py",
 )
 """Parts of these that run beside a cycle, not in it; the generator, which runs as a program; the engines,

@@ -55,38 +55,31 @@ class PlayedCluster:
         registry: Registry,
         stop: Callable[[], bool],
         warm_start: WarmStart | None = None,
+        origin: "PlayedCluster | None" = None,
     ) -> None:
-        """`warm_start` is used by this play alone: a fork of what sessions on the cluster left."""
-        each, action = MAX_SIMULATIONS
-        options = profile.options
-        bounded = replace(
-            options,
-            max_simulations_per_pod_group=min(options.max_simulations_per_pod_group, each),
-            max_simulations_per_action=min(options.max_simulations_per_action, action),
-        )
+        """`warm_start` is used by this play alone: a fork of what sessions on the cluster left.
+
+        With an `origin`, the play goes on from there, with its profile.
+        """
         self.cluster = cluster
-        self.running = running_pod_groups(cluster)
-        """Pod groups with pods on nodes."""
-        self.work = PlayedWork()
-        self.searches_end: int | None = None
+        self.work: PlayedWork = PlayedWork() if origin is None else origin.work
+        self.searches_end: int | None = None if origin is None else origin.searches_end
         """Time of the first cycle that looked for no victims; None: all did."""
-        actions = tuple([name for name in profile.actions if name != REQUEUE.name or _may_requeue(cluster)])
-        self._profile = with_required_plugins(replace(profile, actions=actions, options=bounded))
+        self.running: set[int] = running_pod_groups(cluster) if origin is None else origin.running.copy()
+        """Pod groups with pods on nodes."""
+        self._moving: list[int] = moving_tasks(cluster) if origin is None else origin._moving
+        self._profile = _bounded(cluster, profile) if origin is None else profile
         self._registry = registry
         self._stop = stop
-        self._moving = moving_tasks(cluster)
-        is_connected = bool(cluster.claims) or any(node.numa_zones for node in cluster.nodes)
-        self._warm_start = None if is_connected else warm_start or SequentialWarmStart()
+        self._warm_start = warm_start
+        if origin is None:
+            is_connected = bool(cluster.claims) or any(node.numa_zones for node in cluster.nodes)
+            self._warm_start = None if is_connected else warm_start or SequentialWarmStart()
 
     def fork(self) -> "PlayedCluster":
         """Another play from here, independent of this one."""
-        other = PlayedCluster.__new__(PlayedCluster)
-        other.cluster, other.running = self.cluster, self.running.copy()
-        other.work, other.searches_end = self.work, self.searches_end
-        other._profile, other._registry, other._stop = self._profile, self._registry, self._stop
-        other._moving = self._moving
-        other._warm_start = None if self._warm_start is None else self._warm_start.fork()
-        return other
+        kept = None if self._warm_start is None else self._warm_start.fork()
+        return PlayedCluster(self.cluster, self._profile, self._registry, self._stop, kept, self)
 
     @property
     def releases(self) -> bool:
@@ -156,6 +149,18 @@ class PlayedCluster:
                 self.running.add(index)
             else:
                 self.running.discard(index)
+
+
+def _bounded(cluster: Cluster, profile: Profile) -> Profile:
+    """A profile whose searches are bounded, without requeue if nothing could be requeued."""
+    each, action = MAX_SIMULATIONS
+    options = replace(
+        profile.options,
+        max_simulations_per_pod_group=min(profile.options.max_simulations_per_pod_group, each),
+        max_simulations_per_action=min(profile.options.max_simulations_per_action, action),
+    )
+    actions = tuple([name for name in profile.actions if name != REQUEUE.name or _may_requeue(cluster)])
+    return with_required_plugins(replace(profile, actions=actions, options=options))
 
 
 def _may_requeue(cluster: Cluster) -> bool:

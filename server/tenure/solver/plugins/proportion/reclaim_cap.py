@@ -1,5 +1,7 @@
 """GPUs of the largest pod group below each queue: the largest chunk that can be reclaimed from it."""
 
+from collections import Counter
+
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import PodGroup
@@ -21,8 +23,11 @@ class PodGroupSizes:
     def of(cls, cluster: Cluster) -> "PodGroupSizes":
         """Sizes of all pod groups of a cluster."""
         made = cls(cluster)
+        found: list[list[int]] = [[] for _ in cluster.queues]
         for group in cluster.pod_groups:
-            made._count(group, 1)
+            if (queue := group.queue) is not None:
+                found[queue].append(made._gpus(group))
+        made._sizes = [dict(Counter(sizes)) for sizes in found]
         return made
 
     def copy(self) -> "PodGroupSizes":

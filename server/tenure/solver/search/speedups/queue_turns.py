@@ -43,6 +43,8 @@ class QueueTurns:
         self._demand = session.ledger.demand(tasks)[GPU]
         self._last: tuple[Any, ...] | None = None
         """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
+        self._nothing = [0] * len(session.ledger.active_allocated)
+        """Numbers of tasks by pod set, with which a gang has none."""
         self._known: dict[int, int | None] = {}
         self._returns: dict[int, bool] = {}
         self._alike: dict[int, bool] = {}
@@ -137,7 +139,7 @@ class QueueTurns:
         is_whole = group.is_plain and pod_set.min_available >= len(group.tasks)
         if not is_whole or self._session.ledger.pending[pod_group]:
             return ()
-        return self._session.pod_group_key(pod_group, {pod_set.index: 0})
+        return self._session.pod_group_key(pod_group, self._nothing)
 
     def _ahead(self, queue: int, key: Key) -> list[int] | None:
         """The first of each kind of the pending pod groups before a key; None: there are too many."""
