@@ -1,16 +1,73 @@
 """Plans that stay as they are are the same without the speedup for them (semantics R17.5, R17.6)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from tenure.solver.cycle import decide
+from tenure.solver.model.caller_state import Certainty, Reservation, ReservedPods
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import SPEEDUPS
+from tenure.solver.testing import ClusterBuilder
 
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.reservations.judged_reservations import build, draw_story
+from tests.solver.reservations.play import MINUTE, profile_with
 
 SEEDS = range(40)
 MINUTES = (0, 1, 2, 14, 21, 29, 35, 58, 61)
 """Just before or after pod groups end, and in between."""
 PLAIN = tuple(name for name in SPEEDUPS if name != "kept_plans")
+
+FIRM = Preemptibility.NON_PREEMPTIBLE
+
+
+def starts_of_both(builder: ClusterBuilder, known: Mapping[str, tuple[str, int]]) -> list[object]:
+    """Reservations with and without the speedup; `known` are node and start in minutes by pod group."""
+    cluster = builder.build()
+    groups = {group.facts.uid: group for group in cluster.pod_groups}
+    nodes = {node.facts.name: node.index for node in cluster.nodes}
+    rows = list[Reservation]()
+    for name, (node, minutes) in known.items():
+        start, shape = cluster.now + minutes * MINUTE, cluster.tasks[groups[name].tasks[0]].shape.index
+        place = ReservedPods(nodes[node], shape, 1)
+        since = cluster.now - MINUTE
+        rows.append(Reservation(name, since, since, 1, start, Certainty.BOUNDED, (place,), start))
+    cluster = replace(cluster, reservations=tuple(rows))
+    profile = profile_with(total="8", perQueue="8", maxFraction="1")
+    plain = replace(profile, options=replace(profile.options, speedups=PLAIN))
+    return [decide(cluster, each).reservations for each in (profile, plain)]
+
+
+def test_later_plans_know_ends_from_their_own_search() -> None:
+    builder = ClusterBuilder().node("x", gpus=12).node("y", gpus=4).queue("a", limit=100)
+    builder.running(
+        "rx", node="x", queue="a", gpus=12, preemptibility=FIRM, started_ago="0m", time_limit="40m"
+    )
+    builder.running("ry", node="y", queue="a", gpus=4, preemptibility=FIRM, started_ago="0m")
+    for name, limit, age in (("k", "300m", "300m"), ("j", "20m", "299m"), ("l", "300m", "298m")):
+        builder.pending(name, queue="a", gpus=4, preemptibility=FIRM, created_ago=age, time_limit=limit)
+    fast, plain = starts_of_both(builder, {"k": ("y", 30), "j": ("x", 40), "l": ("x", 45)})
+    assert fast == plain
+
+
+def test_same_pods_need_quota_after_a_search() -> None:
+    builder = ClusterBuilder().queue("a", quota=12).node("x", gpus=4).node("w", gpus=3)
+    builder.node("z", gpus=4, cpus=8).node("v", gpus=20, cpus=8)
+    builder.running(
+        "rx", node="x", queue="a", gpus=4, preemptibility=FIRM, started_ago="0m", time_limit="30m"
+    )
+    builder.running(
+        "rw", node="w", queue="a", gpus=3, preemptibility=FIRM, started_ago="0m", time_limit="40m"
+    )
+    semi = {"started_ago": "0m", "time_limit": "90m", "expected_runtime": "10m"}
+    mode = Preemptibility.SEMI_PREEMPTIBLE
+    builder.pod_group("g", queue="a", preemptibility=mode, min_member=1, **semi)  # type: ignore[arg-type]
+    builder.running("g", node="z", gpus=1).running("g", node="z", gpus=3)
+    for name, gpus, age in (("i", 4, "300m"), ("j", 3, "299m")):
+        options = {"created_ago": age, "time_limit": "300m"}
+        builder.pending(name, queue="a", gpus=gpus, cpus=40, preemptibility=FIRM, **options)  # type: ignore[arg-type]
+    fast, plain = starts_of_both(builder, {"i": ("x", 30), "j": ("w", 40)})
+    assert fast == plain
 
 
 def play_both(seed: int) -> int:

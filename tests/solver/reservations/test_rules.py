@@ -33,6 +33,26 @@ def busy(limit: str = "2h", **options: str) -> ClusterBuilder:
     )
 
 
+def test_device_is_whole_again_after_its_last_part_r17_5() -> None:
+    builder = ClusterBuilder().node("n", gpus=2).queue("q")
+    for name, limit in (("r0", "90m"), ("r1", "2h")):
+        device = {"gpu_groups": (f"n/{name}",), "started_ago": "1h", "time_limit": limit}
+        builder.running(name, queue="q", gpus=0.5, node="n", preemptibility=FIRM, **device)  # type: ignore[arg-type]
+    builder.pending("big", queue="q", gpus=2, preemptibility=FIRM)
+    play = Play(builder.build(), profile_with(maxFraction="1"))
+    play.cycle(0)
+    assert play.start("big") == (60, "BOUNDED")
+
+
+@pytest.mark.parametrize("resolution", ["0s", "1m"])
+def test_known_plan_is_kept_at_its_own_time_r17_6(resolution: str) -> None:
+    builder = busy().pending("big", queue="q", gpus=4, preemptibility=FIRM)
+    play = Play(builder.build(), profile_with(maxFraction="1", resolution=resolution))
+    for minutes in (0, 1):
+        play.cycle(minutes)
+        assert play.start("big") == (60, "BOUNDED")
+
+
 def test_fair_shares_at_the_planned_start_decide_r17_11_e17_4() -> None:
     builder = ClusterBuilder().queue("a", quota=0).queue("b", quota=0)
     for name in ("n1", "n2", "n3", "n4"):

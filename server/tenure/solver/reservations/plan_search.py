@@ -67,7 +67,7 @@ class PlanSearch:
         assert self._known.start is not None
         counts, events, now = self._plans.counts(self._tasks), self._events_of_others(), self._cluster.now
         self._was_due_at_once = self._may_use(now, self._tasks)
-        time, last = now, self._known.start - self._plans.settings.resolution
+        time, last = now, self._known.start - max(self._plans.settings.resolution, 1)
         for event in events:
             if event.time > time:
                 if time > last or counts.suffice:
@@ -103,7 +103,7 @@ class PlanSearch:
                 counts.change(self._plans.places_of(following.pod_group), following.kind.sign)
                 pending.append(following)
                 following = next(events, None)
-            if known is not None and time > known - plans.settings.resolution:
+            if known is not None and time > known - max(plans.settings.resolution, 1):
                 self._session.stop.check()
                 while following is not None and following.time <= known:
                     counts.change(self._plans.places_of(following.pod_group), following.kind.sign)

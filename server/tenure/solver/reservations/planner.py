@@ -55,7 +55,7 @@ class Planner:
         Compared by: the check `differential`.
         """
         trial, searches = Trial(self._ledger), list[PlanSearch]()
-        if any(self.backfills.of(index) for index, _ in known):
+        if not known or any(self.backfills.of(index) for index, _ in known):
             return
         for index, row in known:
             if row.start is None or row.start <= self._cluster.now:
@@ -64,12 +64,15 @@ class Planner:
             if not search.cannot_be_earlier():
                 break
             searches.append(search)
+        nodes = self._plans.reserved.nodes
+        for index, _ in known:  # none has begun to be searched for
+            nodes.move_to(self._cluster.now, index)
         events, ended, place = self._plans.events, Ended(), 0
         try:
             for (index, row), search in zip(known, searches, strict=False):
                 self._session.stop.check()
                 start = row.start or 0
-                self._plans.reserved.nodes.move_to(self._cluster.now, index)
+                nodes.move_to(self._cluster.now, index)
                 first = place
                 while place < len(events) and events[place].time < start:
                     place += 1
@@ -84,6 +87,7 @@ class Planner:
                 trial.undo(moves)
                 self._kept[index] = plan
         finally:
+            nodes.move_to(known[0][1].start or self._cluster.now, -1)  # as after the first search
             trial.undo()
 
     def plan(self, pod_group: int, known: Reservation | None) -> Plan:
@@ -109,6 +113,8 @@ class Planner:
     def drop(self, pod_group: int) -> None:
         """Forget the plan of a pod group, if it has one."""
         plans = self._plans
+        for other in self._kept:  # they are searched for now
+            plans.reserved.nodes.move_to(self._cluster.now, other)
         self._kept.clear()
         if pod_group in plans.reserved.owners:
             plans.reserved.remove(pod_group, self._placed())

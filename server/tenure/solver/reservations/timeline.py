@@ -13,7 +13,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.resources import MutableVector
+from tenure.solver.model.resources import WHOLE_GPU, MutableVector
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes, bits
@@ -151,6 +151,8 @@ class Counts:
             charge = self._ledger.charge(shape, node)
             if sign > 0:
                 amounts.add(charge)
+                if shape.gpu.is_shared:  # the last one on a device leaves the whole of it
+                    amounts.gpu += shape.gpu.devices * WHOLE_GPU
             else:
                 amounts.subtract(charge)
             nodes[node] = None
@@ -172,9 +174,9 @@ class Trial:
         self._ledger = ledger
         self._moves: list[tuple[int, Placement, Placement]] = []
 
-    def end(self, tasks: Iterable[int]) -> None:
-        """Tasks end."""
-        for task in tasks:
+    def end(self, tasks: Sequence[int]) -> None:
+        """Tasks end, the last first, so that they come back in their order."""
+        for task in reversed(tasks):
             if self._ledger.placements[task].is_active_allocated:
                 self._move(task, _ENDED)
 
