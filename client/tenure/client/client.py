@@ -167,8 +167,7 @@ class Client:
     def open_delta_stream(self, on_set_aside: OnSetAside | None = None) -> DeltaStream:
         """Open a stream of deltas, which the caller closes. Connects on the first delta.
 
-        Changes states as `apply_delta` does, without a call for each. Nothing is sent again by itself: after
-        Unavailable, the next delta opens another call.
+        Changes states like `apply_delta`, but retries nothing: after Unavailable, another delta opens a call.
         """
         return DeltaStream(self._begin_deltas, self._wait_until_ready, self._address, on_set_aside)
 
