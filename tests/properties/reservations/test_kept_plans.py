@@ -9,9 +9,9 @@ from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import SPEEDUPS
 from tenure.solver.testing import ClusterBuilder
 
-from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.draw import Draw, SeededDraw
 from tests.properties.reservations.judged_reservations import build, draw_story
-from tests.solver.reservations.play import MINUTE, profile_with
+from tests.solver.reservations.play import MINUTE, Play, profile_with
 
 SEEDS = range(40)
 MINUTES = (0, 1, 2, 14, 21, 29, 35, 58, 61)
@@ -90,6 +90,60 @@ def play_both(seed: int) -> int:
         kept += sum(row.start is not None and starts.get(row.pod_group) == row.start for row in rows)
         starts = {row.pod_group: row.start for row in rows if row.start is not None}
     return kept
+
+
+def crowded(draw: Draw) -> ClusterBuilder:
+    """Nodes that are full, partly of pods that share GPUs, and pod groups of all sizes that wait for them."""
+    bounds = {"limit": draw.choice((8, 12, 40)), "quota": draw.choice((4, 8, 40))}
+    builder = ClusterBuilder().queue("a", **bounds)  # type: ignore[arg-type]
+    modes = (FIRM, FIRM, Preemptibility.PREEMPTIBLE)
+    for node in range(draw.integer(1, 3)):
+        gpus = free = draw.choice((4, 8, 12))
+        builder.node(f"n{node}", gpus=gpus)
+        while free:
+            name, size = f"r{node}-{free}", min(draw.choice((0, 0, 1, 2, 4)), free)
+            times = {
+                "started_ago": f"{draw.integer(0, 30)}m",
+                "time_limit": draw.choice(("20m", "40m", "90m")),
+            }
+            mode, device = draw.choice(modes), (f"n{node}/{free}",)
+            if size:
+                builder.running(name, queue="a", node=f"n{node}", gpus=size, preemptibility=mode, **times)  # type: ignore[arg-type]
+            for part in range(0 if size else draw.integer(1, 2)):
+                builder.running(
+                    f"{name}-{part}",
+                    queue="a",
+                    node=f"n{node}",
+                    gpus=0.5,
+                    gpu_groups=device,
+                    preemptibility=mode,
+                    **times,  # type: ignore[arg-type]
+                )
+            free -= size or 1
+    for number in range(draw.integer(3, 6)):
+        size, count = draw.choice((0.5, 1, 2, 4)), draw.integer(1, 3)
+        limit = {"time_limit": draw.choice(("20m", "60m"))} if draw.chance(70) else {}
+        builder.pending(
+            f"p{number}", queue="a", gpus=size, count=count, preemptibility=draw.choice(modes), **limit
+        )  # type: ignore[arg-type]
+    return builder
+
+
+def test_plans_behind_shared_gpus_are_those_of_one_search_for_each() -> None:
+    starts = 0
+    for seed in range(60):
+        draw = SeededDraw(seed)
+        play = Play(crowded(draw).build(), profile_with(total="6", perQueue="6", maxFraction="1"))
+        for minutes in (0, 1, 15):
+            options = replace(play.profile.options, speedups=PLAIN)
+            play.cycle(minutes)
+            now = replace(play.cluster, now=play.cluster.now + MINUTE)
+            fast, plain = (
+                decide(now, each) for each in (play.profile, replace(play.profile, options=options))
+            )
+            assert fast.reservations == plain.reservations
+            starts += sum(row.start is not None for row in fast.reservations or ())
+    assert starts > 200
 
 
 def test_reservations_are_those_of_one_search_for_each_plan() -> None:
