@@ -21,9 +21,7 @@ def next_usage(session: Session, profile: Profile, queues: Sequence[QueueStatus]
     if settings is None:
         return ()
     known = [each.history for each in session.chains.queue_reporters if isinstance(each, Proportion)]
-    history = known[0] if known else None
-    if history is None:
-        history = UsageHistory(session.cluster, cluster_total(session.cluster), settings)
+    history = (known and known[0]) or UsageHistory(session.cluster, cluster_total(session.cluster), settings)
     if session.phases.pending or any(status.allocated_after != NO_SHARE for status in queues):
         session.wake_times.append(history.next_wake(settings))
     return history.next_rows(queues, settings)

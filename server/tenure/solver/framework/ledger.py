@@ -210,6 +210,7 @@ class Ledger(LedgerView):
 
     def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
         """`shares` are by shape. A claim that tasks share counts once, if it is not in use."""
+        # `list | tuple` would build a union on every call
         if len(tasks) == 1 and isinstance(tasks, (list, tuple)) and not self._cluster.claims:
             return shares[self.tasks[tasks[0]].shape.index]
         facts, total, is_first = self.tasks, NO_SHARE, True

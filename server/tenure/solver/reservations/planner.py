@@ -52,10 +52,10 @@ class Planner:
         Sound: each plan is checked with the ledger as the search for it alone would have it, for the plans
         stay where they are as long as no plan changes. Plans with backfills are left to the search.
         Switch: `kept_plans`. Plain: one search for each plan.
-        Compared by: the check `differential`.
+        Compared by: tests/properties/reservations/test_kept_plans.py, and the check `differential`.
         """
-        trial, searches = Trial(self._ledger), list[PlanSearch]()
-        if not known or any(self.backfills.of(index) for index, _ in known):
+        trial, searches = Trial(self._ledger), list[tuple[int, int, PlanSearch]]()
+        if any(self.backfills.of(index) for index, _ in known):
             return
         for index, row in known:
             if row.start is None or row.start <= self._cluster.now:
@@ -63,15 +63,16 @@ class Planner:
             search = PlanSearch(self._plans, index, row, (), trial)
             if not search.cannot_be_earlier():
                 break
-            searches.append(search)
+            searches.append((index, row.start, search))
         nodes = self._plans.reserved.nodes
         for index, _ in known:  # none has begun to be searched for
             nodes.move_to(self._cluster.now, index)
+        if not searches:
+            return
         events, ended, place = self._plans.events, Ended(), 0
         try:
-            for (index, row), search in zip(known, searches, strict=False):
+            for index, start, search in searches:
                 self._session.stop.check()
-                start = row.start or 0
                 nodes.move_to(self._cluster.now, index)
                 first = place
                 while place < len(events) and events[place].time < start:
@@ -87,7 +88,7 @@ class Planner:
                 trial.undo(moves)
                 self._kept[index] = plan
         finally:
-            nodes.move_to(known[0][1].start or self._cluster.now, -1)  # as after the first search
+            nodes.move_to(searches[0][1], -1)  # as after the first search
             trial.undo()
 
     def plan(self, pod_group: int, known: Reservation | None) -> Plan:
