@@ -187,15 +187,14 @@ def collect_protections(session: Session) -> tuple[Protection, ...]:
     moved = session.moved_pod_groups()
     candidates = _protection_candidates(session, moved)
     ran = sorted(candidates if candidates is session.phases.running else session.phases.running & candidates)
-    running = [index for index in ran if session.ledger.allocated[index]]
+    allocated = session.ledger.allocated
+    running = [index for index in ran if allocated[index]]
     found = session.chains.protections(running)
     found.sort(key=_protected_pod_group)
     last = session.derived_data.get(_PROTECTED, session.cluster)
     last.now, last.pod_groups = session.cluster.now, moved.union([each.pod_group for each in found])
     if len(running) < len(ran):
-        last.pod_groups = last.pod_groups.union(
-            [index for index in ran if not session.ledger.allocated[index]]
-        )
+        last.pod_groups = last.pod_groups.union([index for index in ran if not allocated[index]])
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.facts import NO_VICTIM_FACTS
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.queue import NO_RULES
@@ -85,8 +86,8 @@ class _WarningCandidates:
                 self.legacy.insert(at, index)
 
     def _update(self, group: PodGroup) -> None:
-        facts = group.facts
-        if facts.last_start is None or max(facts.last_start, facts.victim.last_checkpoint or 0) > self.now:
+        start, saved = group.facts.last_start, group.facts.victim.last_checkpoint
+        if start is None or start > self.now or (saved is not None and saved > self.now):
             self.odd.add(group.index)
         if _may_be_bad(group):
             self.bad.add(group.index)
@@ -253,8 +254,9 @@ def _is_legacy(group: PodGroup) -> bool:
 def _may_be_bad(group: PodGroup) -> bool:
     """Whether it has any value that might be invalid; most pod groups have none."""
     facts = group.facts
-    is_odd = facts.requeue is not NO_TERMS or bool(facts.unknown_preemptibility)
-    return is_odd or _cannot_suspend(group) or bool(facts.victim.notice)
+    if facts.requeue is not NO_TERMS or facts.unknown_preemptibility:
+        return True
+    return facts.victim is not NO_VICTIM_FACTS and (_cannot_suspend(group) or bool(facts.victim.notice))
 
 
 def _cannot_suspend(group: PodGroup) -> bool:

@@ -41,7 +41,7 @@ class Ledger(LedgerView):
 
     def __init__(self, cluster: Cluster, like: "Ledger | None" = None) -> None:
         """`like`: a ledger of this cluster to copy, instead of counting."""
-        self._cluster = cluster
+        self.cluster = cluster
         if like is not None:
             self._copy_from(like)
             return
@@ -52,10 +52,12 @@ class Ledger(LedgerView):
         self.node_infos = [NodeInfo.of(node, mig) for node in cluster.nodes]
         self._own_node_infos: set[int] | None = None
         """Nodes whose `NodeInfo` belongs to this ledger alone, so that it may change; None: all of them."""
-        pod_sets = 0
+        pod_sets, paths = 0, list[tuple[int, ...]]()
         for group in cluster.pod_groups:
+            paths.append(_path(cluster, group))
             for pod_set in group.pod_sets:
-                pod_sets = max(pod_sets, pod_set.index + 1)
+                if pod_set.index >= pod_sets:
+                    pod_sets = pod_set.index + 1
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.pipelined = [0] * pod_sets
@@ -67,38 +69,50 @@ class Ledger(LedgerView):
         """Moves of each pod group, and of pod groups with which it shares device claims, for caches."""
         self.queue_versions = [0] * len(cluster.queues)
         """Moves of tasks below each queue, and of tasks that share device claims with them, for caches."""
-        self._paths = [_path(cluster, group) for group in cluster.pod_groups]
+        self._paths = paths
         self.touched_nodes: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose free amounts changed since the last update of the node index."""
         self.capacity_epoch = 0
         """Changes whenever free amounts may have grown: until then, a placement that failed fails again."""
         self.listeners: tuple[MoveListener, ...] = ()
-        self.claims = ClaimUsage(cluster, self.node_infos)
         kinds: dict[tuple[bool, ...], list[MutableVector]] = {}
         self._charges: list[list[MutableVector]] = []
         """By node and shape; shared by nodes that offer the same resources."""
-        last: Node | None = None
-        for node in cluster.nodes:
-            is_same = last is not None and last.allocatable == node.allocatable
+        last: MutableVector | None = None
+        for node, info in zip(cluster.nodes, self.node_infos, strict=True):
+            is_same = last is not None and info.idle.equals(last)
             self._charges.append(self._charges[-1] if is_same else _charges(cluster, node, kinds))
-            last = node
+            last = info.idle
+        self.claims = ClaimUsage(cluster, self.node_infos)
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
         self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
         """By shape, what a task counts for before its node is known: by the smallest device (R1.18 a)."""
         self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
         """The same by the largest device (semantics R1.18 b)."""
+        self._count_all(cluster)
+
+    def _count_all(self, cluster: Cluster) -> None:
+        """Charge and count all tasks; most of them just run, which takes few steps. All nodes are touched."""
+        active, allocated, others = self.active_allocated, self.allocated, list[Task]()
         for task in cluster.tasks:
-            placement, shape = task.placement, task.shape
-            if shape.shares_devices or shape.shared_claims or placement.previous is not None:
-                self._charge(task, placement, 1)
-            elif placement.use:  # most tasks; all nodes are touched already
-                self._take_from(self.node_infos[placement.node], shape, placement.node, placement.use)
-            self._count(task, placement, 1)
+            placement, shape, pod_set = task.placement, task.shape, task.pod_set
+            is_simple = placement.is_allocated and placement.previous is None and pod_set is not None
+            if pod_set is None or not is_simple or shape.shares_devices:
+                others.append(task)
+                continue
+            node, pod_group = placement.node, task.pod_group
+            self.node_infos[node].idle.subtract(self._charges[node][shape.index])
+            active[pod_set] = active[pod_set] + 1
+            allocated[pod_group] = allocated[pod_group] + 1
+        self.active_used = active.copy()
+        for task in others:
+            self._charge(task, task.placement, 1)
+            self._count(task, task.placement, 1)
 
     def copy(self) -> "Ledger":
         """Independent copy of a ledger without listeners, in a cluster without claims."""
-        return Ledger(self._cluster, self)
+        return Ledger(self.cluster, self)
 
     def _copy_from(self, other: "Ledger") -> None:
         """Copies everything that changes; a `NodeInfo` is copied when either ledger changes it."""
@@ -130,7 +144,7 @@ class Ledger(LedgerView):
                 task, placement = self.tasks[index], self.placements[index]
                 self._charge(task, placement, -1)
                 self._count(task, placement, -1)
-        self._cluster, self.tasks = cluster, cluster.tasks
+        self.cluster, self.tasks = cluster, cluster.tasks
         self._paths.extend([()] * (len(cluster.pod_groups) - len(self._paths)))
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
@@ -211,14 +225,14 @@ class Ledger(LedgerView):
     def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
         """`shares` are by shape. A claim that tasks share counts once, if it is not in use."""
         # `list | tuple` would build a union on every call
-        if len(tasks) == 1 and isinstance(tasks, (list, tuple)) and not self._cluster.claims:
+        if len(tasks) == 1 and isinstance(tasks, (list, tuple)) and not self.cluster.claims:
             return shares[self.tasks[tasks[0]].shape.index]
         facts, total, is_first = self.tasks, NO_SHARE, True
         for task in tasks:
             share = shares[facts[task].shape.index]
             total = share if is_first else add_shares(total, share)
             is_first = False
-        if not self._cluster.claims:
+        if not self.cluster.claims:
             return total
         claimed = self.claims.new_gpu_milli(facts[task].shape for task in tasks)
         return add_shares(total, (0, 0, claimed))

@@ -7,7 +7,7 @@ amounts, by the state of all its tasks (semantics R1.23).
 
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
-from tenure.solver.model.resources import WHOLE_GPU, MutableVector
+from tenure.solver.model.resources import FIXED, NOTHING, WHOLE_GPU, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import NodeInfoView
 
@@ -96,8 +96,9 @@ class NodeInfo(NodeInfoView):
     @staticmethod
     def of(node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeInfo":
         """Free amounts of a node without tasks."""
-        nothing = MutableVector((0,) * len(node.allocatable))
-        return NodeInfo(MutableVector(node.allocatable), nothing, node.gpu_memory_mib, mig)
+        offered = node.allocatable
+        nothing = MutableVector(NOTHING if len(offered) == FIXED else (0,) * len(offered))
+        return NodeInfo(MutableVector(offered), nothing, node.gpu_memory_mib, mig)
 
     def copy(self) -> "NodeInfo":
         """Independent copy."""

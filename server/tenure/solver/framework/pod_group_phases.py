@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from tenure.solver.model.cluster import Cluster
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.facts import NO_VICTIM_FACTS
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import PodGroup, PodSet
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
@@ -25,12 +26,14 @@ class PodGroupPhases:
         """Tasks that cannot be placed according to the caller."""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> "PodGroupPhases":
-        """Phases of all pod groups of a cluster."""
-        made = cls()
-        for group in cluster.pod_groups:
-            made._classify(cluster, group)
-        made.blocked = {task.index for task in cluster.tasks if task.facts.blocked_reason}
+    def of(cls, ledger: Ledger) -> "PodGroupPhases":
+        """Phases of all pod groups of a cluster, from what its ledger counted."""
+        made, running = cls(), list[int]()
+        for group in ledger.cluster.pod_groups:
+            if made._classify(ledger, group):
+                running.append(group.index)
+        made.running = set(running)
+        made.blocked = {task.index for task in ledger.tasks if task.facts.blocked_reason}
         return made
 
     def copy(self) -> "PodGroupPhases":
@@ -41,40 +44,45 @@ class PodGroupPhases:
         other.stale, other.blocked = self.stale.copy(), self.blocked.copy()
         return other
 
-    def follow(self, cluster: Cluster, change: SlotChange) -> None:
-        """Become the phases of a cluster that differs by this change."""
+    def follow(self, ledger: Ledger, change: SlotChange) -> None:
+        """Become the phases of a cluster that differs by this change; the ledger followed it before."""
         for index in change.pod_groups:
             for standing in (self.pending, self.held, self.running, self.stale):
                 standing.discard(index)
-            self._classify(cluster, cluster.pod_groups[index])
+            if self._classify(ledger, ledger.cluster.pod_groups[index]):
+                self.running.add(index)
         for index in change.tasks:
-            (self.blocked.add if cluster.tasks[index].facts.blocked_reason else self.blocked.discard)(index)
+            (self.blocked.add if ledger.tasks[index].facts.blocked_reason else self.blocked.discard)(index)
 
-    def _classify(self, cluster: Cluster, group: PodGroup) -> None:
-        root = group.root
-        if root.is_lone and root.members[0] is group.pod_sets[0]:
-            count = self._classify_pod_set(cluster, group, group.pod_sets[0])
-            is_met = count >= group.pod_sets[0].min_available
-        else:
-            counts = {s.index: self._classify_pod_set(cluster, group, s) for s in group.pod_sets}
-            count, is_met = sum(counts.values()), root.is_met(counts)
-        if group.facts.stale_since is not None or (count and not is_met):
-            self.stale.add(group.index)
-
-    def _classify_pod_set(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:
-        """Number of its active tasks."""
+    def _classify(self, ledger: Ledger, group: PodGroup) -> bool:
+        """Note all phases but one. Returns whether it is running."""
+        index, used, active, is_running = group.index, ledger.active_used, ledger.active_allocated, False
         count = 0
-        for task in pod_set.tasks:
-            placement = cluster.tasks[task].placement
-            if placement.use:
-                count += 1
-                if placement.is_allocated:
-                    self.running.add(group.index)
-            elif placement.status is TaskStatus.PENDING:
-                self.pending.add(group.index)
-            elif placement.status is TaskStatus.GATED and group.facts.victim.held_by:
-                self.held.add(group.index)
-        return count
+        for pod_set in group.pod_sets:
+            place = pod_set.index
+            count += used[place]
+            is_running = is_running or active[place] > ledger.pipelined[place]
+        if ledger.pending[index]:
+            self.pending.add(index)
+        facts = group.facts
+        if facts.victim is not NO_VICTIM_FACTS and facts.victim.held_by and _has_gated(ledger, group):
+            self.held.add(index)
+        if facts.stale_since is not None or (count and not _is_met(group, used)):
+            self.stale.add(index)
+        return is_running
+
+
+def _is_met(group: PodGroup, used: list[int]) -> bool:
+    root, first = group.root, group.pod_sets[0]
+    if root.is_lone and root.members[0] is first:  # most pod groups
+        return used[first.index] >= first.min_available
+    return root.is_met(used)
+
+
+def _has_gated(ledger: Ledger, group: PodGroup) -> bool:
+    tasks = ledger.tasks
+    gated = [t for s in group.pod_sets for t in s.tasks if tasks[t].placement.status is TaskStatus.GATED]
+    return bool(gated)
 
 
 PHASES: Final = Derived(PodGroupPhases.of, PodGroupPhases.follow, PodGroupPhases.copy)

@@ -112,7 +112,7 @@ class Session:
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names)
-        phases, budgeted = derived_data.get(PHASES, cluster), derived_data.get(BUDGETED_TASKS, cluster)
+        phases, budgeted = derived_data.get(PHASES, ledger), derived_data.get(BUDGETED_TASKS, cluster)
         commits, counters = list[Commit](), SearchCounters()
         session = cls(
             cluster=cluster,

@@ -77,6 +77,8 @@ def is_gpu_class(device_class: str) -> bool:
 
 
 FIXED: Final = len(FIXED_SLOTS)
+_NO_OTHERS: Final[list[int]] = []
+"""Shared by all vectors without further slots; nothing is ever added."""
 
 
 class MutableVector:
@@ -86,7 +88,7 @@ class MutableVector:
 
     def __init__(self, vector: Vector) -> None:
         self.cpu, self.memory, self.gpu, self.pods = vector[CPU], vector[MEMORY], vector[GPU], vector[PODS]
-        self.others: list[int] = list(vector[FIXED:]) if len(vector) > FIXED else []
+        self.others: list[int] = list(vector[FIXED:]) if len(vector) > FIXED else _NO_OTHERS
 
     def copy(self) -> "MutableVector":
         """Independent copy."""
@@ -140,6 +142,12 @@ class MutableVector:
         if less.others:
             for i, amount in enumerate(less.others):
                 self.others[i] = self.others[i] - amount
+
+    def equals(self, other: "MutableVector") -> bool:
+        """Whether all amounts are the same."""
+        if self.cpu != other.cpu or self.memory != other.memory or self.gpu != other.gpu:
+            return False
+        return self.pods == other.pods and self.others == other.others
 
     def cover(self, wanted: "MutableVector") -> bool:
         """Whether every amount is sufficient for `wanted`."""

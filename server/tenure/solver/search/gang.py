@@ -60,6 +60,10 @@ class GangPlanner:
         """Whether any task is pending."""
         return self._ledger.pending[pod_group] > 0
 
+    def pending(self) -> list[int]:
+        """Pod groups with pending tasks, in order."""
+        return [index for index, tasks in enumerate(self._ledger.pending) if tasks]
+
     def tasks_to_allocate(self, pod_group: int) -> list[int]:
         """Tasks of the next attempt to place the pod group, in order (semantics R3.20).
 

@@ -18,6 +18,7 @@ from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "minruntime"
+_UNKNOWN: Final = -1
 LCA: Final = "lca"
 QUEUE: Final = "queue"
 _PREEMPT_VALUE: Final = attrgetter("preempt_min_runtime")
@@ -75,7 +76,9 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._groups = context.cluster.pod_groups
         self._queues = context.cluster.queues
         self._actions = context.guarded_actions.parse(arguments.get("actions"))
-        self._most, self._leaves = dict[int | None, int](), list[int]()
+        self._leaves: list[int] = []
+        self._most = [_UNKNOWN] * (len(self._queues) + 1)
+        """Longest minimum runtimes by queue, the last for pod groups without one."""
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
@@ -149,12 +152,13 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def _longest(self, victim: int | None) -> int:
         """The longest minimum runtime that applies to pod groups of this queue."""
-        most = self._most.get(victim)
-        if most is None:
+        at = -1 if victim is None else victim
+        most = self._most[at]
+        if most == _UNKNOWN:
             self._found[victim] = list(self._reclaimers(victim))
             within = self._resolver.preempt(victim)
             most = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
-            self._most[victim] = most
+            self._most[at] = most
         return most
 
     def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, ResolvedMinRuntime]]:

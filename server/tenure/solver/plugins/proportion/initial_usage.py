@@ -28,6 +28,12 @@ class ShareSum:
         self.memory += share[1]
         self.gpu += share[2]
 
+    def include(self, other: "ShareSum") -> None:
+        """Add another sum."""
+        self.cpu += other.cpu
+        self.memory += other.memory
+        self.gpu += other.gpu
+
     def subtract(self, share: Share) -> None:
         """Subtract a share."""
         self.cpu -= share[0]
@@ -71,14 +77,16 @@ class InitialUsage:
         made.allocated = [ShareSum(NO_SHARE) for _ in cluster.queues]
         made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
         upwards = [queue.path[::-1] for queue in cluster.queues]
-        made.paths = [() if group.queue is None else upwards[group.queue] for group in cluster.pod_groups]
-        made.kinds = [_kind(group, fair_share_actions) for group in cluster.pod_groups]
-        made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
+        for group in cluster.pod_groups:
+            kind, queue = _kind(group, fair_share_actions), group.queue
+            made.paths.append(() if queue is None else upwards[queue])
+            made.kinds.append(kind)
+            if kind == FIRM_CORE:
+                made.firm_cores.add(group.index)
         made._tasks = cluster.tasks
-        for task in cluster.tasks:
-            made._count_new(task, ledger)
+        made._count_all(cluster, ledger)
         for request, allocated in zip(made.request, made.allocated, strict=True):
-            request.add(allocated.share())
+            request.include(allocated)
         return made
 
     def copy(self) -> "InitialUsage":
@@ -106,19 +114,26 @@ class InitialUsage:
         for index in change.tasks:
             self._count(cluster.tasks[index], ledger, is_there=True)
 
-    def _count_new(self, task: Task, ledger: LedgerView) -> None:
-        """The same for all tasks of a cluster, whose usage is added to the requests in the end."""
-        path, placement = self.paths[task.pod_group], task.placement
-        if not path:
-            return
-        queue = path[0]
-        if placement.is_allocated:
-            share = ledger.share(task, placement.node)
-            self.allocated[queue].add(share)
-            if self.kinds[task.pod_group] == FIRM:
-                self.firm[queue].add(share)
-        elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
-            self.request[queue].add(ledger.unplaced_share(task.shape))
+    def _count_all(self, cluster: Cluster, ledger: LedgerView) -> None:
+        """The same for all tasks, whose usage is added to the requests in the end.
+
+        A task uses what its shape requests, except where GPUs are sized by memory: there its node counts.
+        """
+        requests = [ShareSum(ledger.unplaced_share(shape)) for shape in cluster.shapes]
+        by_memory = [shape.gpu.memory_mib > 0 for shape in cluster.shapes]
+        for task in cluster.tasks:
+            path, placement = self.paths[task.pod_group], task.placement
+            if not path:
+                continue
+            queue = path[0]
+            if placement.is_allocated:
+                shape = task.shape.index
+                share = ShareSum(ledger.share(task, placement.node)) if by_memory[shape] else requests[shape]
+                self.allocated[queue].include(share)
+                if self.kinds[task.pod_group] == FIRM:
+                    self.firm[queue].include(share)
+            elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
+                self.request[queue].include(requests[task.shape.index])
 
     def _count(self, task: Task, ledger: LedgerView, is_there: bool) -> None:
         """Add the usage or request of a task, or subtract it if the task is gone."""

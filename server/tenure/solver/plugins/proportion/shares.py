@@ -16,15 +16,18 @@ UNITS: Final = (1, 1, WHOLE_GPU)
 
 def cluster_total(cluster: Cluster) -> Share:
     """Allocatable amounts of the ready nodes (semantics R4.1)."""
-    total = [0, 0, 0]
-    mig = [(slot, mig_gpu_milli(name)) for slot, name in enumerate(cluster.resource_names)]
+    cpu = memory = gpu = 0
+    slots = [(slot, mig_gpu_milli(name)) for slot, name in enumerate(cluster.resource_names)]
+    slices = [(slot, milli) for slot, milli in slots if milli]
     for node in cluster.nodes:
         if not node.unready:
-            total[CPU] += node.allocatable[CPU]
-            total[MEMORY] += node.allocatable[MEMORY]
-            total[GPU] += node.allocatable[GPU]
-            total[GPU] += sum(node.allocatable[slot] * milli for slot, milli in mig if milli)
-    return (total[CPU], total[MEMORY], total[GPU])
+            offered = node.allocatable
+            cpu += offered[CPU]
+            memory += offered[MEMORY]
+            gpu += offered[GPU]
+            for slot, milli in slices:
+                gpu += offered[slot] * milli
+    return (cpu, memory, gpu)
 
 
 def fair_shares(

@@ -52,7 +52,7 @@ class NodeIndex:
         self._bounds = [0] * len(nodes)
         self._bound = 0
         self._shared = 0
-        self._cpu_only = sum(1 << node.index for node in nodes if node.is_cpu_only)
+        self._cpu_only = int("".join(["01"[node.is_cpu_only] for node in reversed(nodes)]) or "0", 2)
 
     @classmethod
     def of(cls, session: Session) -> "NodeIndex":

@@ -158,8 +158,8 @@ class PodGroupIndex(PodGroupLists):
         if not self._victim_order.is_queue_order:
             filed.victim_keys = filed.keys.copy()
         self._use(filed)
-        for group in cluster.pod_groups:
-            if group.queue is not None and self._gangs.has_pending(group.index):
+        for group in map(cluster.pod_groups.__getitem__, self._gangs.pending()):
+            if group.queue is not None:
                 filed.add(group)
                 self._add_pending(group, in_order=False)
         for pending in filed.pending.values():
