@@ -31,6 +31,8 @@ MOST_CYCLES: Final = 4 * MAX_CYCLES
 WORK: Final = 327_680
 """Pod groups that run or wait, times cycles, up to which there are more cycles."""
 HORIZON: Final = 7 * 86_400 * SECOND
+FEW: Final = 64
+"""Pod groups that run or wait, of which the first half of the cycles is played at every event."""
 RESOLUTION: Final = 8
 """Two cycles are at least this part of the time since the first one apart; of more cycles, a smaller part."""
 
@@ -118,13 +120,15 @@ class StartPlayer:
         self._played = first.played if is_last else first.played.fork()
         groups = max(len(self._played.running) + len(first.pending), 1)
         self._cycles = min(max(WORK // groups, MAX_CYCLES), MOST_CYCLES)
-        self._resolution = self._cycles * RESOLUTION // MAX_CYCLES
+        self._at_once = self._cycles // 2 if groups <= FEW else 0
+        """Cycles of which none is put off."""
+        self._resolution = (self._cycles - self._at_once) * RESOLUTION // MAX_CYCLES
         self._ends = PlayedEnds(end_at, first.ends)
         self._freed = FreedCapacity()
         self._dates: dict[int, int] = {}
         """When pod groups that the last cycle started could have started before it."""
         self._is_put_off = False
-        """Whether any cycle came later than an end before it."""
+        """Whether any cycle came later than what it follows: an end, a wake time or a decision."""
 
     def play(self) -> Played:
         """Play until the pod groups that are asked for have started, or nothing more happens."""
@@ -150,6 +154,7 @@ class StartPlayer:
                 break
             played.go_to(later)
             ended = self._end_until(later)
+            self._is_put_off |= later > event
             decision = played.decide(self._look)
             bound = find_started(played.cluster, decision)
         endless = self._ends.unknown(played.running)
@@ -160,7 +165,7 @@ class StartPlayer:
 
     def _step(self, elapsed: int) -> int:
         """Least time between two cycles."""
-        return elapsed // self._resolution
+        return 0 if self._played.work.cycles < self._at_once else elapsed // self._resolution
 
     def _start(self, group: int, begin: int, nodes: set[int], ended: tuple[AwaitedEnd, ...]) -> Start:
         now = self._played.cluster.now
@@ -209,7 +214,6 @@ class StartPlayer:
                 if task.placement.status.is_active_used:
                     self._freed.note(task, end)
         if ended:
-            self._is_put_off |= ended[0].time < time
             self._played.end([end.pod_group for end in ended])
         return tuple(ended)
 
