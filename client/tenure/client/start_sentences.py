@@ -5,6 +5,7 @@ they are away (semantics R17.24). It names no one, so that every reader may see 
 """
 
 from datetime import UTC, datetime
+from math import inf
 from typing import Final
 
 from tenure.terms.durations import SECOND
@@ -40,6 +41,12 @@ def start_sentence(estimate: StartEstimate, now: int) -> str:
     if _rounded(latest, now) > _rounded(last, now):
         text += f", by {_moment(latest, now)} at the latest"
     return f"{text}, if nothing more important arrives."
+
+
+def told_until(estimate: StartEstimate) -> float:
+    """Until when the sentence holds, in nanoseconds since the Unix epoch: to the last start that it names."""
+    starts = (estimate.latest_start, estimate.likely_start_by, estimate.likely_start)
+    return max(each.ToNanoseconds() for each in starts) or inf
 
 
 def _place(position: int) -> str:

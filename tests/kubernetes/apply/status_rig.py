@@ -68,13 +68,20 @@ class StatusRig:
         self.patched.setattr(status_writer, "QUIET_SECONDS", seconds)
 
     def write_status(
-        self, kind: str, code: str, message: str = "why", estimate: StartEstimate | None = None
+        self,
+        kind: str,
+        code: str,
+        message: str = "why",
+        estimate: StartEstimate | None = None,
+        hours: int = 0,
     ) -> list[str]:
-        """Write the status of an outcome, with a response that tells its start; return the writes."""
+        """Write the status of an outcome, so many hours later, with a response that tells its start; return
+        the writes.
+        """
         before = len(self.server.writes())
         pod_group_outcome = outcome(kind, code, message)
         pod_group_outcome.pod_group = self.uid
-        response = DecideResponse(outcomes=[pod_group_outcome], header={"now": NOW})
+        response = DecideResponse(outcomes=[pod_group_outcome], header={"now": {"seconds": NOW.seconds + hours * 3_600}})
         if estimate is not None:
             response.start_estimates.add(pod_group=self.uid).MergeFrom(estimate)
         self.writer.report(response, [])

@@ -44,10 +44,10 @@ def test_unchanged_condition_is_written_once_despite_new_message(statuses: Statu
 def test_estimate_is_part_of_conditions_and_written_when_it_changes_noticeably_r17_24(
     statuses: StatusRig,
 ) -> None:
-    def write(hours: int, seconds: int, is_told: bool = True) -> list[str]:
+    def write(hours: int, seconds: int, is_told: bool = True, later: int = 0) -> list[str]:
         start = {"seconds": NOW.seconds + hours * 3_600 + seconds}
         estimate = StartEstimate(position=2, earliest_start=start, likely_start=start) if is_told else None
-        return statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", estimate=estimate)
+        return statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", estimate=estimate, hours=later)
 
     statuses.assert_no_writes(0)
     assert write(30, 0) == ["status", "status", "events"]
@@ -58,6 +58,10 @@ def test_estimate_is_part_of_conditions_and_written_when_it_changes_noticeably_r
     assert write(30, 5) == []
     assert write(30, 5, is_told=False) == []
     assert write(70, 0) == ["status", "status", "events"]
+    assert write(70, 0, is_told=False, later=70) == []
+    assert write(70, 0, is_told=False, later=71) == ["status", "status", "events"]
+    (condition,) = statuses.conditions
+    assert condition["message"] == "why"
 
 
 def test_exhausted_budget_does_not_replace_a_condition(statuses: StatusRig) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tenure.client.start_sentences import start_sentence
+from tenure.client.start_sentences import start_sentence, told_until
 from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
@@ -80,8 +80,8 @@ class StatusWriter:
         """When a failed write is retried."""
         self._binding: dict[str, SchedulingCondition] = {}
         """Conditions of pod groups whose pods are being bound, written when all of them are."""
-        self._estimates: dict[str, str] = {}
-        """The last sentence about the start of each pod group that waits."""
+        self._estimates: dict[str, tuple[str, float]] = {}
+        """The last sentence about the start of each pod group that waits, and until when it holds."""
         self._decision_events, self._warning_events = DecisionEvents(caches), WarningEvents(caches)
         self._pod_groups = PodGroupStatusWriter(self._transport, adapter.node_pool)
         self._queues = QueueStatusWriter(self._transport)
@@ -94,7 +94,9 @@ class StatusWriter:
         wanted: dict[str, PendingStatus] = {}
         now = response.header.now.ToNanoseconds()
         if response.start_estimates:
-            self._estimates = {each.pod_group: start_sentence(each, now) for each in response.start_estimates}
+            self._estimates = {
+                e.pod_group: (start_sentence(e, now), told_until(e)) for e in response.start_estimates
+            }
         waits = volume_wait_conditions(self._caches.volume_waits.waits, builder.pod)
         for outcome in response.outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
@@ -116,7 +118,8 @@ class StatusWriter:
                 self._binding.pop(uid, None)
                 subject, pods = builder.subject(uid), builder.pods_of(uid)
                 if subject is not None or pods:
-                    verdict = verdict.with_estimate(self._estimates.get(uid, ""))
+                    sentence, until = self._estimates.get(uid, ("", now))
+                    verdict = verdict.with_estimate(sentence if now <= until else "")
                     wanted[uid] = PendingStatus(verdict, subject, pods, self._not_before(uid, verdict))
         wanted |= self._bound()
         for uid, verdict in waits.items():
