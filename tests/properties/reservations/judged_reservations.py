@@ -1,8 +1,9 @@
 """The check `reservations`: promised starts are kept and no pod group starves (P17.1-P17.3).
 
 The judge keeps a book of what was promised and of what started when. It knows time limits and arrivals, and
-nothing of the solver. In every second sequence all pod groups end by their time limits; in the others some
-run longer. In some, the queues have limits or quotas.
+nothing of the solver. Cycles run when something arrives or ends, at the wake time of the last one, and half a
+minute after evictions. In every second sequence all pod groups end by their time limits, or by their expected
+runtimes if they have those instead; in the others some run longer. In some, the queues have limits or quotas.
 """
 
 from collections import Counter
@@ -54,6 +55,8 @@ class Story(NamedTuple):
     is_honest: bool
     bounds: dict[str, int]
     """Limit or quota of every queue, in GPUs."""
+    is_expected: bool = False
+    """Whether pod groups have expected runtimes in place of time limits."""
 
 
 def draw_story(draw: Draw) -> Story:
@@ -73,7 +76,7 @@ def draw_story(draw: Draw) -> Story:
     if draw.chance(40):
         most = max(job.gpus * job.pods for job in jobs)
         bounds[draw.choice(("limit", "quota"))] = most + draw.choice((0, 0, 1, 2))
-    return Story(nodes, queues, tuple(jobs), arguments, is_honest, bounds)
+    return Story(nodes, queues, tuple(jobs), arguments, is_honest, bounds, draw.chance(30))
 
 
 def _draw_stream(draw: Draw) -> Story:
@@ -111,7 +114,8 @@ def build(story: Story) -> Play:
         builder.queue(name, **story.bounds)  # type: ignore[arg-type]
     for job in sorted(story.jobs, key=lambda job: (job.arrival, job.name)):
         mode = Preemptibility.PREEMPTIBLE if job.is_preemptible else Preemptibility.NON_PREEMPTIBLE
-        options = {} if job.limit is None else {"time_limit": f"{job.limit}m"}
+        kind = "expected_runtime" if story.is_expected else "time_limit"
+        options = {} if job.limit is None else {kind: f"{job.limit}m"}
         builder.pending(
             job.name,
             queue=job.queue,
@@ -130,9 +134,11 @@ class Book:
 
     def __init__(self, story: Story, begin: int) -> None:
         self._story, self._begin = story, begin
+        self._promises = {Certainty.BOUNDED, Certainty.EXPECTED} if story.is_expected else {Certainty.BOUNDED}
+        """Certainties of planned starts that are promises."""
         self._jobs = {job.name: job for job in story.jobs}
         self._first: dict[str, float] = {}
-        """The first bounded start of each pod group."""
+        """The first promised start of each pod group."""
         self._rows: dict[str, Reservation] = {}
         limits = [job.limit for job in story.jobs if job.limit is not None]
         is_judged = story.is_honest and len(story.queues) == 1 and story.arguments["perQueue"] == "1"
@@ -163,7 +169,7 @@ class Book:
             yield from self._later(name, row)
             self.counts["reservations with a planned start"] += row.start is not None
             self.counts["reservations without one"] += row.start is None
-            if row.start is not None and row.certainty is Certainty.BOUNDED:
+            if row.start is not None and row.certainty in self._promises:
                 self._first.setdefault(name, (row.start - self._begin) / MINUTE)
         yield from self._refused(now, play, result, rows)
         for name in play.running():
@@ -203,7 +209,7 @@ class Book:
 
     def _later(self, name: str, row: Reservation) -> Iterator[str]:
         before = self._rows.get(name)
-        if before is None or before.start is None or before.certainty is not Certainty.BOUNDED:
+        if before is None or before.start is None or before.certainty not in self._promises:
             return
         if row.start is not None and row.start <= before.start:
             return
@@ -221,7 +227,7 @@ class Book:
         has_others = any(row.start is None for row in self._rows.values())
         for outcome in result.outcomes:
             job = self._jobs[play.cluster.pod_groups[outcome.pod_group].facts.uid]
-            if outcome.reason.code is not ReasonCode.RESERVED or job.limit is None:
+            if outcome.reason.code is not ReasonCode.RESERVED or job.limit is None or self._story.is_expected:
                 continue
             self.counts["refused for a reservation"] += 1
             if starts and not has_others and now + job.limit <= min(starts):
@@ -264,7 +270,7 @@ def play_story(seed: int) -> tuple[list[str], Counter[str]]:
         if result.next_wake_time is not None:
             times.append((result.next_wake_time - book._begin) / MINUTE)
         evicts = any(group.evictions for group in result.groups)
-        times.append(now + (0.5 if evicts else 1 if result.groups else 60))
+        times.append(now + (0.5 if evicts else 60))
         now = min([each for each in times if each > now], default=now + 60)
     if len(ended) < len(jobs):
         wrong.append("a pod group never starts")

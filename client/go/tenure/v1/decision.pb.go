@@ -312,7 +312,8 @@ const (
 	ReasonCode_REASON_CODE_EVICTION_BACKOFF ReasonCode = 41
 	// Protected by a guard that has no code of its own; the message has its detail.
 	ReasonCode_REASON_CODE_PROTECTED ReasonCode = 42
-	// It would fit, but capacity is reserved by an in-flight group.
+	// It would fit, but capacity is reserved for an in-flight group, or for a pod group
+	// with a planned start.
 	ReasonCode_REASON_CODE_RESERVED ReasonCode = 43
 	// Capacity goes first to pod groups that precede it: it would have fitted at the
 	// beginning of the cycle, or they wait for the same protections.

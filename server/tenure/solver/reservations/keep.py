@@ -206,10 +206,11 @@ class _Keeper:
         self._by_queue[queue] = self._by_queue.get(queue, 0) + 1
         until = row.grown + self._settings.max_hold if row.start is None else row.start
         planner.add(index, plan, until)
+        was_due = known is not None and known.start is not None and known.start <= self._now
         if until > self._now:
             self._session.wake_times.append(until)
-        elif known is None or known.start is None or known.start > self._now:
-            self._session.wake_times.append(self._now + SECOND)  # it has just become due
+        if was_due != (until <= self._now):  # it has just become due, or its places are lent again
+            self._session.wake_times.append(self._now + SECOND)
 
     def _row(
         self, uid: str, backfills: list[int], known: Reservation | None, plan: Plan

@@ -225,8 +225,10 @@ class ReservedCapacity(points.PlacementFilter, points.CapacityGate, points.MoveL
         return True
 
     def _is_lent(self, group: PodGroup, owner: Owner) -> bool:
-        """(c)."""
+        """(c). From the planned start on nothing is lent, for the owner could not start before it ends."""
         if not self.lends or not group.is_preemptible or self.referee is None:
+            return False
+        if owner.until <= self._now and not self.is_plan:
             return False
         pair = group.index, owner.index
         found = self._may_lend.get(pair)
