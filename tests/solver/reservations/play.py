@@ -85,7 +85,11 @@ class Play:
         row = self.reservation(name)
         if row is None or row.paused_until is not None:
             return None
-        return None if row.start is None else (row.start - self._begin) / MINUTE, row.certainty.name
+        return self.minutes(row.start), row.certainty.name
+
+    def minutes(self, time: int | None) -> float | None:
+        """A time on the clock of this play."""
+        return None if time is None else (time - self._begin) / MINUTE
 
     def nodes(self, name: str) -> Mapping[str, int]:
         """Pods of a reservation by node."""

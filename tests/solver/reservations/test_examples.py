@@ -1,7 +1,9 @@
 """The worked examples of reservations (E17.1-E17.4)."""
 
+from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.reservations.play import Play, profile_with
 
@@ -26,6 +28,22 @@ def two_nodes(r1_limit: str | None) -> Play:
     return Play(builder.build(), profile_with(), absent=("s1", "s2", "s3"))
 
 
+def evicted(play: Play, result: CycleResult) -> list[tuple[str, ReasonCode]]:
+    """Pod groups that lose a pod, and why."""
+    tasks, groups = play.cluster.tasks, play.cluster.pod_groups
+    return [
+        (groups[tasks[step.task].pod_group].facts.uid, group.reason)
+        for group in result.groups
+        for step in group.evictions
+    ]
+
+
+def backfills(play: Play) -> dict[str, tuple[str, ...]]:
+    """Pod groups on reserved capacity, and the owners of the reservations."""
+    found = {group.facts.uid: group.facts.victim.backfill_for for group in play.cluster.pod_groups}
+    return {name: owners for name, owners in found.items() if owners}
+
+
 def test_small_pod_groups_start_only_if_they_do_not_delay_the_big_one_e17_1() -> None:
     play = two_nodes("3h")
     play.cycle(0)
@@ -33,34 +51,40 @@ def test_small_pod_groups_start_only_if_they_do_not_delay_the_big_one_e17_1() ->
     play.arrive("s1", "s2", "s3")
     result = play.cycle(1)
     assert play.running() == ["r1", "r2", "s1", "s3"]
+    assert backfills(play) == {"s3": ("big",)}
     reasons = {
         play.cluster.pod_groups[each.pod_group].facts.uid: each.reason.code.name for each in result.outcomes
     }
     assert reasons["s2"] == "RESERVED"
     assert play.start("big") == (120, "BOUNDED")
-    play.cycle(60)
+    assert evicted(play, play.cycle(60)) == []
     assert play.running() == ["r1", "s1", "s3"]
-    result = play.cycle(120)
-    assert play.running() == ["s2"] or "s3" not in play.running()
+    assert evicted(play, play.cycle(120)) == [("s3", ReasonCode.BACKFILL_ENDED)]
+    assert play.running() == []
     play.cycle(121)
     assert play.running() == ["big"]
 
 
 def test_capacity_is_held_as_long_as_it_grows_and_lent_without_any_end_r17_9_e17_3() -> None:
     play = two_nodes(None)
-    play.cycle(0)
+    result = play.cycle(0)
     assert (play.start("big"), play.nodes("big")) == ((None, "UNKNOWN"), {"n1": 1, "n2": 1})
+    assert play.minutes(result.next_wake_time) == 120
     play.arrive("s1", "s2", "s3")
-    play.cycle(1)
-    assert play.running() == ["r1", "r2", "s1", "s3"]
-    play.cycle(62)
-    assert play.running() == ["r1", "s3"]
-    assert play.start("big") == (None, "UNKNOWN")
-    play.cycle(125)
-    assert play.start("big") == (None, "UNKNOWN")
-    play.cycle(183)
+    play.cycle(0)
+    assert (play.running(), backfills(play)) == (["r1", "r2", "s1", "s3"], {"s3": ("big",)})
+    result = play.cycle(60)
+    assert (play.running(), play.start("big")) == (["r1", "s3"], (None, "UNKNOWN"))
+    assert play.minutes(result.next_wake_time) == 180
+    play.cycle(179)
+    assert (play.running(), play.start("big")) == (["r1", "s3"], (None, "UNKNOWN"))
+    play.cycle(180)
     assert play.start("big") is None
-    play.cycle(184)
+    result = play.cycle(181)
     assert play.running() == ["r1", "s2", "s3"]
-    play.cycle(200)
+    assert play.minutes(result.next_wake_time) == 300
+    play.cycle(299)
     assert play.start("big") is None
+    result = play.cycle(300)
+    assert (play.start("big"), play.nodes("big")) == ((None, "UNKNOWN"), {"n1": 1, "n2": 1})
+    assert play.minutes(result.next_wake_time) == 420

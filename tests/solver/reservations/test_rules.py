@@ -72,31 +72,41 @@ def test_fair_shares_at_the_planned_start_decide_r17_11_e17_4() -> None:
     assert play.start("big") is None
 
 
-def test_stream_of_small_pod_groups_does_not_starve_a_large_one_e17_2() -> None:
+STREAMS: Final[Mapping[str, tuple[bool, dict[str, str], Preemptibility, float, int]]] = {
+    "nobody reserves": (False, {"time_limit": "1h"}, FIRM, 100, 0),
+    "1h": (True, {"time_limit": "1h"}, FIRM, 60, 210),
+    "20m": (True, {"time_limit": "20m"}, FIRM, 60, 90),
+    "preemptible": (True, {}, SOFT, 61, 0),  # all are taken back in the cycle after the planned start
+}
+"""With reservations or not, what arrives, when the large one runs, and idle GPU-minutes before."""
+
+
+@pytest.mark.parametrize(("reserves", "limit", "mode", "start", "idle"), STREAMS.values(), ids=STREAMS)
+def test_stream_of_small_pod_groups_does_not_starve_a_large_one_e17_2(
+    reserves: bool, limit: dict[str, str], mode: Preemptibility, start: float, idle: int
+) -> None:
     builder = ClusterBuilder().node("n", gpus=8).queue("q")
-    for number in range(8):
-        left = 7.5 * (number + 1)
-        builder.running(
-            f"r{number}",
-            queue="q",
-            gpus=1,
-            node="n",
-            started_ago=f"{60 - left}m",
-            time_limit="1h",
-            preemptibility=FIRM,
-        )
-    small = [f"s{number:02}" for number in range(12)]
+    ends = [7.5 * number for number in range(1, 9)]
+    for end in ends:
+        options = {"started_ago": f"{60 - end}m", "time_limit": "1h"}
+        builder.running(f"r{end}", queue="q", gpus=1, node="n", preemptibility=FIRM, **options)  # type: ignore[arg-type]
     builder.pending("big", queue="q", gpus=8, preemptibility=FIRM)
-    for name in small:
-        builder.pending(name, queue="q", gpus=1, time_limit="1h", preemptibility=FIRM)
-    for plugins in (True, False):
-        profile = profile_with() if plugins else default_profile()
-        play = Play(builder.build(), profile, absent=small)
-        play.cycle(0)
-        for number, name in enumerate(small[:10]):
-            play.arrive(name)
-            play.cycle(6 * (number + 1))
-        assert ("big" in play.running()) is plugins
+    arrivals = {6.0 * number: f"s{number:02}" for number in range(1, 11)}
+    for name in arrivals.values():
+        builder.pending(name, queue="q", gpus=1, preemptibility=mode, **limit)  # type: ignore[arg-type]
+    profile = profile_with() if reserves else default_profile()
+    play = Play(builder.build(), profile, absent=list(arrivals.values()))
+    events = {time + more for time in (0, *ends, *arrivals) for more in (0, 20, 40)}
+    free, found, last = 0, 0.0, 0.0
+    for minute in sorted({60.5, 61, *events}):
+        found, last = found + free * (minute - last), minute
+        if minute in arrivals:
+            play.arrive(arrivals[minute])
+        play.cycle(minute)
+        if "big" in play.running() or minute == start:
+            break
+        free = 8 - len(play.running()) if minute < 60 else 0
+    assert ("big" in play.running(), last, found) == (reserves, start, idle)
 
 
 def test_pod_group_waits_before_it_gets_a_reservation_r17_3() -> None:
