@@ -14,14 +14,13 @@ from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugins.proportion.usage_history import follow
 from tenure.solver.plugins.proportion.usage_settings import PARSERS
+from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND
 
 HALF_LIFE: Final = 1_024_000
 """Seconds, so that a step has 1,000."""
 ALL_GPUS: Final = mean_at_start((0, 0, 8_000))
-IN_FULL: Final = 1 << 40
-"""A time after everything else."""
 
 
 def part(mean: UsageMean) -> float:
@@ -29,8 +28,9 @@ def part(mean: UsageMean) -> float:
     return mean.average[2] / 8_000_000
 
 
-def at(mean: UsageMean, begin: int, end: int, charged: int = IN_FULL) -> UsageMean:
-    return follow(mean, begin, end, 1_000, charged)
+def at(mean: UsageMean, begin: int, end: int) -> UsageMean:
+    """A mean at a later time, all of which is charged."""
+    return follow(mean, begin, end, 1_000, charged=end)
 
 
 def test_average_approaches_constant_use_by_half_in_a_half_life_e18_2() -> None:
@@ -38,11 +38,6 @@ def test_average_approaches_constant_use_by_half_in_a_half_life_e18_2() -> None:
     twice = at(once, HALF_LIFE, 2 * HALF_LIFE)
     idle = at(twice._replace(rate=(0, 0, 0)), 2 * HALF_LIFE, 3 * HALF_LIFE)
     assert (part(once), part(twice), part(idle)) == pytest.approx((0.5, 0.75, 0.375), abs=1e-6)
-
-
-def test_time_without_cycles_is_charged_up_to_the_gap_e18_6() -> None:
-    once = at(ALL_GPUS, 0, HALF_LIFE)
-    assert part(at(once, HALF_LIFE, 2 * HALF_LIFE, HALF_LIFE + 900)) == pytest.approx(0.2503, abs=1e-4)
 
 
 def test_use_since_the_begin_of_a_step_is_held() -> None:
@@ -83,6 +78,19 @@ def with_use(cluster: Cluster, **millionths: int) -> Cluster:
 
 def profile(**arguments: str) -> Profile:
     return Profile(("allocate",), (PluginConfig("proportion", arguments),))
+
+
+def reclaiming(**arguments: str) -> Profile:
+    """The default profile with a history of past use."""
+    plain, changed = default_profile(), PluginConfig("proportion", {"usageHalfLife": "1024000s", **arguments})
+    return replace(plain, plugins=tuple([changed if p.name == "proportion" else p for p in plain.plugins]))
+
+
+def past_use(result: CycleResult) -> float:
+    """The part of the GPUs of the cluster that the only queue used."""
+    (queue,) = result.queues
+    assert queue.past_use is not None
+    return queue.past_use[2] / 1_000_000
 
 
 def gpus(result: CycleResult, cluster: Cluster) -> Mapping[str, int]:
@@ -138,6 +146,27 @@ def test_whole_cluster_changes_hands_when_one_queue_used_enough_e18_3(k: str, be
     assert share(above) == 16
 
 
+@pytest.mark.parametrize(
+    ("k", "half_lives", "changes_hands"),
+    [("1", 4.95, False), ("1", 4.96, True), ("10", 1.09, False), ("10", 1.10, True)],
+)
+def test_whole_cluster_is_reclaimed_after_some_half_lives_and_not_before_r4_41_e18_3(
+    k: str, half_lives: float, changes_hands: bool
+) -> None:
+    """`a` runs from cold, and asks for no more."""
+    builder = ClusterBuilder().node("n", gpus=16).queue("a", quota=0).queue("b", quota=0)
+    builder.pending("one", queue="a", gpus=16, created_ago="1h").pending("two", queue="b", gpus=16)
+    kept = reclaiming(kValue=k, usageMaxGap="100d")
+    cluster = builder.build()
+    first = decide(cluster, kept)
+    assert [group.beneficiary for group in first.groups] == [0]
+    later = apply_decisions(cluster, first, round(half_lives * HALF_LIFE) * SECOND)
+    result = decide(later, kept)
+    evicting = [(group.action, group.beneficiary) for group in result.groups if group.evictions]
+    assert evicting == ([("reclaim", 1)] if changes_hands else [])
+    assert (gpus(result, later)["b"] == 16) is changes_hands
+
+
 @pytest.mark.parametrize(("scope", "expected"), [("cluster", (4, 4)), ("parent", (1, 7))])
 def test_use_is_a_part_of_the_cluster_or_of_the_share_of_the_parent_e18_4(
     scope: str, expected: tuple[int, int]
@@ -179,6 +208,20 @@ def test_history_is_kept_from_cycle_to_cycle() -> None:
     assert used[WHOLE_CLUSTER] == 8_000_000
     assert decide(later, kept).queue_usage == second.queue_usage
     assert second.next_wake_time == later.now - later.now % SECOND + SECOND
+
+
+@pytest.mark.parametrize("gap", [{}, {"usageMaxGap": "15m"}], ids=["default", "15m"])
+def test_time_without_cycles_is_charged_up_to_the_gap_e18_6(gap: Mapping[str, str]) -> None:
+    long = profile(usageHalfLife=f"{HALF_LIFE}s", usageMaxGap="100d")
+    cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).pending("one", queue="a", gpus=8).build()
+    once = apply_decisions(cluster, decide(cluster, long), HALF_LIFE * SECOND)
+    result = decide(once, long)
+    assert past_use(result) == pytest.approx(0.5, abs=1e-3)
+    twice = apply_decisions(once, result, HALF_LIFE * SECOND)
+    assert past_use(decide(twice, long)) == pytest.approx(0.75, abs=1e-3)
+    assert past_use(decide(twice, profile(usageHalfLife=f"{HALF_LIFE}s", **gap))) == pytest.approx(
+        0.2503, abs=1e-4
+    )
 
 
 def test_clock_that_is_set_back_moves_nothing() -> None:
