@@ -35,13 +35,13 @@ def outcome(client: Client, snapshot: ClusterSnapshot, uid: str = "job") -> pb.P
 
 
 def second_in_line() -> GpuCluster:
-    """Build one queue and a node of 4 GPUs: `first` takes 4 in this cycle, nothing is left for `job`."""
+    """Build E20.3: `first` takes the 4 GPUs of the only node in this cycle, nothing is left for `job`."""
     cluster = GpuCluster().node("n1", 4).queue("q")
     return cluster.job("first", "q", gpus=4, priority=60).job("job", "q", gpus=2)
 
 
 def scattered() -> GpuCluster:
-    """Build three nodes with two free GPUs each; `job` needs four on one node."""
+    """Build E20.2: three nodes with two free GPUs each; `job` needs four on one node."""
     cluster = GpuCluster().queue("q", quota=6)
     for number in range(3):
         cluster.node(f"n{number}", 4)
@@ -50,13 +50,13 @@ def scattered() -> GpuCluster:
 
 
 def level_queues() -> GpuCluster:
-    """Build two queues that use their quotas of 4; `job` of one of them wants 2 more."""
+    """Build E20.4: two queues use their quotas of 4; `job` of one of them wants 2 more."""
     cluster = GpuCluster().node("n1", 8).queue("a", quota=4).queue("b", quota=4)
     return cluster.job("of-a", "a", on="n1", pods=4).job("of-b", "b", on="n1", pods=4).job("job", "b", gpus=2)
 
 
 def rich_queue() -> GpuCluster:
-    """Build two queues without weights; `a` has 10 of 12 GPUs, `job` of `b` would exceed its fair share."""
+    """Build E20.4 with 12 GPUs and without weights: `a` has 10, `job` of `b` would exceed its fair share."""
     cluster = GpuCluster().node("n1", 12).queue("a", quota=4).queue("b", quota=4)
     for queue in cluster.snapshot.queues:
         queue.gpu_milli.over_quota_weight = 0
@@ -73,13 +73,13 @@ def test_fair_share_is_not_the_reason_where_reclaim_would_find_nothing(
     assert found.kind != pb.OUTCOME_KIND_WAITING_FOR_QUOTA
 
 
-def test_fair_share_is_the_reason_where_reclaim_would_help_without_it(client: Client) -> None:
+def test_fair_share_is_the_reason_where_reclaim_would_help_without_it_e20_4(client: Client) -> None:
     found = outcome(client, rich_queue().snapshot)
     assert found.reason.code == pb.REASON_CODE_OVER_FAIR_SHARE
     assert found.kind == pb.OUTCOME_KIND_WAITING_FOR_QUOTA
 
 
-def test_who_came_first_is_named_to_operators_only(client: Client) -> None:
+def test_who_came_first_is_named_to_operators_only_e20_3(client: Client) -> None:
     text = why_pending(client, second_in_line().snapshot).explanation
     assert "because capacity goes first to pod groups that precede it." in text.tenant
     assert "Those are pod group first (queue q)." in text.operator
@@ -138,6 +138,7 @@ CAPACITY = {
         "it needs 1 GPU; 0 of 1 on nodes that it may use are free, and no permitted evictions would",
     ),
     hoarder: ("NO_CAPACITY", "it needs 2 GPUs; 0 of 4 on nodes that it may use are free"),
+    level_queues: ("WITHIN_FAIR_SHARE", "the other queues are within their fair share"),
     few_cpus: ("NO_CAPACITY", "the nodes with enough free GPUs do not meet its other requirements"),
 }
 
@@ -146,7 +147,7 @@ CAPACITY = {
 def test_outcome_says_which_capacity_is_missing_or_who_has_it(
     client: Client, cluster: Callable[[], GpuCluster]
 ) -> None:
-    """Rules R13.40, R13.41, R13.42 and R13.43."""
+    """Rules R13.40, R13.41, R13.42 and R13.43; E20.2, E20.3 and E20.4."""
     code, detail = CAPACITY[cluster]
     found = outcome(client, cluster().snapshot)
     assert pb.ReasonCode.Name(found.reason.code) == f"REASON_CODE_{code}"
@@ -189,7 +190,7 @@ def test_number_of_checks_is_limited(client: Client) -> None:
     assert codes == [pb.REASON_CODE_QUEUE_ORDER] * 64 + [pb.REASON_CODE_NO_CAPACITY]
 
 
-def test_fragments_are_stated_in_numbers(client: Client) -> None:
+def test_fragments_are_stated_in_numbers_e20_2(client: Client) -> None:
     text = why_pending(client, scattered().snapshot).explanation
     assert (
         "6 GPUs are free on nodes that it may use, at most 2 on one node; each of its pods needs 4."
@@ -219,6 +220,14 @@ def test_account_of_gpus_adds_up_to_the_nodes_that_it_may_use(client: Client) ->
         "4 of other queues within their fair share."
     ) in text.operator
     assert "Of 10 GPUs" not in text.public
+
+
+def test_account_of_queues_within_their_quotas_names_both_e20_4(client: Client) -> None:
+    text = why_pending(client, level_queues().snapshot).explanation.tenant
+    assert (
+        "Of 8 GPUs on nodes that it may use: 4 of its queue at no lower priority, "
+        "4 of other queues within their fair share."
+    ) in text
 
 
 @pytest.mark.parametrize("young", [0, 1])

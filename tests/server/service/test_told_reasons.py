@@ -119,6 +119,24 @@ def test_protection_is_not_the_reason_where_its_end_gives_too_little(
     assert "minimum runtime" not in explained.explanation.tenant
 
 
+def test_protection_of_one_gpu_is_the_reason_of_the_small_one_only_e20_1(client: Client) -> None:
+    snapshot = one_protected_gpu(4).job("small", "q", priority=80).snapshot
+    response = client.decide(snapshot)
+    large, small = (outcome(response, uid) for uid in ("job", "small"))
+    assert (small.reason.code, small.reason.until) == (pb.REASON_CODE_MIN_RUNTIME, time_at("10:50"))
+    assert (large.reason.code, large.reason.HasField("until")) == (pb.REASON_CODE_NO_CAPACITY, False)
+    assert "it needs 4 GPUs; 0 of 8 on nodes that it may use are free" in large.reason.message
+    explained = client.explain(ExplainRequest(snapshot=snapshot, why_pending={"pod_group": "job"}))
+    assert (
+        "Of 8 GPUs on nodes that it may use: "
+        "7 of pod groups that preempt and reclaim never evict for it, "
+        "1 protected until 2025-03-03 10:50:00 UTC or later."
+    ) in explained.explanation.tenant
+    later = {each.pod_group: each.kind for each in at(client, snapshot, "10:50").outcomes}
+    assert later["small"] == pb.OUTCOME_KIND_WAITING_FOR_VICTIMS
+    assert later["job"] == large.kind == pb.OUTCOME_KIND_WAITING_FOR_CAPACITY
+
+
 def test_who_gets_nothing_beside_an_earlier_one_waits_for_that_one(client: Client) -> None:
     """Rule R13.46."""
     snapshot = one_protected_gpu(1).job("behind", "q", priority=60).snapshot
