@@ -7,9 +7,10 @@ from typing import Final
 
 import pytest
 from tenure.v1 import decision_pb2 as decision
+from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import WARNING_CODE_QUEUE_LIMIT_CUT, DecideResponse
 
-from tests.requirements.answers import bound, evicted, outcome, patches
+from tests.requirements.answers import bound, evicted, outcome
 from tests.requirements.cluster import ClusterText
 from tests.requirements.conftest import Decide
 
@@ -204,15 +205,33 @@ def test_bounds_that_contradict_a_quota_are_cut_and_told(decide: Decide) -> None
     ]
 
 
-def test_no_field_costs_nothing(decide: Decide) -> None:
-    """Unlimited values decide as none."""
-    plain = ClusterText().node(gpus=4).queue("a", quota=2).queue("b", quota=2)
+NEUTRAL: Final[dict[str, tuple[dict[str, object], dict[str, object]]]] = {
+    "lending limit": ({"gpu_milli": {"quota": 2_000, "lending_limit": -1}}, {}),
+    "class limit": ({"class_limits": [{"node_class": "none", "limit_gpu_milli": -1}]}, {}),
+    "maximum of running pod groups": ({"max_running": 9}, {}),
+    "time limit of queues": ({"time_limit": {"seconds": 9_000}, "on_time_limit": pb.FATE_DELETE}, {}),
+    "time limit": ({}, {"time_limit": {"seconds": 9_000}, "on_time_limit": pb.FATE_DELETE}),
+}
+"""Fields of queues and of pod groups that bound nothing here."""
+
+
+@pytest.mark.parametrize(("of_queues", "of_pod_groups"), NEUTRAL.values(), ids=NEUTRAL)
+def test_no_field_costs_nothing(
+    decide: Decide, of_queues: dict[str, object], of_pod_groups: dict[str, object]
+) -> None:
+    """Bounds that nothing reaches change no byte; where time limits count, the next wake time only."""
+    cluster = ClusterText().node(gpus=4).queue("a", quota=2).queue("b", quota=2).runs("old", "a")
     for number in range(3):
-        plain.waits(f"a{number}", "a").waits(f"b{number}", "b")
-    answer = decide(plain).SerializeToString(deterministic=True)
-    for queue in plain.snapshot.queues:
-        queue.gpu_milli.lending_limit = -1
-        queue.class_limits.add(node_class="none", limit_gpu_milli=-1)
-    found = decide(plain)
-    assert sorted(bound(found)) == sorted(bound(DecideResponse.FromString(answer)))
-    assert patches(found, "last_start_time") == patches(DecideResponse.FromString(answer), "last_start_time")
+        cluster.waits(f"a{number}", "a").waits(f"b{number}", "b")
+    ending = ("timelimit", "allocate", "reclaim", "preempt")
+    plain, plain_ending = decide(cluster), decide(cluster, "", *ending)
+    for queue in cluster.snapshot.queues:
+        queue.MergeFrom(pb.Queue(**of_queues))  # type: ignore[arg-type]
+    for group in cluster.snapshot.pod_groups:
+        group.MergeFrom(pb.PodGroup(**of_pod_groups))  # type: ignore[arg-type]
+    found, found_ending = decide(cluster), decide(cluster, "", *ending)
+    assert found.SerializeToString(deterministic=True) == plain.SerializeToString(deterministic=True)
+    found_ending.ClearField("next_wake_time")
+    plain_ending.ClearField("next_wake_time")
+    assert found_ending == plain_ending
+    assert len(bound(found)) == len(bound(found_ending)) == 3

@@ -4,14 +4,18 @@ from typing import Final
 
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
 
-from tests.requirements.answers import bound, evicted
+from tests.requirements.answers import bound, evicted, patches
 from tests.requirements.cluster import NOW, ClusterText
 from tests.requirements.cluster_life import go_on
 from tests.requirements.conftest import Decide
+from tests.requirements.profiles import Servers
 
 RESERVES: Final = 'actions: "allocate, reservation"\nplugins: {reservation: {minWait: 0s}}\n'
 ALLOCATES: Final = "actions: allocate\n"
+ENDS: Final = RESERVES.replace("allocate,", "timelimit, allocate,")
+"""The same, and what reaches its time limit is evicted."""
 HOUR: Final = 3_600
 
 
@@ -79,3 +83,30 @@ def test_row_of_an_unknown_pod_group_harms_no_other(decide: Decide) -> None:
     answer = decide(cluster, RESERVES)
     assert reserved(answer) == {"big": HOUR}
     assert any("reservations.pod_group: ignored 1 reservation" in each.message for each in answer.warnings)
+
+
+def told(answer: DecideResponse) -> tuple[dict[str, int], list[str], list[str], list[str]]:
+    """Planned starts, bound and evicted pods, and pod groups that become backfills."""
+    return reserved(answer), bound(answer), evicted(answer), sorted(patches(answer, "backfill_for"))
+
+
+def test_simulated_cycles_keep_a_reservation_until_its_owner_starts(servers: Servers, decide: Decide) -> None:
+    """`soft` becomes a backfill once the reservation is known, and ends at the planned start."""
+    cluster = behind_a_job_of_two_hours().waits("soft", "q")
+    cluster.group("soft").not_before_time.seconds = NOW + 60
+    request = SimulateRequest(snapshot=cluster.snapshot, cycles=4)
+    request.interval.FromSeconds(HOUR // 2)
+    cycles = servers.client(ENDS).simulate(request).cycles
+    big = {"big": HOUR}
+    assert [told(cycle) for cycle in cycles] == [
+        (big, [], [], []),
+        (big, ["soft-0"], [], ["soft"]),
+        (big, [], ["old-0", "soft-0"], []),
+        ({}, ["big-0"], [], []),
+    ]
+    assert [row.since.seconds - NOW for cycle in cycles for row in cycle.reservations] == [0, 0, 0]
+    for cycle in cycles:
+        answer = decide(cluster, ENDS)
+        assert told(answer) == told(cycle)
+        assert (answer.reservations, answer.state_patches) == (cycle.reservations, cycle.state_patches)
+        go_on(cluster, answer, HOUR // 2)

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from tenure.v1.decide_pb2 import WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME, DecideResponse
 from tenure.v1.explain_pb2 import ExplainRequest
+from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import QueueUsage
 
 from tests.requirements.answers import bound
@@ -64,6 +65,23 @@ def test_history_comes_back_as_rows_that_changed(decide: Decide) -> None:
     second = decide(cluster, KEPT)
     assert [row.queue for row in used(second)] == ["idle"]
     assert second.next_wake_time.seconds <= cluster.snapshot.now.seconds + 590
+
+
+def test_simulated_cycles_carry_the_history(servers: Servers, decide: Decide) -> None:
+    """Each week that `busy` has all GPUs makes its share smaller, as with a caller that stores rows."""
+    configuration = f"{KEPT}actions: allocate\n"
+    cluster = ClusterText().node(gpus=8).queue("busy", quota=0).queue("idle", quota=0)
+    cluster.runs("old", "busy", gpus=8)
+    for number in range(8):
+        cluster.waits(f"busy-{number}", "busy").waits(f"idle-{number}", "idle")
+    request = SimulateRequest(snapshot=cluster.snapshot, cycles=3)
+    request.interval.FromSeconds(seconds("7d"))
+    cycles = servers.client(configuration).simulate(request).cycles
+    assert [shares(cycle)["busy"] for cycle in cycles] == [4, 3, 2]
+    for cycle in cycles:
+        answer = decide(cluster, configuration)
+        assert (answer.queues, answer.state_patches) == (cycle.queues, cycle.state_patches)
+        go_on(cluster, answer, seconds("7d"))
 
 
 def test_account_of_the_caller_precedes_the_history(decide: Decide) -> None:
