@@ -33,6 +33,7 @@ def starts(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> dict[str, Start
     """Of a play whose cycles are twice as far from now as the one before."""
     monkeypatch.setattr(start_times, "MOST_CYCLES", 64)
     monkeypatch.setattr(start_times, "RESOLUTION", 1)
+    monkeypatch.setattr(start_times, "FEW", 0)
     first = FirstCycle(PlayedCluster(cluster, default_profile(), BUILT_IN, never))
     found = StartPlayer(first, likely_end).play().starts
     return {cluster.pod_groups[index].facts.uid: start for index, start in found.items()}
