@@ -81,7 +81,9 @@ class StatusRig:
         before = len(self.server.writes())
         pod_group_outcome = outcome(kind, code, message)
         pod_group_outcome.pod_group = self.uid
-        response = DecideResponse(outcomes=[pod_group_outcome], header={"now": {"seconds": NOW.seconds + hours * 3_600}})
+        response = DecideResponse(
+            outcomes=[pod_group_outcome], header={"now": {"seconds": NOW.seconds + hours * 3_600}}
+        )
         if estimate is not None:
             response.start_estimates.add(pod_group=self.uid).MergeFrom(estimate)
         self.writer.report(response, [])

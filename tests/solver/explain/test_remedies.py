@@ -176,5 +176,5 @@ def test_longer_notices_for_others_do_not_let_its_own_expire() -> None:
     cluster = builder.build()
     options = replace(PROFILE.options, max_notice=3600 * SECOND, notice_cooldown=7200 * SECOND)
     profile = replace(PROFILE, options=options)
-    trials = what_if.WhatIfTrials(profile, BUILT_IN, index(cluster))
+    trials = what_if.WhatIfTrials(profile, BUILT_IN, cluster.pod_groups[index(cluster)])
     assert trials.verify(cluster) == what_if.TrialResult(OutcomeKind.WAITING_FOR_VICTIMS, 1)

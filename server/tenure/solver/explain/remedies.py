@@ -83,7 +83,7 @@ class _Search:
         self._context: CycleContext = replay.end
         self._tasks = replay.end.gangs.tasks_to_allocate(pod_group)
         self.waiting: Waiting | None = None
-        self._trials = WhatIfTrials(replay.profile, replay.registry, pod_group, stop)
+        self._trials = WhatIfTrials(replay.profile, replay.registry, self._group, stop)
 
     def all(self) -> Iterator[Remedy]:
         """All remedies, in the order of the kinds."""

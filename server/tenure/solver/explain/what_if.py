@@ -42,11 +42,11 @@ class WhatIfTrials:
     """Tries changes for one pod group. Raises CycleStopped when `stop` ends one of them."""
 
     def __init__(
-        self, profile: Profile, registry: Registry, pod_group: int, stop: Callable[[], bool] = never
+        self, profile: Profile, registry: Registry, group: PodGroup, stop: Callable[[], bool] = never
     ) -> None:
         self._profile = profile
         self._registry = registry
-        self._pod_group = pod_group
+        self._pod_group, self._tasks = group.index, frozenset(group.tasks)
         self._stop = stop
 
     def decide(self, cluster: Cluster) -> CycleResult:
@@ -57,9 +57,14 @@ class WhatIfTrials:
         return decision
 
     def has_helped(self, decision: CycleResult) -> TrialResult | None:
-        """Result for the pod group; None if it is not placed."""
+        """Result for the pod group; None if it is not placed, or loses as many pods as are placed."""
         found = next((each for each in decision.outcomes if each.pod_group == self._pod_group), None)
         if found is None or found.kind not in HELPFUL_OUTCOMES:
+            return None
+        others = [group for group in decision.groups if group.beneficiary != self._pod_group]
+        lost = {each.task for group in others for each in victims_of(group)} & self._tasks
+        lost -= {each.task for group in others for each in group.reservations}
+        if len(lost) >= found.bound + found.reserved:
             return None
         own = [group for group in decision.groups if group.beneficiary == self._pod_group]
         return TrialResult(found.kind, sum(len(victims_of(group)) for group in own))
