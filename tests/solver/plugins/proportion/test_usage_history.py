@@ -18,6 +18,9 @@ from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND
 
+from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.random_clusters import random_cluster
+
 HALF_LIFE: Final = 1_024_000
 """Seconds, so that a step has 1,000."""
 ALL_GPUS: Final = mean_at_start((0, 0, 8_000))
@@ -52,12 +55,17 @@ def test_earlier_time_changes_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_more_cycles_change_no_average_by_more_than_one_millionth_per_step_p18_1(seed: int) -> None:
-    random = Random(seed)
-    time, mean = 0, ALL_GPUS
+    random, time = Random(seed), 0
+    once = often = ALL_GPUS
     while time < HALF_LIFE:
-        later = min(HALF_LIFE, time + random.randrange(1, 5_000))
-        time, mean = later, at(mean, time, later)
-    assert abs(mean.average[2] - at(ALL_GPUS, 0, HALF_LIFE).average[2]) <= HALF_LIFE // 1_000
+        change = min(HALF_LIFE, time + random.randrange(1, 200_000))
+        rate = (0, 0, random.randrange(8_001))
+        once, often, begin = at(once._replace(rate=rate), time, change), often._replace(rate=rate), time
+        while begin < change:
+            later = min(change, begin + random.randrange(1, 5_000))
+            begin, often = later, at(often, begin, later)
+        time = change
+    assert abs(often.average[2] - once.average[2]) <= HALF_LIFE // 1_000
 
 
 def two_queues(gpus: int = 8, quota: int = 0) -> ClusterBuilder:
@@ -132,6 +140,14 @@ def test_without_past_use_or_k_shares_are_by_weight_p18_2(
     usual, other = decide(cluster, profile()), decide(with_use(cluster, **use), profile(kValue=k))
     assert [each.fair_share for each in other.queues] == [each.fair_share for each in usual.queues]
     assert other.groups == usual.groups
+
+
+def test_past_use_without_k_changes_no_decision_p18_2() -> None:
+    for seed in range(60):
+        cluster, random = random_cluster(SeededDraw(seed)), Random(seed)
+        used = {queue.name: random.randrange(1_000_001) for queue in cluster.queues}
+        usual, other = decide(cluster, profile()), decide(with_use(cluster, **used), profile(kValue="0"))
+        assert (other.groups, other.outcomes) == (usual.groups, usual.outcomes), seed
 
 
 @pytest.mark.parametrize(("k", "below", "above"), [("1", 967_000, 968_000), ("10", 532_000, 533_000)])
