@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -51,10 +52,16 @@ def main(
         bool, typer.Option("--write-page", help=f"Put figures into {performance_page.PAGE.name}")
     ] = False,
     flame: Annotated[bool, typer.Option("--profile", help="Write flame graphs instead of times")] = False,
+    max_growth: Annotated[
+        float | None, typer.Option(help="Fail if times grow with size to a greater power")
+    ] = None,
+    max_server: Annotated[
+        int | None, typer.Option(help="Fail if a server takes more memory than this, in MiB")
+    ] = None,
 ) -> None:
     """Measure how long decisions take, and check what they are.
 
-    Exit code 1: a case came out otherwise than it must.
+    Exit code 1: a case came out otherwise than it must, or a limit was exceeded.
     """
     cases = select_cases(only or (), with_long=with_long)
     if not cases:
@@ -72,6 +79,11 @@ def main(
                         performance_page.PAGE.read_text(), rows, result_table.growth(rows)
                     )
                 )
+            exceeded = result_table.exceeded(rows, max_growth or inf, max_server or inf)
+            for line in exceeded:
+                NOTES.print(line, markup=False, soft_wrap=True)
+            if exceeded:
+                raise typer.Exit(1)
     except UnexpectedCounts as unexpected:
         NOTES.print(str(unexpected), markup=False, soft_wrap=True)
         raise typer.Exit(1) from None

@@ -54,6 +54,21 @@ def growth(rows: Rows) -> dict[str, float]:
     return {name: _slope(found) for name, found in points.items() if len(found) >= 3}
 
 
+def exceeded(rows: Rows, max_growth: float, max_server: float) -> list[str]:
+    """What is above the limits, in sentences: exponents, and memory of servers in MiB."""
+    powers = [
+        f"{name}: time grows with size to the power of {power:.2f}; the limit is {max_growth}"
+        for name, power in growth(rows).items()
+        if power > max_growth
+    ]
+    servers = [(f"{row['case']} {row['way']}", row["server_mib"] or 0) for row in rows]
+    return powers + [
+        f"{name}: the server took {taken:.0f} MiB; the limit is {max_server}"
+        for name, taken in servers
+        if taken > max_server
+    ]
+
+
 def _slope(points: Iterable[tuple[float, float]]) -> float:
     """Slope of the least-squares line."""
     xs, ys = zip(*points, strict=True)

@@ -16,7 +16,7 @@ from tests.bench.flame_graph import profile
 from tests.bench.performance_page import BEGIN, END, PAGE, render_page
 from tests.bench.play_measurement import measure_play
 from tests.bench.reference_figures import PUBLISHED_MS, TWO_CORES_MS
-from tests.bench.result_table import growth
+from tests.bench.result_table import exceeded, growth
 from tests.bench.starts_measurement import measure_starts
 from tests.bench.workloads.case import CallMode, Case
 from tests.bench.workloads.catalog import all_cases, select_cases
@@ -125,6 +125,16 @@ def test_p99_of_several_runs_is_the_median_of_their_p99s():
 def test_growth_is_the_slope_of_time_over_size():
     rows = [{"case": f"W@{n}", "way": "decide", "median_ms": n**1.5} for n in (100, 200, 1_000)]
     assert growth(rows)["W decide"] == pytest.approx(1.5)
+
+
+def test_growth_and_memory_above_a_limit_are_told():
+    times = {100: 1, 400: 8, 1600: 64}
+    rows = [{"case": f"W@{n}", "way": "decide", "median_ms": t, "server_mib": n} for n, t in times.items()]
+    assert exceeded(rows, 1.51, 1600) == []
+    assert exceeded(rows, 1.15, 1599) == [
+        "W decide: time grows with size to the power of 1.50; the limit is 1.15",
+        "W@1600 decide: the server took 1600 MiB; the limit is 1599",
+    ]
 
 
 def test_a_flame_graph_names_the_functions_of_the_solver(tmp_path: Path):
