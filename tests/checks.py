@@ -309,8 +309,9 @@ CHECKS: Final = (
     Check(
         "versions",
         "this version and an earlier one (--base COMMIT) read each other's files and call each other",
-        "20 s",
+        "30 s",
         "tests.compatibility.versions:main",
+        in_ci=True,
     ),
     Check(
         "keep-files",

@@ -83,6 +83,8 @@ _REFUSALS: Final = {
     "-c": ("was written by a newer version",),
 }
 """What a version says, by command, when it does not read a file of another one."""
+_REFUSALS_OF_EARLIER: Final = {"replay": ("cannot be replayed with its profile",)}
+"""And what an earlier version says, which knows fewer values of options than this one."""
 CURRENT: Final = Version(ROOT)
 SAMPLE: Final = ROOT / "server/tenure/cli/samples/two-departments.yaml"
 
@@ -110,6 +112,7 @@ def read_problems(version: Version, folder: Path) -> Iterator[str]:
     A file is read, or it is refused with a message that names the format, and is not changed.
     """
     before = _digest(folder / RECORDS)
+    refusals = _REFUSALS if version == CURRENT else {**_REFUSALS, **_REFUSALS_OF_EARLIER}
     for command, fine in (
         (("records", folder / RECORDS, "--output", "json"), (0,)),
         (("replay", folder / RECORDS), (0, 1)),
@@ -117,7 +120,7 @@ def read_problems(version: Version, folder: Path) -> Iterator[str]:
         (("-c", JOURNAL_PROGRAM, "read", folder / JOURNAL), (0,)),
     ):
         ended = version.run(*command)
-        is_refused = any(words in ended.stderr for words in _REFUSALS.get(command[0], ()))
+        is_refused = any(words in ended.stderr for words in refusals.get(command[0], ()))
         if ended.returncode not in fine and not is_refused:
             yield f"{command[0]}: exit {ended.returncode}: {ended.stderr.strip()[-500:]}"
         if "Traceback" in ended.stderr and command[0] != "-c":

@@ -1,6 +1,7 @@
 """The check `versions`: this version and an earlier one read each other's files and call each other.
 
-The earlier version is the commit that is named, else the last release (tag v*). Its sources come from git.
+The earlier version is the commit that is named, else the last release (tag v*). Without a release it is the
+commit that wrote the files in `kept`. Its sources come from git.
 """
 
 import json
@@ -48,8 +49,12 @@ print(len(before.outcomes), len(after.outcomes))
 
 def main(base: Annotated[str, typer.Option(help="Commit or tag of the earlier version")] = "") -> Counts:
     """Upgrade and downgrade: files both ways, callers both ways, and a server that is replaced."""
+    if not (commit := base or _last_release() or _commit_of_kept_files()):
+        print("compared with nothing: this clone has no earlier commit (git fetch --tags --unshallow)")
+        return Counts(0, 0)
+    print(f"compared with {commit}")
     with TemporaryDirectory() as scratch:
-        earlier = _checkout(base or _last_release(), Path(scratch, "earlier"))
+        earlier = _checkout(commit, Path(scratch, "earlier"))
         passed = failed = 0
         for name, writer, reader in (("upgrade", earlier, CURRENT), ("downgrade", CURRENT, earlier)):
             folder = Path(scratch, name)
@@ -80,10 +85,12 @@ def keep() -> Counts:
 
 
 def _last_release() -> str:
-    ended = _git("describe", "--tags", "--abbrev=0", "--match", "v*")
-    if ended.returncode:
-        raise CannotRun("there is no release yet: name an earlier commit with --base")
-    return ended.stdout.strip()
+    return _git("describe", "--tags", "--abbrev=0", "--match", "v*").stdout.strip()
+
+
+def _commit_of_kept_files() -> str:
+    """The last one before this commit that wrote the records of a version; empty in a clone of one commit."""
+    return _git("log", "-1", "--format=%H", "HEAD~1", "--", f"{KEPT}/*/{RECORDS}").stdout.strip()
 
 
 def _checkout(commit: str, folder: Path) -> Version:

@@ -1,5 +1,6 @@
 """A profile is unchanged after serialization to the text that records and solver processes use."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -27,7 +28,13 @@ def test_text_that_is_no_profile_is_refused() -> None:
         profile_of("{}")
 
 
-def test_options_of_a_newer_version_are_named() -> None:
-    text = '{"actions": [], "plugins": [], "options": {"unknown": 1, "speedups": []}}'
-    with pytest.raises(ValueError, match=r"has options of a newer version of Tenure: unknown"):
-        profile_of(text)
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"unknown": 1, "speedups": []}, "unknown"),
+        ({"speedups": ["pruning", "sooner"]}, "speedups sooner"),
+    ],
+)
+def test_options_of_a_newer_version_are_named(options: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=f"has options of a newer version of Tenure: {named}$"):
+        profile_of(json.dumps({"actions": [], "plugins": [], "options": options}))

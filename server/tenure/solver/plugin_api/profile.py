@@ -122,7 +122,7 @@ def profile_text(profile: Profile) -> str:
 
 
 def profile_of(text: str) -> Profile:
-    """The profile of such a text. Raises ValueError if it is none, or has unknown options.
+    """The profile of such a text. Raises ValueError if it is none, or has unknown options or speedups.
 
     `check_profile` checks actions and plugins.
     """
@@ -132,6 +132,8 @@ def profile_of(text: str) -> Profile:
         given = content["options"]
         if unknown := sorted(given.keys() - {each.name for each in fields(CycleOptions)}):
             raise ValueError(f"has options of a newer version of Tenure: {', '.join(unknown)}")
+        if newer := [name for name in given["speedups"] if name not in SPEEDUPS]:
+            raise ValueError(f"has options of a newer version of Tenure: speedups {', '.join(newer)}")
         rates = tuple([_rate_of(rate) for rate in given.get("eviction_rates", ())])
         options = CycleOptions(**{**given, "speedups": tuple(given["speedups"]), "eviction_rates": rates})
         return Profile(tuple(content["actions"]), plugins, options)
