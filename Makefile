@@ -100,4 +100,4 @@ lock: .venv-release/ready ## pin dependencies with hashes in docker/locks: make 
 	@touch $@
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .venv-release .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-compiled .venv-proto .venv-release .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
