@@ -300,7 +300,7 @@ CHECKS: Final = (
     ),
     Check(
         "proto-breaking",
-        "callers of the last release still work",
+        "callers of the last release still work; without a release, those of the kept contract",
         "5 s",
         "tests.contract.protos:breaking",
         needs=("buf",),
@@ -315,9 +315,10 @@ CHECKS: Final = (
     ),
     Check(
         "keep-files",
-        "write the files of this version to tests/compatibility/kept, before it is released",
+        "write the files and the contract of this version to tests/compatibility/kept, before it is released",
         "5 s",
         "tests.compatibility.versions:keep",
+        needs=("buf",),
     ),
     Check(
         "locks",

@@ -17,6 +17,8 @@ from tests.tools.tool import ROOT
 
 SOURCES: Final = ("protos", "server", "client", "client/tenure-kubernetes", "client/tenure-slurm")
 RECORDS, AUDIT, JOURNAL = "records.sqlite", "audit.jsonl", "journal.bin"
+CONTRACT: Final = "contract.binpb"
+"""The protos of a version as descriptors, which .ci/breaking compares with while there is no release."""
 JOURNAL_PROGRAM: Final = """
 import sys
 from pathlib import Path

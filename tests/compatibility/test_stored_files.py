@@ -18,9 +18,14 @@ from tenure.server.records.file import SCHEMA_VERSION, RecordsError, open_to_rea
 from tenure.simulator.journal import MAGIC, CheckpointError
 from tenure.simulator.journal import Journal as Checkpoint
 
-from tests.compatibility.stored_files import AUDIT, CURRENT, JOURNAL, RECORDS, read_problems
+from tests.compatibility.stored_files import AUDIT, CONTRACT, CURRENT, JOURNAL, RECORDS, read_problems
 
 KEPT = sorted((Path(__file__).parent / "kept").iterdir())
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
+def test_files_and_contract_of_a_release_are_kept(kept: Path) -> None:
+    assert {path.name for path in kept.iterdir()} == {AUDIT, CONTRACT, JOURNAL, RECORDS}
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)

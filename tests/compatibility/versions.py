@@ -17,6 +17,7 @@ from tenure.process.version import package_version
 
 from tests.checks import CannotRun, Counts
 from tests.compatibility.stored_files import (
+    CONTRACT,
     CURRENT,
     RECORDS,
     SAMPLE,
@@ -26,6 +27,7 @@ from tests.compatibility.stored_files import (
     read_problems,
     write_files,
 )
+from tests.tools.catalog import BUF
 from tests.tools.tool import ROOT
 
 KEPT: Final = Path(__file__).parent / "kept"
@@ -73,7 +75,10 @@ def main(base: Annotated[str, typer.Option(help="Commit or tag of the earlier ve
 
 
 def keep() -> Counts:
-    """Write the files of this version to the folder that tests read; those of a release stay as they are."""
+    """Write the files and the contract of this version to the folder that tests read.
+
+    Those of a release stay as they are.
+    """
     folder = KEPT / package_version()
     if _git("rev-parse", "--verify", "--quiet", f"v{folder.name}").returncode == 0:
         raise CannotRun(f"{folder.name} is released: its files stay as they were written")
@@ -81,7 +86,14 @@ def keep() -> Counts:
     folder.mkdir(parents=True)
     write_files(CURRENT, folder)
     (folder / "server.yaml").unlink()
+    write_contract(folder / CONTRACT)
     return Counts(len(list(folder.iterdir())), 0)
+
+
+def write_contract(file: Path) -> None:
+    """Write the protos as descriptors, without comments."""
+    command = [BUF, "build", "protos", "--exclude-source-info", "--output", file]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def _last_release() -> str:

@@ -31,7 +31,7 @@ def lint() -> Counts:
 
 
 def breaking() -> Counts:
-    """Compare the protos with those of the last release, or of the commit before when there is no release."""
+    """Compare the protos with those of the last release, else with those kept and the commit before."""
     ended = subprocess.run([ROOT / ".ci/breaking", BUF], cwd=ROOT, check=False).returncode
     if ended not in (0, _BREAKS):
         raise RuntimeError(f".ci/breaking ended with {ended}")

@@ -1,4 +1,4 @@
-"""Breaking changes of the protos are detected, against a release and against the previous commit."""
+"""Breaking changes of the protos are detected: against a release, kept protos and the previous commit."""
 
 import shutil
 import subprocess
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compatibility.stored_files import CONTRACT
 from tests.tools.catalog import BUF
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +66,18 @@ def test_without_release_the_previous_commit_is_the_baseline(checkout: Path) -> 
 
 def test_uncommitted_change_is_compared_with_the_last_commit(checkout: Path) -> None:
     remove_a_field(checkout)
+    assert run_check(checkout)[0] == 100
+
+
+def test_without_release_the_kept_protos_find_what_earlier_commits_broke(checkout: Path) -> None:
+    kept = checkout / "tests/compatibility/kept/1.0.0" / CONTRACT
+    kept.parent.mkdir(parents=True)
+    subprocess.run([BUF, "build", "protos", "--output", kept], cwd=checkout, check=True)
+    commit(checkout)
+    assert run_check(checkout)[1].count("nothing breaks, compared with") == 2
+    remove_a_field(checkout)
+    commit(checkout)
+    commit(checkout)
     assert run_check(checkout)[0] == 100
 
 
