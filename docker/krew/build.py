@@ -128,7 +128,7 @@ def _manifest(version: str, archives: dict[str, Path], url: str, pythons: Sequen
         "kind": "Plugin",
         "metadata": {"name": "tenure"},
         "spec": {
-            "version": f"v{version}",
+            "version": f"v{version.replace('rc', '-rc')}",  # Semantic Versioning
             "shortDescription": "See and set what the Tenure scheduler decides",
             "description": _DESCRIPTION,
             "caveats": _CAVEATS.format(pythons=", ".join(pythons)),

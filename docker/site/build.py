@@ -1,16 +1,19 @@
 """Builds the documentation of this version as a site, beside those of other versions: dist/site/VERSION.
+The first page leads to the newest one that is no release candidate.
 
 Fails for a broken link, a missing anchor, and a page that docs/README.md does not name.
 """
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
+
+from packaging.version import Version
 
 ROOT: Final = Path(__file__).parents[2]
 _INDEX: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={0}/index.html">\n'
@@ -27,15 +30,17 @@ def build(folder: Path) -> int:
     print("\n".join(told), end="\n" * bool(told))
     if ended.returncode:
         return ended.returncode
-    versions = sorted((path.name for path in folder.iterdir() if path.is_dir()), key=_order, reverse=True)
+    versions = newest_first([path.name for path in folder.iterdir() if path.is_dir()])
     listed = [{"version": name, "title": name, "aliases": []} for name in versions]
     (folder / "versions.json").write_text(json.dumps(listed))
-    (folder / "index.html").write_text(_INDEX.format(versions[0]))
+    released = [name for name in versions if not Version(name).is_prerelease]
+    (folder / "index.html").write_text(_INDEX.format((released or versions)[0]))
     return 0
 
 
-def _order(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
+def newest_first(versions: Iterable[str]) -> list[str]:
+    """Versions in the order of releases: 0.2.0, its release candidate 0.2.0rc1, 0.1.0."""
+    return sorted(versions, key=Version, reverse=True)
 
 
 if __name__ == "__main__":

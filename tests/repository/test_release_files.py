@@ -1,6 +1,7 @@
 """The version has one source, and workflows name actions by commits."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,38 @@ def test_a_new_version_reaches_all_places_and_the_changelog(copy: Path) -> None:
     assert re.search(
         r"## Unreleased\n\n## 1\.22\.333 - \d{4}-\d\d-\d\d\n", (copy / "CHANGELOG.md").read_text()
     )
+
+
+def test_chart_of_a_release_candidate_has_a_semantic_version(copy: Path) -> None:
+    assert run(copy, "--set", "0.2.0rc1") == (0, "")
+    chart = yaml.safe_load((copy / "docker/helm/tenure/Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == ("0.2.0-rc1", "0.2.0rc1")
+    assert run(copy, "--tag", "v0.2.0rc1") == (0, "")
+    assert run(copy, "--set", "0.2.0") == (0, "")
+    assert yaml.safe_load((copy / "docker/helm/tenure/Chart.yaml").read_text())["version"] == "0.2.0"
+
+
+def test_notes_are_what_the_changelog_says_of_the_version(copy: Path) -> None:
+    assert run(copy, "--set", "0.2.0") == (0, "")
+    text = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-01-31\n\n{}## 0.1.0 - 2026-01-01\n\nMore.\n"
+    (copy / "CHANGELOG.md").write_text(text.format("### Added\n\n- This.\n\n"))
+    assert run(copy, "--notes") == (0, "### Added\n\n- This.\n")
+    (copy / "CHANGELOG.md").write_text(text.format(""))
+    assert run(copy, "--notes") == (1, "\n")
+
+
+@pytest.mark.parametrize(
+    ("tag", "released"), [("v0.2.0", True), ("v1.22.333rc10", True), ("v0.2", False), ("v0.2.0b1", False)]
+)
+def test_tags_that_are_released(tag: str, released: bool) -> None:
+    patterns = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())[True]["push"]["tags"]
+    assert any(re.fullmatch(pattern.replace(".", r"\."), tag) for pattern in patterns) == released
+
+
+def test_versions_of_the_site_are_in_the_order_of_releases() -> None:
+    program = runpy.run_path(str(ROOT / "docker/site/build.py"))
+    given = ["0.2.0rc1", "0.10.0", "0.2.0", "0.2.0rc2"]
+    assert program["newest_first"](given) == ["0.10.0", "0.2.0", "0.2.0rc2", "0.2.0rc1"]
 
 
 @pytest.mark.parametrize("name", ["client/tenure-kubernetes/pyproject.toml", "docker/helm/tenure/Chart.yaml"])
