@@ -25,6 +25,7 @@ FILES = (
     "CHANGELOG.md",
 )
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+JOBS_OF_CI = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -146,6 +147,20 @@ def test_actions_are_pinned_by_commit_with_their_version(workflow: Path) -> None
     uses = re.findall(r"uses: (.*)", workflow.read_text())
     assert uses
     assert [one for one in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", one)] == []
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_containers_are_pinned_and_debian_12(workflow: Path) -> None:
+    jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
+    images = [job["container"]["image"] for job in jobs if "container" in job]
+    assert [one for one in images if not re.fullmatch(r"debian:12@sha256:[0-9a-f]{64}", one)] == []
+
+
+def test_ci_can_build_the_image_and_start_slurm() -> None:
+    (check,) = [
+        job for job in JOBS_OF_CI.values() if "bash .ci/run" in [step.get("run") for step in job["steps"]]
+    ]
+    assert "--privileged" in check["container"]["options"].split()
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
