@@ -1,4 +1,4 @@
-"""Builds what a release consists of: wheels, source distributions, bills of materials and checksums.
+"""Builds what a release consists of: wheels, source distributions, bills of materials, chart and checksums.
 
     .venv-release/bin/python docker/release/build.py dist
 
@@ -7,13 +7,16 @@ same bytes: times of files come from SOURCE_DATE_EPOCH (default: that of hatchli
 """
 
 import argparse
+import gzip
 import hashlib
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -93,6 +96,23 @@ def _install(scratch: Path, folder: Path, wheel: Path) -> Path:
     return python
 
 
+def pack_chart(folder: Path) -> None:
+    """Pack the chart as Helm does, with the time and the rights of all files the same."""
+    chart = ROOT / "docker/helm/tenure"
+    found = re.search(r"^version: (.*)$", (chart / "Chart.yaml").read_text(), re.MULTILINE)
+    assert found, "Chart.yaml has no version"
+    with (
+        (folder / f"tenure-{found[1]}.tgz").open("wb") as stream,
+        gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=int(_EPOCH)) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        for file in (*sorted(path for path in chart.rglob("*") if path.is_file()), ROOT / "LICENSE"):
+            content = file.read_bytes()
+            entry = tarfile.TarInfo(f"tenure/{file.relative_to(chart if chart in file.parents else ROOT)}")
+            entry.size, entry.mtime = len(content), int(_EPOCH)
+            tar.addfile(entry, BytesIO(content))
+
+
 def checksums(folder: Path) -> Iterator[str]:
     """Lines for sha256sum --check."""
     for file in sorted(folder.iterdir()):
@@ -114,6 +134,7 @@ def main() -> None:
     build(folder, options.compiled)
     if not options.no_bills:
         write_bills(folder)
+    pack_chart(folder)
     (folder / "SHA256SUMS").write_text("".join(checksums(folder)))
 
 

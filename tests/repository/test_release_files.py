@@ -179,4 +179,4 @@ def test_only_steps_that_publish_have_rights() -> None:
         writing = {
             name for name, job in content["jobs"].items() if "write" in set(job["permissions"].values())
         }
-        assert writing == ({"attest", "publish", "page"} if workflow.stem == "release" else set())
+        assert writing == ({"attest", "publish", "registry", "page"} if workflow.stem == "release" else set())

@@ -89,6 +89,8 @@ def _omissions(folder: Path) -> Iterator[str]:
         source = folder / f"{name}-{VERSION}.tar.gz"
         with tarfile.open(source) as packed:
             yield from _faults(source, packed.getnames(), {f"{name}-{VERSION}"})
+    if len([*folder.glob("tenure-*.tgz")]) != 1:
+        yield "the chart is missing"
     sums = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=False)
     if sums.returncode:
         yield "SHA256SUMS does not agree with the files"
