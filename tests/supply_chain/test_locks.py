@@ -9,8 +9,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.packaging.dockerfile import arguments_of
-from tests.supply_chain.licenses import is_permissive
+from tests.supply_chain.licenses import PAGE, is_permissive
 from tests.supply_chain.locks import lock_names, read_lock
+from tests.supply_chain.others import DEBIAN, go_modules
 from tests.tools.tool import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -67,6 +68,12 @@ def test_image_has_the_versions_that_tests_ran_with(name: str) -> None:
     tested = read_lock("development.txt")
     different = {pin.name for pin in read_lock(name).values() if pin.version != tested[pin.name].version}
     assert different == set()
+
+
+def test_page_of_licenses_lists_every_lock_the_base_of_the_image_and_the_modules_of_go() -> None:
+    listed = re.findall(r"^\| ([\w./+-]+) \| \S.* \|$", PAGE.read_text(), re.MULTILINE)
+    pins = {name for lock in lock_names() for name, pin in read_lock(lock).items() if pin.is_for_linux()}
+    assert {*listed} - {"package"} == {*pins, *DEBIAN, *go_modules()}
 
 
 def test_image_installs_only_what_is_locked() -> None:
