@@ -130,7 +130,7 @@ class ExplainResponse(_message.Message):
     def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[StartEstimate, _Mapping]]] = ...) -> None: ...
 
 class StartEstimate(_message.Message):
-    __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation", "range_reasons", "likely_start_by")
+    __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation", "range_reasons", "likely_start_by", "ahead")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     GPU_MILLI_AHEAD_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +142,7 @@ class StartEstimate(_message.Message):
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     RANGE_REASONS_FIELD_NUMBER: _ClassVar[int]
     LIKELY_START_BY_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     position: int
     gpu_milli_ahead: int
@@ -153,7 +154,8 @@ class StartEstimate(_message.Message):
     explanation: Explanation
     range_reasons: _containers.RepeatedScalarFieldContainer[RangeReason]
     likely_start_by: _timestamp_pb2.Timestamp
-    def __init__(self, pod_group: _Optional[str] = ..., position: _Optional[int] = ..., gpu_milli_ahead: _Optional[int] = ..., earliest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., likely_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., latest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., awaited_ends: _Optional[_Iterable[_Union[AwaitedEnd, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., range_reasons: _Optional[_Iterable[_Union[RangeReason, str]]] = ..., likely_start_by: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    ahead: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod_group: _Optional[str] = ..., position: _Optional[int] = ..., gpu_milli_ahead: _Optional[int] = ..., earliest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., likely_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., latest_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., awaited_ends: _Optional[_Iterable[_Union[AwaitedEnd, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., range_reasons: _Optional[_Iterable[_Union[RangeReason, str]]] = ..., likely_start_by: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ahead: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AwaitedEnd(_message.Message):
     __slots__ = ("pod_group", "end_time", "certainty")

@@ -64,13 +64,16 @@ def explain_page(request: Request) -> Content:
 
 
 def _estimate(request: Request, estimate: StartEstimate) -> dict[str, Any]:
-    """Facts about a start; times are 0 where they are not known. Only operators see what it waits for."""
+    """Facts about a start; times are 0 where they are not known. Only operators see other workloads."""
     times = {name: getattr(estimate, name).ToNanoseconds() for name in _TIMES if estimate.HasField(name)}
     return {
         "position": estimate.position,
         "ahead": estimate.gpu_milli_ahead,
         "certainty": _CERTAINTIES.get(estimate.certainty, ""),
         "reasons": [_RANGE_REASONS[each] for each in estimate.range_reasons if each in _RANGE_REASONS],
+        "nearest": [
+            (uid, request.view.names.name(uid)) for uid in (estimate.ahead if request.is_operator else ())
+        ],
         "ends": [
             (end.pod_group, request.view.names.name(end.pod_group), end.end_time.ToNanoseconds())
             for end in (estimate.awaited_ends if request.is_operator else ())

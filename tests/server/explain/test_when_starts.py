@@ -72,6 +72,21 @@ def test_sentence_tells_what_was_played(run: dict[str, str], tenant: str, operat
     assert operator in for_operator
 
 
+def test_pod_groups_right_before_it_are_named_to_operators() -> None:
+    made = waiting(time_limit="3h")
+    for_tenant, for_operator = told(made)
+    assert "Right before it: pod group ahead (queue q)." in for_operator
+    assert "Right before" not in for_tenant
+    for number in range(6):
+        made.pending(f"more-{number}", queue="q", gpus=1, priority=70 + number)
+    cluster = made.build()
+    (estimate,) = when_starts(
+        cluster, default_profile(), BUILT_IN, [index(cluster, "p")], never
+    ).start_estimates
+    assert (estimate.position, estimate.gpu_milli_ahead) == (8, 7_000)
+    assert list(estimate.ahead) == ["ahead", "more-0", "more-1", "more-2", "more-3"]
+
+
 def test_held_pod_groups_have_no_place() -> None:
     made = waiting().pending("kept", queue="q", gpus=1, held_by=HoldReason.USER)
     assert told(made, "kept")[0] == "Pod group kept (queue q) is held, so it has no place in its queue."

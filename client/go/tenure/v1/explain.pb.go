@@ -812,6 +812,8 @@ type StartEstimate struct {
 	// It starts by then if running pod groups end after their expected runtimes. Unset: as
 	// `likely_start`.
 	LikelyStartBy *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=likely_start_by,json=likelyStartBy,proto3" json:"likely_start_by,omitempty"`
+	// Uids of the pod groups right before it in its queue, the nearest first. At most 5.
+	Ahead         []string `protobuf:"bytes,12,rep,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -919,6 +921,13 @@ func (x *StartEstimate) GetRangeReasons() []RangeReason {
 func (x *StartEstimate) GetLikelyStartBy() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LikelyStartBy
+	}
+	return nil
+}
+
+func (x *StartEstimate) GetAhead() []string {
+	if x != nil {
+		return x.Ahead
 	}
 	return nil
 }
@@ -1329,7 +1338,7 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
 	"victimSets\x128\n" +
 	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\x12A\n" +
-	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xda\x04\n" +
+	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xf0\x04\n" +
 	"\rStartEstimate\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x05R\bposition\x12&\n" +
@@ -1342,7 +1351,8 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vexplanation\x18\t \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12;\n" +
 	"\rrange_reasons\x18\n" +
 	" \x03(\x0e2\x16.tenure.v1.RangeReasonR\frangeReasons\x12B\n" +
-	"\x0flikely_start_by\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\rlikelyStartBy\"\x94\x01\n" +
+	"\x0flikely_start_by\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\rlikelyStartBy\x12\x14\n" +
+	"\x05ahead\x18\f \x03(\tR\x05ahead\"\x94\x01\n" +
 	"\n" +
 	"AwaitedEnd\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x125\n" +

@@ -104,7 +104,8 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
         range_reasons=[f"RANGE_REASON_{each.name}" for each in _range_reasons(index, found)],
     )
     if (place := found.first.places.get(index)) is not None:
-        made.position, made.gpu_milli_ahead = place
+        made.position, made.gpu_milli_ahead = place.position, place.gpu_milli_ahead
+        made.ahead.extend([uids[each].facts.uid for each in place.ahead])
     if start is not None:
         made.earliest_start.CopyFrom(timestamp(start.after))
         made.likely_start.CopyFrom(timestamp(start.at))
@@ -155,11 +156,15 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
     rank = format_text("{who} is {rank} in its queue", who=who, rank=format_ordinal(place.position))
     ahead = count_gpus(place.gpu_milli_ahead)
     before = f", after pod groups that ask for {ahead}" if place.position > 1 else ""
+    order = [format_text("{rank}{before}.", rank=rank, before=before)]
+    if place.ahead:
+        nearest = [names.pod_group(each).operator for each in place.ahead]
+        order.append(for_operators(f"Right before it: {join_words(nearest)}."))
     if start is None:
-        return join([format_text("{rank}{before}.", rank=rank, before=before), *_no_start(names, likely)])
+        return join([*order, *_no_start(names, likely)])
     return join(
         [
-            format_text("{rank}{before}.", rank=rank, before=before),
+            *order,
             for_all(f"{_when(start, hard.starts.get(index))}, {_ARRIVALS}."),
             *_awaited(names, start),
             *[for_all(_SENTENCES[each]) for each in _range_reasons(index, found) if each in _SENTENCES],

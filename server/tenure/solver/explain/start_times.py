@@ -30,6 +30,8 @@ MAX_CYCLES: Final = 64
 MOST_CYCLES: Final = 4 * MAX_CYCLES
 WORK: Final = 327_680
 """Pod groups that run or wait, times cycles, up to which there are more cycles."""
+NAMED: Final = 5
+"""Pod groups ahead that are told by name."""
 HORIZON: Final = 7 * 86_400 * SECOND
 FEW: Final = 64
 """Pod groups that run or wait, of which the first half of the cycles is played at every event."""
@@ -59,6 +61,8 @@ class Place(NamedTuple):
     """1: the first."""
     gpu_milli_ahead: int
     """What those before it ask for."""
+    ahead: tuple[int, ...] = ()
+    """Pod groups right before it, the nearest first; at most NAMED."""
 
 
 class Played(NamedTuple):
@@ -266,13 +270,14 @@ def find_places(context: CycleContext, asked: Collection[int] = ()) -> dict[int,
     session, places = context.session, dict[int, Place]()
     for queue in context.pod_groups.leaf_queues():
         left = {group for group in asked if session.cluster.pod_groups[group].queue == queue}
-        ahead = 0
+        ahead, nearest = 0, tuple[int, ...]()
         for position, (_, pod_group) in enumerate(context.pod_groups.pending(queue), start=1):
             if asked and not left:
                 break
             if not asked or pod_group in left:
-                places[pod_group] = Place(position, ahead)
+                places[pod_group] = Place(position, ahead, nearest)
                 left.discard(pod_group)
+            nearest = (pod_group, *nearest[: NAMED - 1])
             ahead += session.ledger.demand(context.gangs.tasks_to_allocate(pod_group))[GPU]
     return places
 
