@@ -153,7 +153,13 @@ def test_place_counts_what_is_ahead_in_its_queue() -> None:
     cluster = made.build()
     found = first_cycle(cluster).places
     places = {cluster.pod_groups[pod_group].facts.uid: place for pod_group, place in found.items()}
-    assert places == {"a": Place(1, 0), "b": Place(2, 2_000), "c": Place(3, 3_000), "x": Place(1, 0)}
+    a, b = index(cluster, "a"), index(cluster, "b")
+    assert places == {
+        "a": Place(1, 0),
+        "b": Place(2, 2_000, (a,)),
+        "c": Place(3, 3_000, (b, a)),
+        "x": Place(1, 0),
+    }
 
 
 def test_held_pod_groups_have_no_place() -> None:
