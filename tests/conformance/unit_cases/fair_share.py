@@ -6,6 +6,7 @@ from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide, divide_over_quota
 from tenure.solver.plugins.proportion.shares import fair_shares
+from tenure.solver.plugins.proportion.usage_history import Parts
 from tenure.solver.resolution.reference_resolution import resolve_queues
 
 from tests.conformance.cases import Json
@@ -69,7 +70,8 @@ def _down_the_tree(data: Json) -> Divided:
     by_name = {queue["uid"]: queue for queue in data["queues"]}
     requests = [_share(by_name[queue.name], "request") for queue in queues]
     total = from_native(data["total"][resource] for resource in RESOURCES)
-    fair = fair_shares(queues, total, requests, data["k_value"])
+    past = [_past_use(by_name[queue.name]) for queue in queues]
+    fair = fair_shares(queues, total, requests, data["k_value"], past)
     shares = {
         by_name[queue.name]["key"]: dict(zip(RESOURCES, to_native(fair[queue.index]), strict=True))
         for queue in queues
@@ -88,6 +90,11 @@ def _spec(queue: Json) -> QueueFacts:
         limit=_share(queue, "max_allowed"),
         weight=(cpu, memory, gpu),
     )
+
+
+def _past_use(queue: Json) -> Parts:
+    cpu, memory, gpu = (queue[resource]["usage"] for resource in RESOURCES)
+    return (cpu, memory, gpu)
 
 
 def _share(queue: Json, field: str) -> Share:
