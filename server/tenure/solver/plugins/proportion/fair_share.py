@@ -117,8 +117,8 @@ def _weighted_shares(
             total += part
             parts.append((claim, part))
     if total == 0:  # past use leaves no queue a part (semantics R18.7)
-        return [(claim, amount * claim.weight / weights) for claim, _ in parts]
-    return [(claim, amount * part / total) for claim, part in parts]
+        return [(claim, amount * (claim.weight / weights)) for claim, _ in parts]
+    return [(claim, amount * (part / total)) for claim, part in parts]
 
 
 def _give_remainders(amount: float, claims: Sequence[ShareRequest]) -> float:
