@@ -132,6 +132,25 @@ def test_killed_adapter_applies_every_decision_exactly_once(
     check_crash(JobsTestCluster(tmp_path), client, kill)
 
 
+def test_test_of_the_page_kills_adapters(tmp_path: Path, client: Client) -> None:
+    (code,) = re.findall(r"```python notest\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {
+        "pytest": pytest,
+        "client": client,
+        "JobsTestCluster": lambda: JobsTestCluster(tmp_path),
+        "kill_points": kill_points,
+        "KillPoint": KillPoint,
+        "check_crash": check_crash,
+    }
+    exec(compile(code, "docs/integrate/adapter.md", "exec"), names)
+    test = names["test_killed_adapter_applies_every_decision_once"]
+    (mark,) = test.pytestmark
+    kills = mark.args[1]
+    assert (mark.args[0], max(kill.write for kill in kills) >= _WRITES) == ("kill", True)
+    for kill in kills[:2]:
+        test(kill)
+
+
 def test_started_adapter_schedules_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cluster = JobsTestCluster(tmp_path)
     with run_server() as (_, address), EXAMPLE.open_adapter(cluster.path, address) as loop:

@@ -37,7 +37,7 @@ def _call(service: DecisionServiceStub, request: DecideRequest, timeout: float) 
 
 def main(
     settings: Annotated[
-        str, typer.Argument(help="YAML for the server's configuration: 'server: {solver: process}'")
+        str, typer.Argument(help="YAML for the server's configuration: 'server: {solverHost: process}'")
     ] = "",
 ) -> Counts:
     """Send 100 calls with a deadline of 100 ms; each must get a response in time that was stopped early."""

@@ -51,7 +51,7 @@ def main(
         int, typer.Argument(min=1, help="Clusters that have a cycle running all the time")
     ] = 1,
     settings: Annotated[
-        str, typer.Argument(help="YAML for the server's configuration: 'server: {solver: process}'")
+        str, typer.Argument(help="YAML for the server's configuration: 'server: {solverHost: process}'")
     ] = "",
 ) -> Counts:
     """Measure health checks, idle and during cycles; p99 may be 50 ms at most in both."""

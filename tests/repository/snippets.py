@@ -5,7 +5,13 @@ from typing import Final, NamedTuple
 
 from tests.repository.pages import ROOT
 
-PAGES: Final = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES: Final = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+        *(ROOT / "tests").glob("*/README.md"),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
 SHELL: Final = ("sh", "bash", "console")
 OUTPUT: Final = ("text", "diff")
 """What a program prints, and pictures."""
@@ -25,7 +31,7 @@ def snippets() -> list[Snippet]:
         Snippet(str(page.relative_to(ROOT)), language, re.sub(rf"^{indent}", "", text, flags=re.MULTILINE))
         for page in PAGES
         for indent, language, text in re.findall(
-            r"^( *)```(\w+)\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL
+            r"^( *)```(\w[^`\n]*)\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL
         )
     ]
 
@@ -71,7 +77,10 @@ PROOFS: Final = {
     "docs/get-started/slurm.md": {
         "sh": "tests/slurm/stories/test_page.py::test_commands_of_the_page_print_what_it_shows"
     },
-    "docs/integrate/adapter.md": {"python": _ADAPTER},
+    "docs/integrate/adapter.md": {
+        "python": _ADAPTER,
+        "python notest": "tests/integration/test_adapter_page.py::test_test_of_the_page_kills_adapters",
+    },
     "docs/integrate/compatibility.md": {"sh": PARSED},
     "docs/integrate/decision-groups.md": {
         "python": _LOOP,
@@ -142,6 +151,8 @@ PROOFS: Final = {
     "docs/use/reservations.md": {"bash": PARSED, "yaml": _CONFIGURATIONS},
     "docs/use/simulate.md": {"console": _PRINTED, "yaml": _PRINTED, "sh": RUN},
     "docs/use/sweep.md": {"bash": RUN, "yaml": RUN},
+    "tests/conformance/README.md": {"console": PARSED},
+    "tests/interop/README.md": {"sh": PARSED},
 }
 """The test that runs the blocks of a page, by language. All commands are parsed by their programs, too."""
 
@@ -161,6 +172,8 @@ NOT_RUN: Final = {
     "docs/use/console.md": "needs a cluster with ingress: tests/console, tests/packaging/test_chart.py",
     "docs/use/import.md": "needs a cluster or a large trace: tests/e2e/test_import_kai.py, "
     "tests/e2e/test_import_openb.py and tests/e2e/kubernetes run them with small ones",
+    "tests/conformance/README.md": "cases beside the repository: tests/conformance has small ones",
+    "tests/interop/README.md": "tests/interop runs the client",
     "docs/use/reservations.md": "minutes, on a trace that is not part of the repository: tests/simulator",
 }
 """Why no test runs the shell commands of a page as they are, and what stands for them."""

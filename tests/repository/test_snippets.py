@@ -8,30 +8,19 @@ import sys
 import tomllib
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-import typer
 import yaml
-from tenure.cli.main import app
 from tenure.server.audit.entry import GENESIS, AuditEntry, Position, encode_line
 
-from tests.checks import CHECKS
 from tests.e2e.command import SAMPLE
-from tests.repository.pages import ROOT, make_targets
+from tests.repository.command_lines import check_line, sentences
+from tests.repository.pages import ROOT
 from tests.repository.snippets import NOT_RUN, OUTPUT, PARSED, PROOFS, RUN, SHELL, Snippet, commands, snippets
-from tests.tools.catalog import TOOLS
 
 SNIPPETS: Final = snippets()
 COMMANDS: Final = sorted({(s.page, line) for s in SNIPPETS if s.language in SHELL for line in commands(s)})
-OTHERS: Final = {
-    *("kubectl", "helm", "kustomize", "docker", "gh", "go", "curl", "awk", "dask", "haproxy", "sha256sum"),
-    *("cp", "export", "ln"),
-    *(".cache/go-client/client", "pre-commit"),
-}
-"""Programs of others, and words of the shell. What they do with our files is shown by the tests in PROOFS."""
-
-_ENDS: Final = (">", "2>&1", "|", "&&")
 _RUN_AS_THEY_ARE: Final = ("docs/get-started/kubernetes.md", "docs/get-started/slurm.md")
 """Pages whose scripts a test runs on real clusters."""
 
@@ -53,62 +42,28 @@ def test_pages_whose_commands_are_only_parsed_say_why() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def _parse_tenure(words: list[str]) -> None:
-    """Raises UsageError for a command or an option that does not exist."""
-    command: Any = typer.main.get_command(app)
-    context = command.context_class(command, info_name="tenure")
-    while words and words[0] in getattr(command, "commands", {}):
-        command, words = command.commands[words[0]], words[1:]
-        context = command.context_class(command, context, info_name=command.name)
-    assert not (words and hasattr(command, "commands")) or words[0].startswith("-"), "no such command"
-    _, rest, _ = command.make_parser(context).parse_args(list(words))
-    assert not rest, "too many arguments"
-
-
-def _parse_check(words: list[str]) -> None:
-    """The same for a check."""
-    name, *rest = words or [""]
-    if name == "build":
-        assert set(rest) <= {tool.name for tool in TOOLS}
-    elif name:
-        (check,) = (each for each in CHECKS if each.name == name)
-        if rest:
-            single = typer.Typer(add_completion=False)
-            single.command()(check.load())
-            command: Any = typer.main.get_command(single)
-            command.make_parser(command.context_class(command, info_name=name)).parse_args(list(rest))
-
-
-def _check(page: str, line: str) -> None:
-    """Raises an error if the program of a command does not have what it names."""
-    if page in _RUN_AS_THEY_ARE and not line.startswith("tenure "):
-        return
-    words = shlex.split(line.removeprefix(".venv/bin/"))
-    words = words[: next((at for at, word in enumerate(words) if word in _ENDS), len(words))]
-    match words:
-        case ["tenure", *rest]:
-            _parse_tenure(rest)
-        case ["python", "-m", "tests", *rest]:
-            _parse_check(rest)
-        case ["python", "-m", module, *_]:
-            assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
-        case ["python", script, *_]:
-            assert (ROOT / script).exists()
-        case ["make", *targets]:
-            assert {target for target in targets if "=" not in target} <= make_targets()
-        case ["pytest", *arguments]:
-            assert [word for word in arguments if "/" in word and not (ROOT / word).exists()] == []
-        case ["pip", "install", *_]:
-            pass  # tests/packaging/test_pip_lines.py
-        case [program, *_]:
-            assert program in OTHERS
-
-
 @pytest.mark.parametrize("page", sorted({page for page, _ in COMMANDS}))
 def test_commands_are_understood_by_their_programs(page: str) -> None:
     for line in (line for each, line in COMMANDS if each == page):
         try:
-            _check(page, line)
+            if page not in _RUN_AS_THEY_ARE or line.startswith("tenure "):
+                check_line(line)
+        except Exception as problem:
+            raise AssertionError(f"{line}: {problem!r}") from problem
+
+
+SENTENCES: Final = {
+    str(page.relative_to(ROOT)): sorted(set(sentences(page.read_text())))
+    for folder in (".", "docs", "protos", "server", "client", "tests")
+    for page in ROOT.glob("*.md" if folder == "." else f"{folder}/**/*.md")
+}
+
+
+@pytest.mark.parametrize("page", [page for page in sorted(SENTENCES) if SENTENCES[page]])
+def test_commands_in_sentences_and_tables_are_understood_by_their_programs(page: str) -> None:
+    for line in SENTENCES[page]:
+        try:
+            check_line(line, whole=False)
         except Exception as problem:
             raise AssertionError(f"{line}: {problem!r}") from problem
 
