@@ -16,6 +16,7 @@ from typing import Final
 from packaging.version import Version
 
 ROOT: Final = Path(__file__).parents[2]
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+(rc\d+)?")
 _INDEX: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={0}/index.html">\n'
 
 
@@ -30,12 +31,18 @@ def build(folder: Path) -> int:
     print("\n".join(told), end="\n" * bool(told))
     if ended.returncode:
         return ended.returncode
-    versions = newest_first([path.name for path in folder.iterdir() if path.is_dir()])
+    versions = built_versions(folder)
     listed = [{"version": name, "title": name, "aliases": []} for name in versions]
     (folder / "versions.json").write_text(json.dumps(listed))
     released = [name for name in versions if not Version(name).is_prerelease]
     (folder / "index.html").write_text(_INDEX.format((released or versions)[0]))
     return 0
+
+
+def built_versions(folder: Path) -> list[str]:
+    """Versions whose site is in the folder, the newest first; whatever else lies there is no version."""
+    names = [path.parent.name for path in folder.glob("*/index.html")]
+    return newest_first(filter(_VERSION.fullmatch, names))
 
 
 def newest_first(versions: Iterable[str]) -> list[str]:
