@@ -1,6 +1,7 @@
 """Find the programs of a cluster: in KUBEBUILDER_ASSETS, or those of the tools `kubeapi` and `kwok`."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -15,6 +16,7 @@ _KWOK: Final = ROOT / ".cache/kwok/bin/kwok"
 _TOOLS: Final = (ROOT / ".cache/kubectl/bin/kubectl", ROOT / ".cache/helm/bin/helm")
 _KREW: Final = ROOT / ".cache/krew/bin/krew"
 NO_TOOLS: Final = "kubectl or helm is missing: `python -m tests build kubectl helm`"
+NO_GO: Final = "Go is missing"
 NO_KREW: Final = "krew is missing: `python -m tests build krew`"
 NO_CONTROLLERS: Final = "kube-controller-manager is missing: `python -m tests build kubeapi`"
 NO_CLUSTER: Final = "programs of a whole cluster are missing: `python -m tests build kubeapi kwok`"
@@ -111,6 +113,19 @@ def required_kubectl() -> Path:
     if not _is_program(_TOOLS[0]):
         _skip(NO_TOOLS)
     return _TOOLS[0]
+
+
+def required_helm() -> Path:
+    """Return helm, likewise."""
+    if not _is_program(_TOOLS[1]):
+        _skip(NO_TOOLS)
+    return _TOOLS[1]
+
+
+def required_go() -> None:
+    """Check that Go is installed, likewise."""
+    if shutil.which("go") is None:
+        _skip(NO_GO)
 
 
 def required_krew() -> Path:
