@@ -386,6 +386,12 @@ CHECKS: Final = (
         "tests.contract.pages.architecture_pictures:main",
     ),
     Check(
+        "policy-pictures",
+        "the pictures of docs/use/policies.md are what its studies give (names: only these; --update writes)",
+        "1 h",
+        "tests.simulator.policy_pictures:main",
+    ),
+    Check(
         "manifests",
         "docker/manifests is what the chart renders; --update writes it",
         "1 s",
