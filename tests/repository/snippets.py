@@ -47,7 +47,7 @@ def commands(snippet: Snippet) -> list[str]:
 
 
 PARSED: Final = "tests/repository/test_snippets.py::test_commands_are_understood_by_their_programs"
-RUN: Final = "tests/repository/test_snippets.py::test_commands_run"
+RUN: Final = "tests/repository/test_page_commands.py::test_commands_of_the_page_run"
 _E2E: Final = "tests/e2e/test"
 _CONFIGURATIONS: Final = f"{_E2E}_documentation.py::test_every_configuration_in_the_documentation_is_valid"
 _LOOP: Final = f"{_E2E}_decision_groups_page.py::test_loop_of_the_page_applies_every_decision_once"
@@ -58,7 +58,7 @@ _FIELD: Final = "tests/wire/test_new_field.py::test_new_scalar_reaches_the_facts
 _JOBS: Final = f"{_E2E}_preemptibility_page.py::test_workloads_command_prints_the_table_on_the_page"
 
 PROOFS: Final = {
-    "CONTRIBUTING.md": {"sh": PARSED},
+    "CONTRIBUTING.md": {"sh": RUN},
     "README.md": {
         "python": f"{_E2E}_documentation.py::test_python_examples_run_against_a_server",
         "sh": f"{_E2E}_documentation.py::test_readme_commands_run_the_demo_and_the_tests",
@@ -70,7 +70,7 @@ PROOFS: Final = {
         "sh": f"{_E2E}_kubernetes_page.py::test_commands_of_the_page_print_what_it_shows"
     },
     "docs/get-started/quickstart.md": {
-        "sh": PARSED,
+        "sh": RUN,
         "console": _PRINTED,
         "python": f"{_E2E}_documentation.py::test_python_examples_run_against_a_server",
     },
@@ -87,17 +87,17 @@ PROOFS: Final = {
         "yaml": f"{_E2E}_decision_groups_page.py::test_example_prints_the_output_on_the_page",
         "console": f"{_E2E}_decision_groups_page.py::test_example_prints_the_output_on_the_page",
     },
-    "docs/integrate/go.md": {"sh": PARSED, "go": "tests/interop/test_clients.py::test_client"},
+    "docs/integrate/go.md": {"sh": RUN, "go": "tests/interop/test_clients.py::test_client"},
     "docs/integrate/python.md": {
         "python": f"{_E2E}_python_page.py::test_loop_evicts_and_then_fulfills_reservations"
     },
     "docs/integrate/state-sync.md": {
         "json": "tests/contract/test_worked_example.py::test_server_returns_the_responses_of_the_page"
     },
-    "docs/internals/anti-thrash.md": {"sh": PARSED},
-    "docs/internals/releasing.md": {"sh": PARSED},
-    "docs/internals/search.md": {"sh": PARSED},
-    "docs/internals/testing.md": {"sh": PARSED},
+    "docs/internals/anti-thrash.md": {"sh": RUN},
+    "docs/internals/releasing.md": {"sh": RUN},
+    "docs/internals/search.md": {"sh": RUN},
+    "docs/internals/testing.md": {"sh": RUN},
     "docs/internals/wire.md": {"proto": _FIELD, "python": _FIELD},
     "docs/operate/install.md": {
         "sh": "tests/packaging/test_install_page.py::test_helm_commands_of_the_page_render_a_release",
@@ -119,8 +119,8 @@ PROOFS: Final = {
         "yaml": "tests/server/security/test_security_page.py::test_example_of_issuers_is_valid",
         "json": "tests/repository/test_snippets.py::test_audit_line_is_one_that_servers_write",
     },
-    "docs/operate/sizing.md": {"sh": PARSED},
-    "docs/operate/troubleshooting.md": {"sh": PARSED},
+    "docs/operate/sizing.md": {"sh": RUN},
+    "docs/operate/troubleshooting.md": {"sh": RUN},
     "docs/reference/configuration.md": {"yaml": _CONFIGURATIONS},
     "docs/reference/guards.md": {"yaml": _CONFIGURATIONS},
     "docs/reference/kubernetes-objects.md": {
@@ -129,9 +129,9 @@ PROOFS: Final = {
     "docs/reference/metrics.md": {
         "yaml": "tests/telemetry/test_telemetry_page.py::test_example_of_the_page_is_valid"
     },
-    "docs/use/console.md": {"bash": PARSED, "yaml": "tests/repository/test_snippets.py::test_yaml_is_valid"},
+    "docs/use/console.md": {"bash": RUN, "yaml": "tests/repository/test_snippets.py::test_yaml_is_valid"},
     "docs/use/explain.md": {"console": _PRINTED},
-    "docs/use/import.md": {"sh": PARSED},
+    "docs/use/import.md": {"sh": RUN},
     "docs/use/kubectl.md": {
         "sh": "tests/e2e/cluster/test_kubectl_plugin.py::test_tenant_sets_and_removes_settings",
         "yaml": "tests/repository/test_snippets.py::test_yaml_is_valid",
@@ -148,32 +148,18 @@ PROOFS: Final = {
     "docs/use/redact.md": {
         "console": f"{_E2E}_redaction_page.py::test_commands_print_the_output_on_the_page"
     },
-    "docs/use/reservations.md": {"bash": PARSED, "yaml": _CONFIGURATIONS},
+    "docs/use/reservations.md": {"bash": RUN, "yaml": _CONFIGURATIONS},
     "docs/use/simulate.md": {"console": _PRINTED, "yaml": _PRINTED, "sh": RUN},
     "docs/use/sweep.md": {"bash": RUN, "yaml": RUN},
     "tests/conformance/README.md": {"console": PARSED},
-    "tests/interop/README.md": {"sh": PARSED},
+    "tests/interop/README.md": {"sh": RUN},
 }
 """The test that runs the blocks of a page, by language. All commands are parsed by their programs, too."""
 
 NOT_RUN: Final = {
-    "CONTRIBUTING.md": "they install the checkout and run the suite that this test is part of",
-    "docs/get-started/quickstart.md": "copies the sample that the other blocks use; tests/e2e/test_demo.py",
     "docs/integrate/compatibility.md": "the check versions, which needs a release or a commit",
-    "docs/integrate/go.md": "tests/interop runs the client; go mod edits a module of the reader",
-    "docs/internals/anti-thrash.md": "a check of half an hour",
-    "docs/internals/releasing.md": "image and signature need root, and a release on the forge",
-    "docs/internals/search.md": "checks of minutes, and a trace that is not part of the repository",
-    "docs/internals/testing.md": "they run the suite that this test is part of",
     "docs/operate/kubernetes-adapter.md": "needs a cluster: tests/e2e/kubernetes runs adapters",
     "docs/operate/monitoring.md": "needs images of a registry; tests/telemetry runs a collector and promtool",
-    "docs/operate/sizing.md": "measurements of minutes",
-    "docs/operate/troubleshooting.md": "needs a cluster with a fault: tests/e2e/kubernetes; tests/cli",
-    "docs/use/console.md": "needs a cluster with ingress: tests/console, tests/packaging/test_chart.py",
-    "docs/use/import.md": "needs a cluster or a large trace: tests/e2e/test_import_kai.py, "
-    "tests/e2e/test_import_openb.py and tests/e2e/kubernetes run them with small ones",
     "tests/conformance/README.md": "cases beside the repository: tests/conformance has small ones",
-    "tests/interop/README.md": "tests/interop runs the client",
-    "docs/use/reservations.md": "minutes, on a trace that is not part of the repository: tests/simulator",
 }
 """Why no test runs the shell commands of a page as they are, and what stands for them."""

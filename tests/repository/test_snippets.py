@@ -2,22 +2,17 @@
 
 import json
 import re
-import shlex
-import subprocess
-import sys
 import tomllib
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import pytest
 import yaml
 from tenure.server.audit.entry import GENESIS, AuditEntry, Position, encode_line
 
-from tests.e2e.command import SAMPLE
 from tests.repository.command_lines import check_line, sentences
 from tests.repository.pages import ROOT
-from tests.repository.snippets import NOT_RUN, OUTPUT, PARSED, PROOFS, RUN, SHELL, Snippet, commands, snippets
+from tests.repository.snippets import NOT_RUN, OUTPUT, PARSED, PROOFS, SHELL, Snippet, commands, snippets
 
 SNIPPETS: Final = snippets()
 COMMANDS: Final = sorted({(s.page, line) for s in SNIPPETS if s.language in SHELL for line in commands(s)})
@@ -66,64 +61,6 @@ def test_commands_in_sentences_and_tables_are_understood_by_their_programs(page:
             check_line(line, whole=False)
         except Exception as problem:
             raise AssertionError(f"{line}: {problem!r}") from problem
-
-
-_SMALLER: Final = (
-    ("days: 7", "days: 0.2"),
-    ("days: 2", "days: 0.2"),
-    ("seeds: [1, 2, 3, 4, 5]", "seeds: [1]"),
-)
-"""So that a run takes seconds, not minutes."""
-_LATER: Final = {
-    "philly.csv": "the Philly trace is not part of the repository",
-    "philly.yaml": "the Philly trace is not part of the repository",
-    "jobs.swf": "a trace of the reader; tests/simulator/traces reads such files",
-    "records.sqlite": "records of the reader; tests/simulator/traces plays some",
-    "study-runs": "runs until it is stopped",
-    "--scheduler": "machines of the reader; tests/cli/test_sweep.py uses dask",
-}
-_RUNNABLE: Final = [
-    (page, line)
-    for page, line in COMMANDS
-    if RUN in PROOFS[page].values()
-    and line.startswith("tenure ")
-    and not any(w in line for w in _LATER)
-    and "console" not in line
-    and "--with " not in line
-]
-
-
-def _files(page: str) -> dict[str, str]:
-    """Files that the page shows or names, smaller; `# name` is in their first line."""
-    blocks = [s.text for s in SNIPPETS if s.page == page and s.language == "yaml"]
-    named = {re.split(r"[#\s]+", text)[1]: text for text in blocks if text.startswith("# ")}
-    load = next(s.text for s in SNIPPETS if s.page == "docs/use/play.md" and s.language == "yaml")
-    plain = dict.fromkeys(("now.yaml", "new.yaml", "a.yaml", "b.yaml", "gentle.yaml"), "actions: allocate\n")
-    found = {**plain, "load.yaml": load, "cluster.yaml": SAMPLE.read_text(), **named}
-    for name in found:
-        for long, short in _SMALLER:
-            found[name] = found[name].replace(long, short)
-        found[name] = re.sub(r"^resample:.*\n", "", found[name], flags=re.MULTILINE)
-    return found
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(("page", "line"), _RUNNABLE)
-def test_commands_run(page: str, line: str, tmp_path: Path) -> None:
-    for name, text in _files(page).items():
-        (tmp_path / name).write_text(text)
-    words = shlex.split(line)[1:]
-    command = [sys.executable, "-m", "tenure.cli", *words]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr.count("Traceback")) == (0, 0), ended.stderr
-    assert ended.stdout
-    written = [words[at + 1] for at, word in enumerate(words) if word == "--report"]
-    assert [name for name in written if not (tmp_path / name).exists()] == []
-
-
-def test_commands_of_each_page_that_is_run_are_run() -> None:
-    assert {page for page, _ in _RUNNABLE} == {page for page, by in PROOFS.items() if RUN in by.values()}
 
 
 def _blocks(page: str, language: str) -> list[Snippet]:
