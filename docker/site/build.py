@@ -6,6 +6,7 @@ Fails for a broken link, a missing anchor, and a page that docs/README.md does n
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
