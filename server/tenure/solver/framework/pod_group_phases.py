@@ -28,11 +28,9 @@ class PodGroupPhases:
     @classmethod
     def of(cls, ledger: Ledger) -> "PodGroupPhases":
         """Phases of all pod groups of a cluster, from what its ledger counted."""
-        made, running = cls(), list[int]()
+        made = cls()
         for group in ledger.cluster.pod_groups:
-            if made._classify(ledger, group):
-                running.append(group.index)
-        made.running = set(running)
+            made._classify(ledger, group)
         made.blocked = {task.index for task in ledger.tasks if task.facts.blocked_reason}
         return made
 
@@ -49,19 +47,19 @@ class PodGroupPhases:
         for index in change.pod_groups:
             for standing in (self.pending, self.held, self.running, self.stale):
                 standing.discard(index)
-            if self._classify(ledger, ledger.cluster.pod_groups[index]):
-                self.running.add(index)
+            self._classify(ledger, ledger.cluster.pod_groups[index])
         for index in change.tasks:
             (self.blocked.add if ledger.tasks[index].facts.blocked_reason else self.blocked.discard)(index)
 
-    def _classify(self, ledger: Ledger, group: PodGroup) -> bool:
-        """Note all phases but one. Returns whether it is running."""
+    def _classify(self, ledger: Ledger, group: PodGroup) -> None:
         index, used, active, is_running = group.index, ledger.active_used, ledger.active_allocated, False
         count = 0
         for pod_set in group.pod_sets:
             place = pod_set.index
             count += used[place]
             is_running = is_running or active[place] > ledger.pipelined[place]
+        if is_running:
+            self.running.add(index)
         if ledger.pending[index]:
             self.pending.add(index)
         facts = group.facts
@@ -69,7 +67,6 @@ class PodGroupPhases:
             self.held.add(index)
         if facts.stale_since is not None or (count and not _is_met(group, used)):
             self.stale.add(index)
-        return is_running
 
 
 def _is_met(group: PodGroup, used: list[int]) -> bool:
