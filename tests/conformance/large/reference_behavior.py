@@ -92,6 +92,19 @@ class _EvictedTwice(Placement):
     __slots__ = ()
 
 
+class _OrderAfter:
+    """An order that begins after something else is done: victims are evicted, and nothing is placed."""
+
+    def __init__(self, order: Any, first: Callable[[], None]) -> None:
+        self._order, self._first = order, first
+
+    def in_order(self, *arguments: Any) -> Iterator[int]:
+        """The same order."""
+        self._first()
+        turns: Iterator[int] = self._order.in_order(*arguments)
+        return turns
+
+
 def _counted_twice() -> Iterator[Patch]:
     scenarios, on_move = NodeLocalGreedy.scenarios, Usage.on_move
     local: dict[int, object] = {}
@@ -111,16 +124,23 @@ def _counted_twice() -> Iterator[Patch]:
         share = self._ledger.share(facts, after.node)
         self._add(facts.pod_group, tuple(sign * amount for amount in share))
 
-    place = ScenarioSimulator._place_in_order
+    run = ScenarioSimulator.run
 
-    def evict_again(self: Any, statement: Any, scenario: Any, *others: Any) -> bool:
-        taken = {batch.pod_group for batch in scenario.potential if id(scenario) in local}
-        for task in [t for batch in scenario.recorded if batch.pod_group in taken for t in batch.tasks]:
-            now = self._session.ledger.placements[task]
-            again = _EvictedTwice(now.status, now.node, now.gpu_groups, now.previous, now.zones)
-            statement._apply(task, now, again)
-            statement.evicted[task].insert(0, now)
-        return place(self, statement, scenario, *others)
+    def evict_again(self: Any, statement: Any, scenario: Any, *others: Any, **more: Any) -> bool:
+        def again() -> None:
+            taken = {batch.pod_group for batch in scenario.potential if id(scenario) in local}
+            for task in [t for batch in scenario.recorded if batch.pod_group in taken for t in batch.tasks]:
+                now = self._session.ledger.placements[task]
+                twice = _EvictedTwice(now.status, now.node, now.gpu_groups, now.previous, now.zones)
+                statement._apply(task, now, twice)
+                statement.evicted[task].insert(0, now)
+
+        order = self._order
+        self._order = _OrderAfter(order, again)
+        try:
+            return run(self, statement, scenario, *others, **more)
+        finally:
+            self._order = order
 
     allows = Guards.allows_scenario
 
@@ -135,7 +155,7 @@ def _counted_twice() -> Iterator[Patch]:
     yield Patch(NodeLocalGreedy, "scenarios", noted)
     yield Patch(Guards, "allows_scenario", list_again)
     yield Patch(Usage, "on_move", subtract_again)
-    yield Patch(ScenarioSimulator, "_place_in_order", evict_again)
+    yield Patch(ScenarioSimulator, "run", evict_again)
 
 
 def _terminating_remains() -> Iterator[Patch]:

@@ -100,3 +100,9 @@ def test_a_task_is_judged_by_what_it_holds_in_the_end(
     where = f"{holds[0]} on {holds[1]}"
     expected = [] if holds == before else [f"task j-0: expected {where}"]
     assert [each.split(", got")[0] for each in differences] == expected
+
+
+@pytest.mark.parametrize("behavior", Behavior)
+def test_every_behavior_can_be_imitated(behavior: Behavior) -> None:
+    with imitating([behavior]):
+        pass
