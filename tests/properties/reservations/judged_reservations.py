@@ -222,16 +222,42 @@ class Book:
     def _refused(
         self, now: float, play: Play, result: CycleResult, rows: dict[str, Reservation]
     ) -> Iterator[str]:
-        """P17.3: who ends in time is not refused for a reservation."""
+        """P17.3: who ends in time, or fits what reservations leave, is not refused for one."""
         starts = [(row.start - self._begin) / MINUTE for row in self._rows.values() if row.start is not None]
         has_others = any(row.start is None for row in self._rows.values())
         for outcome in result.outcomes:
             job = self._jobs[play.cluster.pod_groups[outcome.pod_group].facts.uid]
-            if outcome.reason.code is not ReasonCode.RESERVED or job.limit is None or self._story.is_expected:
+            if outcome.reason.code is not ReasonCode.RESERVED:
+                continue
+            is_judged = self._story.is_honest and not self._story.bounds and job.pods == 1
+            if is_judged and not any(group.evictions for group in result.groups):
+                self.counts["refused single pods"] += 1
+                for node in range(len(self._story.nodes)):
+                    if all(self._is_spare(job.gpus, node, now, play, each) for each in (rows, self._rows)):
+                        yield "a pod that fits what reservations leave is refused for one"
+            if job.limit is None or self._story.is_expected:
                 continue
             self.counts["refused for a reservation"] += 1
             if starts and not has_others and now + job.limit <= min(starts):
                 yield "a pod group that ends before all planned starts is refused for a reservation"
+
+    def _is_spare(self, gpus: int, node: int, now: float, play: Play, rows: dict[str, Reservation]) -> bool:
+        """Whether a node has so many GPUs idle, and at every planned start beyond what is reserved on it."""
+        groups, size = play.cluster.pod_groups, self._story.nodes[node]
+        there = [task for task in play.cluster.tasks if task.placement.is_present_on(node)]
+        used = [self._jobs[groups[task.pod_group].facts.uid] for task in there]
+        here = [
+            (row.start, self._jobs[name].gpus * place.pods)
+            for name, row in rows.items()
+            for place in row.places
+            if place.node == node
+        ]
+        if size - sum(job.gpus for job in used) < gpus or any(start is None for start, _ in here):
+            return False
+        reserved = sum(amount for _, amount in here)
+        first = min([(start - self._begin) / MINUTE for start, _ in here if start is not None], default=now)
+        stays = [j for j in used if j.limit is None or self.started.get(j.name, now) + j.limit > first]
+        return not here or size - reserved - sum(job.gpus for job in stays) >= gpus
 
 
 def play_story(seed: int) -> tuple[list[str], Counter[str]]:
