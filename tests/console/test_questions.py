@@ -121,6 +121,24 @@ def test_service_tells_when_a_workload_starts_r17_23() -> None:
         assert fact in text
 
 
+def test_operators_see_who_is_right_before_a_workload_r17_20() -> None:
+    snapshot = with_runtimes()
+    (first,) = [group for group in snapshot.pod_groups if group.uid == "nightly-eval"]
+    pods = [pod for pod in snapshot.pods if pod.pod_group == first.uid]
+    second = snapshot.pod_groups.add()
+    second.CopyFrom(first)
+    second.uid = second.name = "second"
+    second.creation_time.seconds += 1
+    for number, pod in enumerate(pods):
+        copy = snapshot.pods.add()
+        copy.CopyFrom(pod)
+        copy.pod_group, copy.uid, copy.name = second.uid, f"second-{number}", f"second-{number}"
+    with run_site(snapshot) as site:
+        text = site.text("explain?uid=second&question=when_starts")
+    assert "Place in its queue 2" in text
+    assert "Right before it nightly-eval" in text
+
+
 def test_cycle_is_decided_again_byte_for_byte(site: ReadSite) -> None:
     html = site.html("decisions")
     number = html.partition('id="cycle-')[2].partition('"')[0]

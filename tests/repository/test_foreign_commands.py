@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -32,21 +33,19 @@ def check_options(program: Path, line: str) -> None:
 
 
 @pytest.mark.kube
-def test_kubectl_knows_the_options_on_pages() -> None:
-    program = required_kubectl()
-    for line in lines_of("kubectl"):
+@pytest.mark.parametrize(
+    ("name", "required", "wrong"),
+    [
+        ("kubectl", required_kubectl, "kubectl get pods --nothing"),
+        ("helm", required_helm, "helm install tenure --nothing"),
+    ],
+)
+def test_program_knows_the_options_on_pages(name: str, required: Callable[[], Path], wrong: str) -> None:
+    program = required()
+    for line in lines_of(name):
         check_options(program, line)
-    with pytest.raises(AssertionError, match="get pods --nothing"):
-        check_options(program, "kubectl get pods --nothing")
-
-
-@pytest.mark.kube
-def test_helm_knows_the_options_on_pages() -> None:
-    program = required_helm()
-    for line in lines_of("helm"):
-        check_options(program, line)
-    with pytest.raises(AssertionError, match="unknown flag"):
-        check_options(program, "helm install tenure --nothing")
+    with pytest.raises(AssertionError, match=wrong):
+        check_options(program, wrong)
 
 
 def test_haproxy_accepts_the_configuration_on_the_page() -> None:

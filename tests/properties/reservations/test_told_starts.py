@@ -28,7 +28,7 @@ def story_of(seed: int) -> Story | None:
 
 
 def with_pods(play: Play) -> set[str]:
-    """Jobs with pods that run: one of which a pod moves goes on."""
+    """Jobs with running pods. A job goes on while one of its pods moves."""
     groups = play.cluster.pod_groups
     return {groups[task.pod_group].facts.uid for task in play.cluster.tasks if task.placement.is_allocated}
 

@@ -1,6 +1,6 @@
-"""Reasons and remedies of pod groups that wait: they change no decision, and what is told makes them run.
+"""Reasons of waiting pod groups change no decision, and every told remedy lets its pod group run.
 
-Changes are carried out, and cycles are played until the pod group runs. Nothing ends meanwhile.
+The test carries out each change and plays cycles until the pod group runs. Nothing ends meanwhile.
 """
 
 from collections import Counter

@@ -31,10 +31,10 @@ MOST_CYCLES: Final = 4 * MAX_CYCLES
 WORK: Final = 327_680
 """Pod groups that run or wait, times cycles, up to which there are more cycles."""
 NAMED: Final = 5
-"""Pod groups ahead that are told by name."""
+"""Most pod groups that are named as being right before one."""
 HORIZON: Final = 7 * 86_400 * SECOND
 FEW: Final = 64
-"""Pod groups that run or wait, of which the first half of the cycles is played at every event."""
+"""Number of pod groups, running and waiting, up to which half of the cycles are at every event."""
 RESOLUTION: Final = 8
 """Two cycles are at least this part of the time since the first one apart; of more cycles, a smaller part."""
 
@@ -125,7 +125,7 @@ class StartPlayer:
         groups = max(len(self._played.running) + len(first.pending), 1)
         self._cycles = min(max(WORK // groups, MAX_CYCLES), MOST_CYCLES)
         self._at_once = self._cycles // 2 if groups <= FEW else 0
-        """Cycles of which none is put off."""
+        """Number of cycles that are at every event, at the begin of the play."""
         self._resolution = (self._cycles - self._at_once) * RESOLUTION // MAX_CYCLES
         self._ends = PlayedEnds(end_at, first.ends)
         self._freed = FreedCapacity()

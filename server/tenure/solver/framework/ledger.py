@@ -97,8 +97,8 @@ class Ledger(LedgerView):
         active, allocated, others = self.active_allocated, self.allocated, list[Task]()
         for task in cluster.tasks:
             placement, shape, pod_set = task.placement, task.shape, task.pod_set
-            is_simple = placement.is_allocated and placement.previous is None and pod_set is not None
-            if pod_set is None or not is_simple or shape.shares_devices:
+            is_simple = placement.is_allocated and placement.previous is None and not shape.shares_devices
+            if pod_set is None or not is_simple:
                 others.append(task)
                 continue
             node, pod_group = placement.node, task.pod_group
