@@ -13,6 +13,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.reservations.referee import kept_key
 from tenure.terms.reasons import ReasonCode
 
 MAX_PLACED: Final = 64
@@ -46,7 +47,8 @@ def find_released(context: CycleContext, waiting: Sequence[int], placed: Contain
             if pod_group not in open_groups or pod_group in placed:
                 continue
             tasks = context.gangs.tasks_to_allocate(pod_group)
-            kind = (session.cluster.pod_groups[pod_group].queue, *_shapes(context, tasks))
+            group = session.cluster.pod_groups[pod_group]
+            kind = (group.queue, kept_key(session, group), *_shapes(context, tasks))
             if not tasks or kind in failed:
                 continue
             trial = others.enter_context(session.statement())
@@ -62,7 +64,7 @@ def _nodes_with_evictions(session: Session) -> set[int]:
     return {
         move.before.node
         for commit in session.commits
-        if commit.action.is_guarded
+        if commit.action.is_guarded or commit.reason is ReasonCode.BACKFILL_ENDED
         for move in commit.moves
         if move.after.status is TaskStatus.RELEASING
     }

@@ -57,12 +57,16 @@ class Story(NamedTuple):
     """Limit or quota of every queue, in GPUs."""
     is_expected: bool = False
     """Whether pod groups have expected runtimes in place of time limits."""
+    is_shared: bool = False
+    """Whether several queues have all capacity as their quotas, and every pod group fits in its own."""
 
 
 def draw_story(draw: Draw) -> Story:
     """A small cluster on which large pod groups wait behind small ones, or before a stream of them."""
     if draw.chance(15):
         return _draw_stream(draw)
+    if draw.chance(20):
+        return _draw_leaves(draw)
     nodes = tuple([draw.choice((2, 4, 4, 8)) for _ in range(draw.integer(1, 4))])
     queues = ("a",) if draw.chance(60) else ("a", "b")
     is_honest = draw.chance(50)
@@ -90,6 +94,23 @@ def _draw_stream(draw: Draw) -> Story:
     arguments = {"minWait": draw.choice(("0s", "5m")), "perQueue": "1", "maxFraction": "0.25"}
     nodes = (gpus, gpus) if bounds and (is_firm or "limit" in bounds) else (gpus,)
     return Story(nodes, ("a",), tuple(jobs), arguments, True, bounds)
+
+
+def _draw_leaves(draw: Draw) -> Story:
+    """Two queues that have all capacity as their quotas, and pod groups that fit these, with time limits."""
+    size, queues = draw.choice((4, 8)), ("a", "b")
+    nodes = (size,) * draw.choice((2, 2, 4))
+    quota, jobs = sum(nodes) // 2, list[Job]()
+    small = draw.choice((1, 2, 6))
+    for number in range(draw.integer(6, 12) * small):
+        gpus, limit = draw.choice((1,) * small + (1, 2, size)), draw.choice((20, 30, 60, 90))
+        pods = draw.integer(1, quota // gpus) if draw.chance(40) else 1
+        arrival, runtime = draw.integer(0, 180), limit if draw.chance(70) else limit // 2
+        is_preemptible = draw.chance(30)
+        queue = draw.choice(queues)
+        jobs.append(Job(f"j{number:02}", queue, arrival, gpus, pods, limit, is_preemptible, runtime))
+    arguments = {"minWait": draw.choice(("0s", "5m")), "perQueue": "1", "maxFraction": "1"}
+    return Story(nodes, queues, tuple(jobs), arguments, True, {"quota": quota}, is_shared=True)
 
 
 def _job(draw: Draw, number: int, nodes: tuple[int, ...], queues: tuple[str, ...], is_honest: bool) -> Job:
@@ -141,9 +162,12 @@ class Book:
         """The first promised start of each pod group."""
         self._rows: dict[str, Reservation] = {}
         limits = [job.limit for job in story.jobs if job.limit is not None]
-        is_judged = story.is_honest and len(story.queues) == 1 and story.arguments["perQueue"] == "1"
+        is_judged = story.is_honest and story.arguments["perQueue"] == "1"
+        is_judged = is_judged and (len(story.queues) == 1 or story.is_shared)
         self._longest = max(limits) if is_judged and len(limits) == len(story.jobs) else None
         """The longest time limit of a sequence that P17.2 is about."""
+        self._order: list[str] = []
+        """What waits, in order."""
         self._latest: dict[str, float] = {}
         """By when each pod group has to start."""
         self.started: dict[str, float] = {}
@@ -151,13 +175,26 @@ class Book:
         self.counts: Counter[str] = Counter()
 
     def note_arrivals(self, now: float, names: Sequence[str], waiting: Iterable[str]) -> None:
-        """These wait from now on, behind those that came before them (P17.2)."""
-        order = sorted(waiting, key=self._place)
-        if self._longest is None:
-            return
+        """These wait from now on, behind those of their queue that came before them (P17.2)."""
+        self._order = sorted(waiting, key=self._place)
         for name in names:
-            place = order.index(name) + 1
+            self._set_latest(name, now)
+
+    def _set_latest(self, name: str, now: float) -> None:
+        if self._longest is not None:
+            queue = self._jobs[name].queue
+            place = [other for other in self._order if self._jobs[other].queue == queue].index(name) + 1
             self._latest[name] = now + place * (self._longest + SLACK) + WAIT
+
+    def _begin_again(self, now: float, running: Iterable[str]) -> None:
+        """The time of P17.2 begins again where more runs in a queue than leaves it within its share."""
+        used = Counter[str]()
+        for job in [self._jobs[name] for name in running]:
+            used[job.queue] += job.gpus * job.pods
+        for name in self._latest.keys() & set(self._order):
+            job = self._jobs[name]
+            if used[job.queue] + job.gpus * job.pods > self._story.bounds["quota"]:
+                self._set_latest(name, now)
 
     def judge(self, now: float, play: Play, result: CycleResult) -> Iterator[str]:
         """Violations of one cycle."""
@@ -175,7 +212,10 @@ class Book:
         for name in play.running():
             if name not in self.started:
                 self.started[name] = now
+                self._order.remove(name)
                 yield from self._kept(name, now)
+        if self._story.is_shared:
+            self._begin_again(now, play.running())
         self._rows = rows
 
     def note_eviction(self, name: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.reservations.play import Play, profile_with
 
@@ -118,3 +119,31 @@ def test_pods_that_start_when_others_have_terminated_are_backfills_too_r17_8() -
     for minute in (60, 61, 62):
         play.cycle(minute)
     assert play.running() == ["big"]
+
+
+def test_what_ended_backfills_leave_over_is_not_told_as_reserved_p17_3() -> None:
+    """A gang of two yields to `big`, which needs one of its places: one of those behind fits on the other."""
+    builder = ClusterBuilder().node("n0", gpus=4).node("n1", gpus=4).queue("q", preempt_min_runtime="1m")
+    times = {"started_ago": "0m", "time_limit": "60m"}
+    builder.running("ends", queue="q", gpus=2, node="n0", preemptibility=FIRM, **times)  # type: ignore[arg-type]
+    builder.running("stays", queue="q", gpus=2, node="n1", preemptibility=FIRM)
+    builder.pending("big", queue="q", gpus=4, preemptibility=FIRM)
+    builder.pending("fill", queue="q", gpus=2, count=2, preemptibility=SOFT)
+    builder.pending("plug", queue="q", gpus=2, preemptibility=SOFT)
+    for name in ("next", "last"):
+        builder.pending(name, queue="q", gpus=2, preemptibility=FIRM)
+    play = Play(builder.build(), profile_with(), absent=["fill", "plug", "next", "last"])
+    play.cycle(0)
+    play.arrive("fill")
+    play.cycle(1)
+    play.end("ends")
+    play.arrive("plug")
+    play.cycle(1.5)
+    assert play.running() == ["fill", "plug", "stays"]
+    play.arrive("next", "last")
+    result = play.cycle(3)
+    reasons = {play.cluster.pod_groups[each.pod_group].facts.uid: each.reason for each in result.outcomes}
+    assert (reasons["next"].code, reasons["next"].source) == (ReasonCode.NO_CAPACITY, "release")
+    assert reasons["last"].code is not ReasonCode.RESERVED
+    play.cycle(4)
+    assert play.running() == ["big", "next", "stays"]

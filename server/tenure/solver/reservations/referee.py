@@ -159,10 +159,11 @@ def explain_kept(session: Session, kinds: Iterable[Kind], fits: Callable[[int, l
     if reserved is None:
         return
     reserved.is_lifted = True
-    for kind in kinds:
-        if kind.reason is None and fits(kind.group.index, kind.tasks):
-            kind.reason = _kept_for(session, kind.group.index, reserved)
+    found = [kind for kind in kinds if kind.reason is None and fits(kind.group.index, kind.tasks)]
     reserved.is_lifted = False
+    for kind in found:
+        if not fits(kind.group.index, kind.tasks):  # else what was evicted in this cycle leaves it a place
+            kind.reason = _kept_for(session, kind.group.index, reserved)
 
 
 def kept_key(session: Session, group: PodGroup) -> Hashable:
