@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from tenure.solver.ends import UNKNOWN_END, End, end_of
+from tenure.solver.ends import end_of
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.testing import ClusterBuilder
@@ -21,8 +21,9 @@ def cluster(own: dict[str, str], queue: dict[str, str] | None = None, started: s
     return builder.build()
 
 
-def end(case: Cluster) -> End:
-    return end_of(case.pod_groups[0], case.queues, case.now)
+def end(case: Cluster) -> tuple[int | None, int | None, Certainty]:
+    found = end_of(case.pod_groups[0], case.queues, case.now)
+    return found.hard, found.likely, found.certainty
 
 
 LIMIT_1H: Final = {"time_limit": "1h"}
@@ -65,7 +66,7 @@ def test_end_is_the_time_limit_or_the_expected_runtime_r17_1(
 
 
 def test_pod_group_without_a_start_time_has_no_end_r17_1() -> None:
-    assert end(cluster(LIMIT_1H, started=None)) == UNKNOWN_END
+    assert end(cluster(LIMIT_1H, started=None)) == (None, None, Certainty.UNKNOWN)
 
 
 @pytest.mark.parametrize(("since_start", "from_start"), [(150, 240), (239, 240), (240, 480)])

@@ -1,7 +1,7 @@
 """When running pod groups end: what plans of later starts rest on (semantics R17.1, R17.2)."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.inherited_settings import expected_runtime, queue_runtime, time_limit
@@ -9,15 +9,21 @@ from tenure.solver.model.queue import Queue
 from tenure.solver.model.workload import PodGroup
 
 
-class End(NamedTuple):
+@final
+class End:
     """When a pod group ends, in nanoseconds since the Unix epoch; None: not known."""
 
-    hard: int | None = None
-    """Its last start plus its time limit."""
-    likely: int | None = None
-    """Its last start plus its expected runtime, at most `hard`."""
-    certainty: Certainty = Certainty.UNKNOWN
-    """Of `likely`."""
+    __slots__ = ("certainty", "hard", "likely")
+
+    def __init__(
+        self, hard: int | None = None, likely: int | None = None, certainty: Certainty = Certainty.UNKNOWN
+    ) -> None:
+        self.hard = hard
+        """Its last start plus its time limit."""
+        self.likely = likely
+        """Its last start plus its expected runtime, at most `hard`."""
+        self.certainty = certainty
+        """Of `likely`."""
 
 
 UNKNOWN_END: Final = End()

@@ -16,6 +16,7 @@ from tenure.solver.model.resources import Share
 from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists
 from tenure.solver.search.queue_tree import QueueTreeEntry
 
+_NONE: Final = frozenset[int]()
 _MAX_KINDS: Final = 32
 """Kinds of a queue up to which the next of each is looked for, instead of looking at all pod groups."""
 
@@ -38,9 +39,9 @@ class KnownFailures:
             or chains.victim_filters
             or not chains.gates_by_request
         )
-        self._failed: set[tuple[int, int]] = set()
-        """Queues and kinds."""
-        self._refused: set[tuple[int, int]] = set()
+        self._failed: dict[int, set[int]] = {}
+        """Kinds by queue."""
+        self._refused: dict[int, set[int]] = {}
         """Those that may not take part in the action at all."""
         self._commits = session.commit_count
         self._turns_of = -1
@@ -54,7 +55,7 @@ class KnownFailures:
             queue = self._groups[pod_group].queue
             assert queue is not None
             self._discard_stale()
-            self._failed.add((queue, kind))
+            self._failed.setdefault(queue, set()).add(kind)
 
     def covers(self, pod_group: int) -> bool:
         """Whether a pod group, whose turn it is, would fail too."""
@@ -64,7 +65,7 @@ class KnownFailures:
             return False
         queue = self._groups[pod_group].queue
         self._discard_stale()
-        return queue is not None and (queue, kind) in self._failed
+        return queue is not None and kind in self._failed.get(queue, _NONE)
 
     def entries(
         self,
@@ -102,19 +103,20 @@ class KnownFailures:
         last: tuple[int, Share] | None = None
         """Kind and request of the entry before."""
         shares: dict[int, Share] = {}
+        refused = self._refused.setdefault(queue, set())
         for keyed, kind, ready in rows:
             if ready is not None:
                 last = None
                 yield ready
                 self._note_turn(queue, ALONE)
                 continue
-            if (queue, kind) in self._refused:
+            if kind in refused:
                 continue
             share = shares.get(kind)
             if share is not None and last is not None and self._follows(queue, kind, share, last):
                 continue
             if rejection(keyed[1]) is not None:
-                self._refused.add((queue, kind))
+                refused.add(kind)
                 continue
             found = entry(keyed)
             last = (kind, found.share)
@@ -133,21 +135,27 @@ class KnownFailures:
         """The same without looking at each: the next of every kind that is not passed over."""
         last: tuple[int, Share] | None = None
         shares: dict[int, Share] = {}
-        heads: dict[int, KeyedPodGroup | None] = {}
+        heads = [self._lists.first_of_kind(queue, kind) for kind in kinds]
         """The next of each kind, when it was last looked for."""
+        refused = self._refused.setdefault(queue, set())
         at: Key | None = None
         number = 0
         while True:
             first: KeyedPodGroup | None = None
             first_kind = ALONE
-            for kind in kinds:
-                share = shares.get(kind)
-                is_known = share is not None and last is not None and self._follows(queue, kind, share, last)
-                if is_known or (queue, kind) in self._refused:
+            self._discard_stale()
+            failed = self._failed.get(queue, _NONE)
+            may_follow = last is not None and last[0] in failed
+            for place, kind in enumerate(kinds):
+                head = heads[place]
+                if head is None or kind in refused:
                     continue
-                head = heads.get(kind)
-                if kind not in heads or (head is not None and at is not None and head[0] <= at):
-                    head = heads[kind] = next(self._lists.of_kind(queue, kind, at), None)
+                if may_follow and kind in failed and last is not None:
+                    share = shares.get(kind)
+                    if share is not None and self._follows(queue, kind, share, last):
+                        continue
+                if at is not None and head[0] <= at:
+                    head = heads[place] = self._lists.first_of_kind(queue, kind, at)
                 if head is not None and (first is None or head[0] < first[0]):
                     first, first_kind = head, kind
             if number < len(alone) and (first is None or alone[number].key < first[0]):
@@ -159,7 +167,7 @@ class KnownFailures:
                 return
             elif rejection(first[1]) is not None:
                 at = first[0]
-                self._refused.add((queue, first_kind))
+                refused.add(first_kind)
             else:
                 at, found = first[0], entry(first)
                 last = (first_kind, found.share)
@@ -170,7 +178,8 @@ class KnownFailures:
     def _follows(self, queue: int, kind: int, share: Share, last: tuple[int, Share]) -> bool:
         """Whether an entry would fail directly after the one before it fails."""
         self._discard_stale()
-        if (queue, kind) not in self._failed or (queue, last[0]) not in self._failed:
+        failed = self._failed.get(queue, _NONE)
+        if kind not in failed or last[0] not in failed:
             return False
         if queue == self._turns_of and kind in self._kept_turn:
             return True

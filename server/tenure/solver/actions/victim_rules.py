@@ -51,10 +51,9 @@ class VictimRules:
 
         With a time, protections that end by then do not count.
         """
-        if self._rule is not None:
-            rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
-            if rejection is not None:
-                return rejection
+        rejection = self.ruled_out(pod_group, victim)
+        if rejection is not None:
+            return rejection
         chains = self._session.chains
         if chains.victim_filters:
             rejection = chains.allows_victim(self.action, pod_group, victim)
@@ -62,11 +61,15 @@ class VictimRules:
                 return rejection
         return self._guards.summary_at(self.action, pod_group, victim, time).rejection
 
+    def ruled_out(self, pod_group: int, victim: int) -> Rejection | None:
+        """Why the action itself does not take a pod group, whatever plugins and guards say."""
+        if self._rule is None:
+            return None
+        return self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
+
     def full_rejection(self, pod_group: int, victim: int) -> Rejection | None:
         """The same; after the action's rule, rejections of its queue come first."""
-        rejection = None
-        if self._rule is not None:
-            rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
+        rejection = self.ruled_out(pod_group, victim)
         queue = self._groups[victim].queue
         if rejection is None and queue is not None:
             rejection = self.queue_rejection(pod_group, queue)
@@ -134,9 +137,12 @@ class VictimSelector(VictimPolicy, VictimChecker):
         return self._rules.source.in_order(queue, self._request, self)
 
     def rejection(self, victim: int) -> Rejection | None:
-        """Why a pod group may not be a victim."""
+        """Why a pod group may not be a victim. What the action's rule says is not kept: it is cheap."""
         if victim in self._rejections:
             return self._rejections[victim]
+        rejection = self._rules.ruled_out(self._request.preemptor, victim)
+        if rejection is not None and rejection.until is None:
+            return rejection
         rejection = self._rejections[victim] = self._rules.rejection(
             self._request.preemptor, victim, self._time
         )

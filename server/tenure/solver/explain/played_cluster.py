@@ -165,8 +165,9 @@ def _bounded(cluster: Cluster, profile: Profile) -> Profile:
 
 def _may_requeue(cluster: Cluster) -> bool:
     """Whether any pod group could be requeued for one of higher priority. If not, its end is no event."""
-    highest = max([group.facts.priority for group in cluster.pod_groups if group.tasks], default=0)
-    for group in cluster.pod_groups:
+    priorities = {group.facts.priority for group in cluster.pod_groups if group.tasks}
+    highest = max(priorities, default=0)
+    for group in cluster.pod_groups if len(priorities) > 1 else ():
         is_lower = group.facts.priority < highest and group.is_evictable
         if is_lower and expected_runtime(group, cluster.queues)[0].is_set:
             return True

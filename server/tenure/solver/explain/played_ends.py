@@ -23,9 +23,13 @@ class PlayedEnds:
     def __init__(self, end_at: Callable[[End], int | None], ends: Mapping[int, End]) -> None:
         """`end_at` chooses between the times of an end; None: it is not known. `ends` are by pod group."""
         self._end_at = end_at
-        times = {pod_group: end_at(end) for pod_group, end in ends.items()}
-        self._ends = {pod_group: end for pod_group, end in ends.items() if times[pod_group] is not None}
-        self._heap = [(time, pod_group) for pod_group, time in times.items() if time is not None]
+        self._ends: dict[int, End] = {}
+        self._heap: list[tuple[int, int]] = []
+        for pod_group, end in ends.items():
+            time = end_at(end)
+            if time is not None:
+                self._ends[pod_group] = end
+                self._heap.append((time, pod_group))
         heapify(self._heap)
 
     def add(self, pod_group: int, end: End) -> None:

@@ -6,7 +6,7 @@ only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -52,6 +52,10 @@ class PodGroupLists(ABC):
             if self.kind(keyed[1]) == kind and (after is None or keyed[0] > after):
                 yield keyed
 
+    def first_of_kind(self, queue: int, kind: int, after: Key | None = None) -> KeyedPodGroup | None:
+        """The first of these, if any."""
+        return next(self.of_kind(queue, kind, after), None)
+
     @abstractmethod
     def victims(self, queue: int) -> Iterator[KeyedPodGroup]:
         """Evictable pod groups with active tasks, worst first, with keys of the reversed order."""
@@ -60,7 +64,7 @@ class PodGroupLists(ABC):
         """Whether the queue has possible victims."""
         return bool(self.victim_groups(queue))
 
-    def victim_groups(self, queue: int) -> list[int]:
+    def victim_groups(self, queue: int) -> Sequence[int]:
         """The same pod groups without their keys."""
         return [pod_group for _, pod_group in self.victims(queue)]
 

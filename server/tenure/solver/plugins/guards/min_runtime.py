@@ -79,6 +79,8 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._leaves: list[int] = []
         self._most = [_UNKNOWN] * (len(self._queues) + 1)
         """Longest minimum runtimes by queue, the last for pod groups without one."""
+        self._permitted = [0] * (len(self._queues) + 1)
+        """Longest ones that pod groups may set for themselves, where the others are known."""
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
@@ -112,6 +114,8 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     def _is_young(self, group: PodGroup) -> bool:
         """Whether a minimum runtime that applies to it has not passed."""
         longest = self._longest(group.queue)
+        if longest == 0 and self._permitted[-1 if group.queue is None else group.queue] == 0:
+            return False
         requeue = group.facts.requeue
         if requeue is not NO_TERMS and requeue.min_runtime.is_set:
             longest = self._with_own(group, ResolvedMinRuntime(longest, None)).minimum
@@ -158,7 +162,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             self._found[victim] = list(self._reclaimers(victim))
             within = self._resolver.preempt(victim)
             most = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
-            self._most[at] = most
+            self._most[at], self._permitted[at] = most, self._resolver.most(victim).minimum
         return most
 
     def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, ResolvedMinRuntime]]:

@@ -1,6 +1,6 @@
 """GPUs of the largest pod group below each queue: the largest chunk that can be reclaimed from it."""
 
-from collections import Counter
+from bisect import bisect_right
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import WHOLE_GPU
@@ -27,7 +27,7 @@ class PodGroupSizes:
         for group in cluster.pod_groups:
             if (queue := group.queue) is not None:
                 found[queue].append(made._gpus(group))
-        made._sizes = [dict(Counter(sizes)) for sizes in found]
+        made._sizes = [_count_equal(sizes) for sizes in found]
         return made
 
     def copy(self) -> "PodGroupSizes":
@@ -68,6 +68,17 @@ class PodGroupSizes:
         for task in group.tasks:
             gpus += most[tasks[task].shape.index]
         return gpus
+
+
+def _count_equal(sizes: list[int]) -> dict[int, int]:
+    """How often each size occurs."""
+    sizes.sort()
+    counts, begin = dict[int, int](), 0
+    while begin < len(sizes):
+        end = bisect_right(sizes, sizes[begin], begin)
+        counts[sizes[begin]] = end - begin
+        begin = end
+    return counts
 
 
 def _most_gpus(shape: TaskShape) -> int:

@@ -120,6 +120,8 @@ class PodGroupIndex(PodGroupLists):
         self._gangs = gangs
         self._victim_order = VictimKeys(session, gangs)
         self._most: dict[int, Share] = {}
+        self._victim_groups: dict[int, list[int]] = {}
+        """By queue, until its lists change."""
         self._requests: dict[int, Share] = {}
         """By kind."""
         self._has_kinds = not (session.cluster.claims or session.blocked)
@@ -239,7 +241,11 @@ class PodGroupIndex(PodGroupLists):
         if queue not in self._by_kind:
             self._by_kind[queue] = kinds = dict[int, list[Key]]()
             for key in self._pending[queue]:
-                kinds.setdefault(self.kind(self._by_rank[-key[-1]]), []).append(key)
+                kind = self._kinds.of(self._session, self._by_rank[-key[-1]])
+                of_kind = kinds.get(kind)
+                if of_kind is None:
+                    of_kind = kinds[kind] = []
+                of_kind.append(key)
         return self._by_kind[queue]
 
     def of_kind(self, queue: int, kind: int, after: Key | None = None) -> Iterator[KeyedPodGroup]:
@@ -250,6 +256,16 @@ class PodGroupIndex(PodGroupLists):
         for number in range(end - 1, -1, -1):
             pod_group = self._by_rank[-keys[number][-1]]
             yield self._keys[pod_group], pod_group
+
+    def first_of_kind(self, queue: int, kind: int, after: Key | None = None) -> KeyedPodGroup | None:
+        """From the end of the list of that kind."""
+        self.kinds(queue)
+        keys = self._by_kind[queue].get(kind, ())
+        end = len(keys) if after is None else bisect_left(keys, reverse(after))
+        if end == 0:
+            return None
+        pod_group = self._by_rank[-keys[end - 1][-1]]
+        return self._keys[pod_group], pod_group
 
     def first_pending(self, queue: int) -> Key | None:
         """Key of the best pod group with pending tasks."""
@@ -264,10 +280,14 @@ class PodGroupIndex(PodGroupLists):
             pod_group = self._by_rank[key[-1]]
             yield self._victim_backwards(pod_group), pod_group
 
-    def victim_groups(self, queue: int) -> list[int]:
+    def victim_groups(self, queue: int) -> Sequence[int]:
         """The same pod groups without their keys."""
         self._refresh_victims()
-        return [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
+        known = self._victim_groups.get(queue)
+        if known is None:
+            known = [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
+            self._victim_groups[queue] = known
+        return known
 
     def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """The same without those whose tasks this cycle placed or relocated completely."""
@@ -303,6 +323,7 @@ class PodGroupIndex(PodGroupLists):
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
                 self._versions[group.queue] += 1
+                self._victim_groups.pop(group.queue, None)
                 self._remove_from(index, group.queue)
                 self._add(group)
         self._session.changed_pod_groups.clear()
