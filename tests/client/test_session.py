@@ -148,6 +148,7 @@ def test_session_out_of_time_raises_why_it_tried_again() -> None:
             session.decide()
 
 
+@pytest.mark.long
 def test_session_recovers_after_its_server_was_replaced(tmp_path: Path) -> None:
     with RestartableServer(tmp_path) as server, Client(server.address) as client:
         session = StateSession(client)
@@ -158,6 +159,7 @@ def test_session_recovers_after_its_server_was_replaced(tmp_path: Path) -> None:
         assert session.decide() == first
 
 
+@pytest.mark.long
 def test_session_without_server_fails_at_its_timeout(tmp_path: Path) -> None:
     with RestartableServer(tmp_path) as server, Client(server.address) as client:
         session = StateSession(client, timeout=_SECONDS)

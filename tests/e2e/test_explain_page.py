@@ -17,7 +17,7 @@ EXAMPLES = {
     for page, text in PAGES.items()
     for command, output in re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", text)
 }
-ORDINARY = 8
+ORDINARY = 2
 """Number of examples that are run with the ordinary tests."""
 QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
 AUDIENCES = {"public", "tenant"}

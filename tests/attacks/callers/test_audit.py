@@ -36,6 +36,8 @@ from tests.e2e.command import run_tenure
 from tests.server.records.recorded_cycles import recorder, rows
 from tests.server.servers import run_server, run_server_process
 
+pytestmark = pytest.mark.long
+
 
 def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
@@ -221,7 +223,6 @@ def test_flood_of_calls_removes_no_line_of_earlier_calls(tmp_path: Path) -> None
     assert all(each.stat().st_mode & 0o777 == 0o600 for each in full)
 
 
-@pytest.mark.long
 def test_removed_and_exchanged_full_files_are_found(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     full = write_full_files(file, 9)

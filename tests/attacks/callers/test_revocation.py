@@ -41,6 +41,8 @@ from tests.attacks.callers.two_clusters import (
 from tests.server.security.certificate_authority import CertificateAuthority
 from tests.server.servers import run_server
 
+pytestmark = pytest.mark.long
+
 SECONDS = 20.0
 """Time for a stream to end on a busy machine."""
 

@@ -14,6 +14,8 @@ from tests.checker.checker import verify
 from tests.properties.thrash.contention_patterns import FAMILIES
 from tests.properties.thrash.simulated_caller import RELEASING, RUNNING, Cycle, SimulatedCaller
 
+pytestmark = pytest.mark.long
+
 CYCLES = 100
 IN_FLIGHT = (
     decision_pb2.IN_FLIGHT_GROUP_STATE_IN_FLIGHT,

@@ -104,6 +104,7 @@ def test_a_process_that_hangs_is_killed_and_replaced() -> None:
         assert readiness == []
 
 
+@pytest.mark.long
 def test_repeatedly_lost_processes_are_restarted_after_a_pause() -> None:
     with run_pool(period_seconds=6) as (pool, readiness):
         engine = ProcessEngine(slow_profile(), pool)
