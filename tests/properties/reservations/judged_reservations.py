@@ -4,6 +4,7 @@ The judge keeps a book of what was promised and of what started when. It knows t
 nothing of the solver. Cycles run when something arrives or ends, at the wake time of the last one, and half a
 minute after evictions. In every second sequence all pod groups end by their time limits, or by their expected
 runtimes if they have those instead; in the others some run longer. In some, the queues have limits or quotas.
+Where two queues have all capacity as quotas, P17.2 counts the time in which a pod group is within its share.
 """
 
 from collections import Counter
