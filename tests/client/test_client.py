@@ -56,6 +56,7 @@ def test_client_survives_a_server_that_is_replaced() -> None:
         replacement.drain()
 
 
+@pytest.mark.long
 def test_server_stopped_after_a_response_is_unavailable() -> None:
     with run_server() as (server, address), Client(address, timeout=5) as client:
         assert client.decide(small_snapshot()).outcomes

@@ -32,6 +32,7 @@ def test_console_serves_until_a_signal_and_ends_open_streams(number: signal.Sign
             assert child.stderr.read() == ""
 
 
+@pytest.mark.long
 def test_service_that_is_gone_is_told_on_the_page() -> None:
     with process("console", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0") as (_, address):
         with pytest.raises(urllib.error.HTTPError, match="503") as failure:

@@ -121,6 +121,7 @@ def test_draining_server_is_not_serving_rejects_calls_and_completes_those_in_fli
         drained.result(10)
 
 
+@pytest.mark.long
 def test_call_beyond_the_drain_timeout_is_aborted(caplog: pytest.LogCaptureFixture) -> None:
     engine = BlockingEngine()
     with (

@@ -329,6 +329,7 @@ def test_stream_ends_with_its_token(tmp_path: Path, ending: str) -> None:
         assert "token" in stream.call.details()
 
 
+@pytest.mark.long
 def test_session_continues_with_a_rotated_token_of_its_file(tmp_path: Path) -> None:
     """As the kubelet rotates the token of a service account in a mounted file."""
     file = tmp_path / "token"

@@ -300,6 +300,7 @@ def test_token_beside_a_certificate_is_the_identity(tmp_path: Path) -> None:
             files.decide(address, A, token=TOKENS["b"], **pair)
 
 
+@pytest.mark.long
 def test_open_connection_ends_to_identify_its_caller_when_the_certificate_expires(tmp_path: Path) -> None:
     """TLS checks the end of a certificate only when a connection begins."""
     files = TlsFiles(tmp_path, rule("certificate:a.example.com", clusters=[A]))

@@ -54,6 +54,7 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     return Counts(request.param)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("habits", [MEMORY, BOTH])
 def test_no_retaliatory_eviction_within_the_cooldown(counts: Counts, habits: CallerBehavior) -> None:
     assert counts[habits].retaliatory == 0

@@ -128,6 +128,7 @@ def test_failed_cycle_releases_its_place() -> None:
         pass
 
 
+@pytest.mark.long
 def test_queue_time_counts_against_the_deadline() -> None:
     with queued_calls(1) as calls:
         calls.call("first", A, is_served=True)

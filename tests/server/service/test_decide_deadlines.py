@@ -96,6 +96,7 @@ def test_cancelled_call_stops_its_cycle() -> None:
         assert client.decide(small, timeout=10).outcomes
 
 
+@pytest.mark.long
 def test_cycle_beyond_the_drain_timeout_returns_its_partial_result(tmp_path: Path) -> None:
     config = tmp_path / "slow.yaml"
     config.write_text(SLOW_OPTIONS + "server: {drainTimeout: 100ms}")
@@ -130,6 +131,7 @@ grpc_server.serve(settings, "127.0.0.1:0", lambda address: print(address, flush=
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(60)
 def test_endless_cycle_does_not_prevent_process_exit() -> None:
     command = [sys.executable, "-c", SERVES_A_CYCLE_THAT_NEVER_ENDS]

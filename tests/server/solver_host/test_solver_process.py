@@ -97,6 +97,7 @@ def test_killed_process_fails_its_call_and_is_replaced() -> None:
         assert readiness == []
 
 
+@pytest.mark.long
 def test_a_process_that_hangs_is_killed_and_replaced() -> None:
     with run_pool() as (pool, readiness):
         assert "ignored a stop request" in str(kill_during_cycle(pool, signal.SIGSTOP))
@@ -127,6 +128,7 @@ def test_unknown_solver_host_is_a_configuration_error(tmp_path: Path) -> None:
         load_settings(config)
 
 
+@pytest.mark.long
 def test_server_works_after_losing_a_process(tmp_path: Path) -> None:
     config = tmp_path / "process.yaml"
     config.write_text(SLOW_OPTIONS + "server: {solverHost: process, drainTimeout: 100ms}")
