@@ -51,9 +51,10 @@ class VictimRules:
 
         With a time, protections that end by then do not count.
         """
-        rejection = self.ruled_out(pod_group, victim)
-        if rejection is not None:
-            return rejection
+        return self.ruled_out(pod_group, victim) or self.protection(pod_group, victim, time)
+
+    def protection(self, pod_group: int, victim: int, time: int | None) -> Rejection | None:
+        """Why plugins or guards do not allow it as a victim."""
         chains = self._session.chains
         if chains.victim_filters:
             rejection = chains.allows_victim(self.action, pod_group, victim)
@@ -112,7 +113,7 @@ class VictimRules:
 
 @final
 class VictimSelector(VictimPolicy, VictimChecker):
-    """The victims of one preemptor; each pod group is checked once."""
+    """The victims of one preemptor; plugins and guards are asked once about each pod group."""
 
     def __init__(self, rules: VictimRules, pod_group: int, time: int | None = None) -> None:
         """With a time, in nanoseconds, protections that end by then do not count."""
@@ -140,12 +141,13 @@ class VictimSelector(VictimPolicy, VictimChecker):
         """Why a pod group may not be a victim. What the action's rule says is not kept: it is cheap."""
         if victim in self._rejections:
             return self._rejections[victim]
-        rejection = self._rules.ruled_out(self._request.preemptor, victim)
-        if rejection is not None and rejection.until is None:
+        preemptor = self._request.preemptor
+        rejection = self._rules.ruled_out(preemptor, victim)
+        if rejection is None:
+            rejection = self._rules.protection(preemptor, victim, self._time)
+        elif rejection.until is None:
             return rejection
-        rejection = self._rejections[victim] = self._rules.rejection(
-            self._request.preemptor, victim, self._time
-        )
+        self._rejections[victim] = rejection
         if rejection is not None:
             if self._rules.is_pair_finding(self._request.preemptor, rejection):
                 self.has_pair_findings = True
