@@ -42,8 +42,25 @@ type checkers something else than it does.
 SETUP = """
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from mypyc.build import mypycify
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+
+class CompileAtOnce(build_ext):
+    def build_extensions(self):
+        compile_files = self.compiler.compile
+
+        def compile_at_once(sources, **options):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a compiler of its own
+                found = pool.map(lambda source: compile_files([source], **options), sources)
+                return [path for paths in found for path in paths]
+
+        self.compiler.compile = compile_at_once
+        super().build_extensions()
+
+
 options = ["--namespace-packages", "--explicit-package-bases", "--ignore-missing-imports"]
 modules = mypycify([*options, *sys.argv.pop().split()], opt_level="3", multi_file=True, group_name="tenure")
 if sys.platform != "win32":
@@ -51,7 +68,7 @@ if sys.platform != "win32":
     for module in modules:  # nobody may put functions of their own in place of ours, so calls need not look
         flags = ["-fvisibility=hidden", f"-ffile-prefix-map={folder}=.", "-g0"]
         module.extra_compile_args = [*module.extra_compile_args, *flags]
-setup(name="tenure", ext_modules=modules)
+setup(name="tenure", ext_modules=modules, cmdclass={"build_ext": CompileAtOnce})
 """
 
 
