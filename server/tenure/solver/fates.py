@@ -1,7 +1,6 @@
 """What becomes of the victims of a cycle (semantics R14.34, R14.35)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, final
 
 from tenure.solver.framework.session import Session
@@ -44,9 +43,9 @@ class FatesOfVictims:
     def after(self, task: Task, later: Task) -> Task:
         """A task in the next cluster, where it would be `later`: all of a deleted pod group ends."""
         if task.pod_group in self._deleted:
-            return replace(later, placement=Placement(TaskStatus.FAILED))
+            return later.placed(Placement(TaskStatus.FAILED))
         if task.pod_group in self._held and later.placement.status in _WAITING:
-            return replace(later, placement=Placement(TaskStatus.GATED))
+            return later.placed(Placement(TaskStatus.GATED))
         return later
 
 

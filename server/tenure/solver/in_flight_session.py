@@ -95,7 +95,7 @@ def _with_due(cluster: Cluster) -> tuple[Cluster, SlotChange]:
     for index in [index for group in due for index in group.tasks]:
         task = tasks[index]
         if task.placement.status is TaskStatus.GATED and task.facts.placement.status is TaskStatus.PENDING:
-            tasks.put(index, replace(task, placement=Placement(TaskStatus.PENDING)))
+            tasks.put(index, task.placed(Placement(TaskStatus.PENDING)))
             changed.add(index)
     change = SlotChange(frozenset([group.index for group in due]), frozenset(changed))
     return replace(cluster, tasks=tasks) if changed else cluster, change

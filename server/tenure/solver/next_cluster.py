@@ -139,10 +139,10 @@ def _moved(cluster: Cluster, groups: Iterable[DecisionGroup]) -> dict[int, Place
 def _later(task: Task, placement: Placement) -> Task:
     match placement.status:
         case TaskStatus.BINDING | TaskStatus.BOUND:
-            return replace(task, placement=placement.with_status(TaskStatus.RUNNING))
+            return task.placed(placement.with_status(TaskStatus.RUNNING))
         case TaskStatus.PIPELINED | TaskStatus.RELEASING:
-            return replace(task, placement=Placement(TaskStatus.PENDING))
-    return task if placement is task.placement else replace(task, placement=placement)
+            return task.placed(Placement(TaskStatus.PENDING))
+    return task if placement is task.placement else task.placed(placement)
 
 
 def _disruption_budgets(before: Cluster, after: Iterable[Task]) -> tuple[DisruptionBudget, ...]:

@@ -134,7 +134,7 @@ class PlayedCluster:
         tasks, changed = self.cluster.tasks.next_version(), set[int]()
         groups = frozenset(pod_groups)
         for index in [index for group in groups for index in self.cluster.pod_groups[group].tasks]:
-            tasks.put(index, replace(tasks[index], placement=_ENDED))
+            tasks.put(index, tasks[index].placed(_ENDED))
             changed.add(index)
         self.cluster = replace(self.cluster, tasks=tasks)
         self._follow(SlotChange(groups, frozenset(changed)))

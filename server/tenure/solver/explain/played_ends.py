@@ -23,12 +23,13 @@ class PlayedEnds:
     def __init__(self, end_at: Callable[[End], int | None], ends: Mapping[int, End]) -> None:
         """`end_at` chooses between the times of an end; None: it is not known. `ends` are by pod group."""
         self._end_at = end_at
-        self._ends: dict[int, End] = {}
+        self._ends = dict(ends)
         self._heap: list[tuple[int, int]] = []
         for pod_group, end in ends.items():
             time = end_at(end)
-            if time is not None:
-                self._ends[pod_group] = end
+            if time is None:
+                del self._ends[pod_group]
+            else:
                 self._heap.append((time, pod_group))
         heapify(self._heap)
 
@@ -44,9 +45,9 @@ class PlayedEnds:
         for pod_group in pod_groups:
             self._ends.pop(pod_group, None)
 
-    def unknown(self, running: Iterable[int]) -> tuple[int, ...]:
+    def unknown(self, running: set[int]) -> tuple[int, ...]:
         """Those of the running pod groups without a known end, in order."""
-        return tuple(sorted(pod_group for pod_group in running if pod_group not in self._ends))
+        return tuple(sorted(running.difference(self._ends)))
 
     def next_time(self) -> int | None:
         """The first end; None: none is known."""

@@ -42,12 +42,12 @@ def with_in_flight(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, fr
                 names = facts.disruption_budgets
                 spent.update([name for name in names if facts.uid not in counted.get(name, ())])
             leaving = cluster.tasks[step.task].placement.with_status(TaskStatus.RELEASING)
-            tasks.put(step.task, replace(cluster.tasks[step.task], placement=leaving))
+            tasks.put(step.task, cluster.tasks[step.task].placed(leaving))
             changed.add(step.task)
         for step in open_bindings(cluster, group):
             if tasks[step.task].placement.status is TaskStatus.PENDING:
                 bound = Placement(TaskStatus.BINDING, step.node, step.gpu_groups, zones=step.zones)
-                tasks.put(step.task, replace(cluster.tasks[step.task], placement=bound))
+                tasks.put(step.task, cluster.tasks[step.task].placed(bound))
                 changed.add(step.task)
     budgets = tuple([each._replace(in_flight=spent[each.name]) for each in cluster.disruption_budgets])
     return replace(cluster, tasks=tasks, disruption_budgets=budgets), frozenset(changed)

@@ -50,6 +50,17 @@ class Task:
         self.placement = placement
         self.facts = facts
 
+    def placed(self, placement: Placement) -> "Task":
+        """The same task elsewhere, or with another status."""
+        return Task(
+            index=self.index,
+            pod_group=self.pod_group,
+            pod_set=self.pod_set,
+            shape=self.shape,
+            placement=placement,
+            facts=self.facts,
+        )
+
 
 @fast_dataclass(slots=True, init=False)
 class PodSet:

@@ -7,7 +7,9 @@ from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodSet, SubGroupSet
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 
-Requests = list[tuple[Vector, int, int, int]]
+Request = tuple[Vector, int, int, int]
+"""Of a task: resources, devices, portions of them in thousandths, and their memory in MiB."""
+Requests = list[Request]
 
 
 class SimilarFailures:
@@ -18,6 +20,10 @@ class SimilarFailures:
         self._by_queue = by_queue
         self._failed: dict[object, tuple[int, Requests]] = {}
         """Pod group and its requests, by signature."""
+        self._shapes: dict[int, tuple[int, Request]] = {}
+        """Number of the constraints of a shape, and its request, by its index."""
+        self._numbers: dict[object, int] = {}
+        """By constraints."""
 
     def failed_like(self, pod_group: int, tasks: list[int]) -> int | None:
         """The failed pod group that was as easy or easier, if there is one (semantics R5.83)."""
@@ -55,18 +61,27 @@ class SimilarFailures:
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
         """Comparable properties of a pod group: queue, priority, quota, constraints, topology; no amounts."""
         group = self._session.cluster.pod_groups[pod_group]
-        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
-        constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
+        constraints = frozenset([self._shape(task)[0] for task in tasks])
         topology = tuple(_constraints(group.root))
         queue = group.queue if self._by_queue else None
         is_firm = self._session.cores.has_firm_request(pod_group, tasks)
         return (queue, group.facts.priority, is_firm, constraints, topology)
 
     def _requests(self, tasks: list[int]) -> Requests:
-        return sorted(_amounts(self._session.cluster.tasks[task].shape) for task in tasks)
+        return sorted([self._shape(task)[1] for task in tasks])
+
+    def _shape(self, task: int) -> tuple[int, Request]:
+        """Number of the constraints of its shape, and its request."""
+        shape = self._session.cluster.tasks[task].shape
+        known = self._shapes.get(shape.index)
+        if known is None:
+            constraints = (shape.constraints, shape.is_guaranteed, shape.shared_claims)
+            number = self._numbers.setdefault(constraints, len(self._numbers))
+            known = self._shapes[shape.index] = (number, _amounts(shape))
+        return known
 
 
-def _amounts(shape: TaskShape) -> tuple[Vector, int, int, int]:
+def _amounts(shape: TaskShape) -> Request:
     gpu = shape.gpu
     return (shape.request, gpu.devices, gpu.portion_milli if gpu.devices else 0, gpu.memory_mib)
 
@@ -94,6 +109,8 @@ def _is_no_harder(requests: Requests, failed: Requests) -> bool:
     return len(requests) <= len(failed) and all(_is_at_most(mine, other) for mine, other in pairs)
 
 
-def _is_at_most(a: tuple[Vector, int, int, int], b: tuple[Vector, int, int, int]) -> bool:
-    flat = zip((*a[0], *a[1:]), (*b[0], *b[1:]), strict=True)
-    return all(mine <= other for mine, other in flat)
+def _is_at_most(a: Request, b: Request) -> bool:
+    for mine, other in zip(a[0], b[0], strict=True):
+        if mine > other:
+            return False
+    return a[1] <= b[1] and a[2] <= b[2] and a[3] <= b[3]
