@@ -34,7 +34,9 @@ def by_kind(index: PodGroupIndex, queue: int) -> list[KeyedPodGroup]:
         assert listed
         assert {index.kind(pod_group) for _, pod_group in listed} == {kind}
         for number, (key, _) in enumerate(listed):
-            assert next(index.of_kind(queue, kind, key), None) == next(iter(listed[number + 1 :]), None)
+            behind = next(iter(listed[number + 1 :]), None)
+            assert next(index.of_kind(queue, kind, key), None) == behind
+            assert index.first_of_kind(queue, kind, key) == behind
         found += listed
     return list(index.pending(queue)) if index.kinds(queue) is None else sorted(found)
 
@@ -49,6 +51,8 @@ def assert_equal_lists(index: PodGroupIndex, sorted_lists: SortedPodGroups, sess
         assert list(index.evictable_victims(queue)) == list(sorted_lists.evictable_victims(queue))
     for group in session.cluster.pod_groups:
         assert index.is_victim(group.index) == sorted_lists.is_victim(group.index)
+        if group.queue is not None:
+            assert index.key_after_eviction(group.index) == sorted_lists.key_after_eviction(group.index)
 
 
 @given(data=st.data())

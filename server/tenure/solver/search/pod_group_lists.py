@@ -77,6 +77,10 @@ class PodGroupLists(ABC):
         """Whether the pod group is a possible victim."""
 
     @abstractmethod
+    def key_after_eviction(self, pod_group: int) -> Key:
+        """Its key if it has no running tasks."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release the lists."""
 
@@ -115,6 +119,10 @@ class SortedPodGroups(PodGroupLists):
         if group.queue is None or not group.is_evictable:
             return False
         return any(active[pod_set.index] for pod_set in group.pod_sets)
+
+    def key_after_eviction(self, pod_group: int) -> Key:
+        """Computed whenever it is read."""
+        return key_without_tasks(self._session, pod_group)
 
     def close(self) -> None:
         """Forget the pod groups."""
@@ -180,6 +188,14 @@ class AllPending(SimulationOrder):
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def key_without_tasks(session: Session, pod_group: int) -> Key:
+    """Key of a pod group as if none of its tasks ran."""
+    none: dict[int, int] = {}
+    for pod_set in session.cluster.pod_groups[pod_group].pod_sets:
+        none[pod_set.index] = 0
+    return session.pod_group_key(pod_group, none)
 
 
 def reverse(key: Key) -> Key:

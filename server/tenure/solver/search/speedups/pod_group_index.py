@@ -6,7 +6,7 @@ Compared by: tests/properties/test_pod_group_index.py (lists equal sorted lists 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -15,98 +15,19 @@ from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists, reverse
-from tenure.solver.search.speedups.pod_group_kinds import PodGroupKinds
+from tenure.solver.search.pod_group_lists import (
+    ALONE,
+    Key,
+    KeyedPodGroup,
+    PodGroupLists,
+    key_without_tasks,
+    reverse,
+)
+from tenure.solver.search.speedups.filed_pod_groups import FiledPodGroups
 from tenure.solver.search.victim_keys import VictimKeys
 
-
-class _Index:
-    """Contents of the index."""
-
-    def __init__(self, leaves: Iterable[int], groups: int) -> None:
-        self.by_rank: dict[int, int] = {}
-        self.ranks = [0] * groups
-        self.queues: list[int | None] = [None] * groups
-        """Queue of each pod group that is in any list, or was."""
-        self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        """By reversed key: best last."""
-        self.by_kind: dict[int, dict[int, list[Key]]] = {}
-        """The same by kind, of queues for which it was asked for."""
-        self.has_victims = False
-        """Whether possible victims are in their lists."""
-        self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
-        """By key: worst last."""
-        self.evictable_victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
-        """Possible victims with evictable tasks in this cycle."""
-        self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
-        self.keys: list[Key] = [()] * groups
-        """Of pod groups that are in any list."""
-        self.victim_keys = self.keys
-        """Keys in victim order: the same list, unless there is an order of victims alone."""
-        self.reversed: list[Key] = [()] * groups
-        """Reversed keys, computed on demand."""
-        self.kinds = PodGroupKinds(groups)
-        self.is_pending = [False] * groups
-        self.is_victim = [False] * groups
-        self.is_evictable_victim = [False] * groups
-
-    def copy(self) -> "_Index":
-        """Independent copy."""
-        other = _Index((), 0)
-        other.by_rank, other.ranks = self.by_rank.copy(), self.ranks.copy()
-        other.queues, other.has_victims = self.queues.copy(), self.has_victims
-        other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
-        other.by_kind = {
-            queue: {kind: keys.copy() for kind, keys in kinds.items()}
-            for queue, kinds in self.by_kind.items()
-        }
-        other.victims = {queue: keys.copy() for queue, keys in self.victims.items()}
-        other.evictable_victims = {queue: keys.copy() for queue, keys in self.evictable_victims.items()}
-        other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
-        other.keys, other.reversed = self.keys.copy(), self.reversed.copy()
-        other.victim_keys = other.keys
-        other.kinds = self.kinds.copy()
-        other.is_pending, other.is_victim = self.is_pending.copy(), self.is_victim.copy()
-        other.is_evictable_victim = self.is_evictable_victim.copy()
-        return other
-
-    def extend(self, groups: int) -> None:
-        """Extend to the given number of pod groups."""
-        more = groups - len(self.queues)
-        self.queues.extend([None] * more)
-        self.ranks.extend([0] * more)
-        for keys in (self.keys, self.reversed):
-            keys.extend([()] * more)
-        self.kinds.extend(more)
-        for flags in (self.is_pending, self.is_victim, self.is_evictable_victim):
-            flags.extend([False] * more)
-
-    def add(self, group: PodGroup) -> None:
-        """Store the rank and the queue of a pod group."""
-        self.by_rank[group.rank] = group.index
-        self.ranks[group.index] = group.rank
-        self.queues[group.index] = group.queue
-
-    def sort_victims(self) -> None:
-        """Sort lists that were filled without order."""
-        for queue, victims in self.victims.items():
-            victims.sort()
-            if len(self.evictable_victims[queue]) == len(victims):
-                self.evictable_victims[queue] = victims.copy()
-            else:
-                self.evictable_victims[queue].sort()
-
-    def remove_spent(self, pod_groups: Container[int]) -> None:
-        """Remove these from the spent pod groups."""
-        for queue, spent in self.spent.items():
-            if spent:
-                self.spent[queue] = [index for index in spent if index not in pod_groups]
-
-    def remove(self, index: int) -> None:
-        """Remove a pod group that is in no list any more."""
-        del self.by_rank[self.ranks[index]]
-        self.queues[index] = None
-        self.is_pending[index] = self.is_victim[index] = self.is_evictable_victim[index] = False
+_NEAR: Final = 4
+"""Pod groups of a kind that are looked at one by one for the next one, before halves of them are."""
 
 
 class PodGroupIndex(PodGroupLists):
@@ -120,8 +41,6 @@ class PodGroupIndex(PodGroupLists):
         self._gangs = gangs
         self._victim_order = VictimKeys(session, gangs)
         self._most: dict[int, Share] = {}
-        self._victim_groups: dict[int, list[int]] = {}
-        """By queue, until its lists change."""
         self._requests: dict[int, Share] = {}
         """By kind."""
         self._has_kinds = not (session.cluster.claims or session.blocked)
@@ -129,16 +48,15 @@ class PodGroupIndex(PodGroupLists):
         self._versions = dict.fromkeys(self._pending, 0)
         session.changed_pod_groups.clear()
 
-    def _start(self) -> "_Index":
+    def _start(self) -> FiledPodGroups:
         """Lists at the start of the session, which owns them."""
         session = self._session
         if not session.chains.has_lasting_order:
             return self.build()
         return session.derived_data.get(_INDEX, self)
 
-    def _use(self, filed: "_Index") -> None:
+    def _use(self, filed: FiledPodGroups) -> None:
         self._filed = filed
-        self._by_rank = filed.by_rank
         self._pending, self._victims, self._evictable_victims = (
             filed.pending,
             filed.victims,
@@ -148,29 +66,30 @@ class PodGroupIndex(PodGroupLists):
         if not self._has_kinds:
             filed.by_kind.clear()
         self._keys, self._reversed, self._victim_keys = filed.keys, filed.reversed, filed.victim_keys
+        self._keys_after_eviction = filed.keys_after_eviction
         self._kinds = filed.kinds
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
         self._is_evictable_victim = filed.is_evictable_victim
 
-    def build(self) -> "_Index":
+    def build(self) -> FiledPodGroups:
         """Build the lists of all pod groups; those of victims too if a later session may use them."""
         cluster = self._session.cluster
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
-        filed = _Index(leaves, len(cluster.pod_groups))
+        filed = FiledPodGroups(leaves, len(cluster.pod_groups))
         if not self._victim_order.is_queue_order:
             filed.victim_keys = filed.keys.copy()
         self._use(filed)
         for group in map(cluster.pod_groups.__getitem__, self._gangs.pending()):
             if group.queue is not None:
-                filed.add(group)
+                filed.queues[group.index] = group.queue
                 self._add_pending(group, in_order=False)
         for pending in filed.pending.values():
-            pending.sort()
+            pending.sort(key=filed.reversed.__getitem__)
         if self._session.derived_data.is_kept:
             self._fill_victims()
         return filed
 
-    def update_changed(self, filed: "_Index", change: SlotChange) -> None:
+    def update_changed(self, filed: FiledPodGroups, change: SlotChange) -> None:
         """Update the lists of an earlier session for changed pod groups."""
         groups = self._session.cluster.pod_groups
         filed.extend(len(groups))
@@ -187,7 +106,7 @@ class PodGroupIndex(PodGroupLists):
 
     def close(self) -> None:
         """Release the lists."""
-        self._use(_Index((), 0))
+        self._use(FiledPodGroups((), 0))
 
     def leaf_queues(self) -> list[int]:
         """Indices of all leaf queues."""
@@ -196,10 +115,9 @@ class PodGroupIndex(PodGroupLists):
     def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
         """Keys and pod groups with pending tasks, best first; with `after`, only those behind that key."""
         self._refresh()
-        keys = self._pending[queue]
-        end = len(keys) if after is None else bisect_left(keys, reverse(after))
-        for number in range(end - 1, -1, -1):
-            pod_group = self._by_rank[-keys[number][-1]]
+        groups = self._pending[queue]
+        for number in range(self._end(groups, after) - 1, -1, -1):
+            pod_group = groups[number]
             yield self._keys[pod_group], pod_group
 
     def most_requested(self, queue: int) -> Share:
@@ -239,61 +157,59 @@ class PodGroupIndex(PodGroupLists):
         if not self._has_kinds:
             return None
         if queue not in self._by_kind:
-            self._by_kind[queue] = kinds = dict[int, list[Key]]()
-            for key in self._pending[queue]:
-                kind = self._kinds.of(self._session, self._by_rank[-key[-1]])
+            self._by_kind[queue] = kinds = dict[int, list[int]]()
+            for pod_group in self._pending[queue]:
+                kind = self._kinds.of(self._session, pod_group)
                 of_kind = kinds.get(kind)
                 if of_kind is None:
                     of_kind = kinds[kind] = []
-                of_kind.append(key)
+                of_kind.append(pod_group)
         return self._by_kind[queue]
 
     def of_kind(self, queue: int, kind: int, after: Key | None = None) -> Iterator[KeyedPodGroup]:
         """From the list of that kind."""
         self.kinds(queue)
-        keys = self._by_kind[queue].get(kind, ())
-        end = len(keys) if after is None else bisect_left(keys, reverse(after))
-        for number in range(end - 1, -1, -1):
-            pod_group = self._by_rank[-keys[number][-1]]
+        groups = self._by_kind[queue].get(kind, ())
+        for number in range(self._end(groups, after) - 1, -1, -1):
+            pod_group = groups[number]
             yield self._keys[pod_group], pod_group
 
     def first_of_kind(self, queue: int, kind: int, after: Key | None = None) -> KeyedPodGroup | None:
         """From the end of the list of that kind."""
         self.kinds(queue)
-        keys = self._by_kind[queue].get(kind, ())
-        end = len(keys) if after is None else bisect_left(keys, reverse(after))
-        if end == 0:
+        groups = self._by_kind[queue].get(kind)
+        if not groups:
             return None
-        pod_group = self._by_rank[-keys[end - 1][-1]]
-        return self._keys[pod_group], pod_group
+        end = len(groups)
+        if after is not None:
+            nearest = max(0, end - _NEAR)
+            while end > nearest and self._keys[groups[end - 1]] <= after:
+                end -= 1
+            if end == nearest:
+                end = self._end(groups, after)
+        return (self._keys[groups[end - 1]], groups[end - 1]) if end else None
 
     def first_pending(self, queue: int) -> Key | None:
         """Key of the best pod group with pending tasks."""
         self._refresh()
-        keys = self._pending[queue]
-        return self._keys[self._by_rank[-keys[-1][-1]]] if keys else None
+        groups = self._pending[queue]
+        return self._keys[groups[-1]] if groups else None
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """Keys (of the reversed order) and pod groups with possible victims, worst first."""
         self._refresh_victims()
-        for key in reversed(self._victims[queue]):
-            pod_group = self._by_rank[key[-1]]
+        for pod_group in reversed(self._victims[queue]):
             yield self._victim_backwards(pod_group), pod_group
 
     def victim_groups(self, queue: int) -> Sequence[int]:
         """The same pod groups without their keys."""
         self._refresh_victims()
-        known = self._victim_groups.get(queue)
-        if known is None:
-            known = [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
-            self._victim_groups[queue] = known
-        return known
+        return self._victims[queue][::-1]
 
     def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """The same without those whose tasks this cycle placed or relocated completely."""
         self._refresh_victims()
-        for key in reversed(self._evictable_victims[queue]):
-            pod_group = self._by_rank[key[-1]]
+        for pod_group in reversed(self._evictable_victims[queue]):
             yield self._victim_backwards(pod_group), pod_group
 
     def spent(self, queue: int) -> Sequence[int]:
@@ -311,6 +227,14 @@ class PodGroupIndex(PodGroupLists):
         group = self._session.cluster.pod_groups[pod_group]
         return group.queue is not None and group.is_evictable and self._is_active(group)
 
+    def key_after_eviction(self, pod_group: int) -> Key:
+        """Computed on first use, and kept while the pod group does not change."""
+        self._refresh()
+        known = self._keys_after_eviction[pod_group]
+        if not known:
+            known = self._keys_after_eviction[pod_group] = key_without_tasks(self._session, pod_group)
+        return known
+
     def version(self, queue: int) -> int:
         """Changes with the lists of the queue."""
         self._refresh()
@@ -323,7 +247,6 @@ class PodGroupIndex(PodGroupLists):
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
                 self._versions[group.queue] += 1
-                self._victim_groups.pop(group.queue, None)
                 self._remove_from(index, group.queue)
                 self._add(group)
         self._session.changed_pod_groups.clear()
@@ -338,20 +261,18 @@ class PodGroupIndex(PodGroupLists):
     def _fill_victims(self) -> None:
         """Fill the lists of victims."""
         self._filed.has_victims = True
-        groups = self._session.cluster.pod_groups
-        for group in groups:
-            if group.queue is not None:
-                self._filed.add(group)
-        for rank in sorted(self._by_rank):
-            self._add_victim(groups[self._by_rank[rank]], in_order=False)
+        groups = [group for group in self._session.cluster.pod_groups if group.queue is not None]
+        for group in sorted(groups, key=_rank):
+            self._filed.queues[group.index] = group.queue
+            self._add_victim(group, in_order=False)
         self._filed.sort_victims()
 
     def _add(self, group: PodGroup) -> None:
         """Add a pod group to its lists."""
         index, has_pending = group.index, self._gangs.has_pending(group.index)
         if self._filed.queues[index] is None and (has_pending or self._filed.has_victims):
-            self._filed.add(group)
-        self._keys[index] = self._reversed[index] = ()
+            self._filed.queues[index] = group.queue
+        self._keys[index] = self._reversed[index] = self._keys_after_eviction[index] = ()
         self._kinds.forget(index)
         self._is_pending[index] = False
         if has_pending:
@@ -364,10 +285,11 @@ class PodGroupIndex(PodGroupLists):
         assert group.queue is not None
         index, queue = group.index, group.queue
         self._keys[index], self._is_pending[index] = self._session.pod_group_key(index), True
-        _put(self._pending[queue], self._backwards(index), in_order)
+        self._backwards(index)
+        _put(self._pending[queue], index, self._reversed, in_order)
         if queue in self._by_kind:
             kind = self._kinds.of(self._session, index)
-            _put(self._by_kind[queue].setdefault(kind, []), self._backwards(index), in_order)
+            _put(self._by_kind[queue].setdefault(kind, []), index, self._reversed, in_order)
         if queue in self._most:
             self._most[queue] = _most(self._most[queue], self._gangs.request(index))
 
@@ -381,12 +303,18 @@ class PodGroupIndex(PodGroupLists):
         if is_victim:
             key = self._keys[index] = self._keys[index] or self._session.pod_group_key(index)
             if not self._victim_order.is_queue_order:
-                key = self._victim_keys[index] = self._victim_order.whole(index, key)
-            _put(self._victims[queue], key, in_order)
+                self._victim_keys[index] = self._victim_order.whole(index, key)
+            _put(self._victims[queue], index, self._victim_keys, in_order)
             if is_takeable:
-                _put(self._evictable_victims[queue], key, in_order)
+                _put(self._evictable_victims[queue], index, self._victim_keys, in_order)
             else:
                 self._spent[queue].append(index)
+
+    def _end(self, groups: Sequence[int], after: Key | None) -> int:
+        """Number of pod groups in a list, best last, that are behind a key."""
+        if after is None:
+            return len(groups)
+        return bisect_left(groups, reverse(after), key=self._reversed.__getitem__)
 
     def _backwards(self, index: int) -> Key:
         """Reversed key of a pod group, computed on first use."""
@@ -403,16 +331,16 @@ class PodGroupIndex(PodGroupLists):
 
     def _remove_from(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
-            _remove(self._pending[queue], self._backwards(index))
+            _remove(self._pending[queue], index, self._reversed)
             if queue in self._by_kind:
                 kind = self._kinds.known(index)
-                _remove(self._by_kind[queue][kind], self._backwards(index))
+                _remove(self._by_kind[queue][kind], index, self._reversed)
                 if not self._by_kind[queue][kind]:
                     del self._by_kind[queue][kind]
         if self._is_victim[index]:
-            _remove(self._victims[queue], self._victim_keys[index])
+            _remove(self._victims[queue], index, self._victim_keys)
         if self._is_evictable_victim[index]:
-            _remove(self._evictable_victims[queue], self._victim_keys[index])
+            _remove(self._evictable_victims[queue], index, self._victim_keys)
 
     def _is_active(self, group: PodGroup) -> bool:
         active, pod_sets = self._session.ledger.active_allocated, group.pod_sets
@@ -421,27 +349,30 @@ class PodGroupIndex(PodGroupLists):
         return any(active[pod_set.index] for pod_set in pod_sets)
 
 
-def _follow(index: _Index, lists: PodGroupIndex, change: SlotChange) -> None:
+def _follow(index: FiledPodGroups, lists: PodGroupIndex, change: SlotChange) -> None:
     lists.update_changed(index, change)
 
 
-_INDEX: Final = Derived(PodGroupIndex.build, _follow, _Index.copy)
+_INDEX: Final = Derived(PodGroupIndex.build, _follow, FiledPodGroups.copy)
 
 
 def _most(share: Share, other: Share) -> Share:
     return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
 
 
-def _put(keys: list[Key], key: Key, in_order: bool) -> None:
-    if in_order and keys and keys[-1] > key:
-        insort(keys, key)
-    else:
-        keys.append(key)
+def _rank(group: PodGroup) -> int:
+    return group.rank
 
 
-def _remove(keys: list[Key], key: Key) -> None:
-    """Remove the identical key."""
-    if keys[-1] is key:
-        keys.pop()
+def _put(groups: list[int], index: int, keys: list[Key], in_order: bool) -> None:
+    if in_order and groups and keys[groups[-1]] > keys[index]:
+        insort(groups, index, key=keys.__getitem__)
     else:
-        del keys[bisect_left(keys, key)]
+        groups.append(index)
+
+
+def _remove(groups: list[int], index: int, keys: list[Key]) -> None:
+    if groups[-1] == index:
+        groups.pop()
+    else:
+        del groups[bisect_left(groups, keys[index], key=keys.__getitem__)]

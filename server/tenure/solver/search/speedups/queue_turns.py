@@ -24,7 +24,7 @@ from tenure.solver.plugin_api.traits import traits_of
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.pod_group_lists import ALONE, Key
-from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
+from tenure.solver.search.speedups.fit_counts import NO_BOUND, requests_whole_gpus
 
 _MAX_LOOKED_AT: Final = 64
 """Pod groups of a queue, or their kinds, up to which those ahead of another one are looked at."""
@@ -43,8 +43,6 @@ class QueueTurns:
         self._demand = session.ledger.demand(tasks)[GPU]
         self._last: tuple[Any, ...] | None = None
         """Key of its queue with the pod group ahead of it that goes last; empty: it is the first."""
-        self._nothing = [0] * len(session.ledger.active_allocated)
-        """Numbers of tasks by pod set, with which a gang has none."""
         self._known: dict[int, int | None] = {}
         self._returns: dict[int, bool] = {}
         self._alike: dict[int, bool] = {}
@@ -87,12 +85,19 @@ class QueueTurns:
     def _find_waiting(self, queue: int) -> int | None:
         if self.is_first or not self._is_ahead(queue, NO_SHARE, self._demand):
             return None
-        victims = self._parts.pod_groups.victim_groups(queue)
-        last = [self._key_after_eviction(each) for each in victims]
-        ahead = None if () in last else self._ahead(queue, max(last, default=()))
+        last: Key = ()
+        smallest, largest = NO_BOUND, 0
+        for victim in self._parts.pod_groups.victim_groups(queue):
+            key = self._key_after_eviction(victim)
+            if not key:
+                return None
+            if key > last:
+                last = key
+            size = self._session.ledger.demand(self._groups[victim].tasks)[GPU]
+            smallest, largest = min(smallest, size), max(largest, size)
+        ahead = self._ahead(queue, last)
         if ahead is None:
             return None
-        sizes = [self._session.ledger.demand(self._groups[each].tasks)[GPU] for each in victims]
         request = NO_SHARE
         for other in ahead:
             request = _most(request, self._parts.gangs.request(other))
@@ -100,8 +105,8 @@ class QueueTurns:
         beside, behind = self._late(queue, NO_SHARE), self._late(queue, request) if ahead else 0
         if beside is None or behind is None:
             return None
-        most = max(beside + max(sizes) - 1 if beside else 0, behind - 1)
-        return most if most >= min(sizes) else 0
+        most = max(beside + largest - 1 if beside else 0, behind - 1)
+        return most if most >= smallest else 0
 
     def _late(self, queue: int, request: Share) -> int | None:
         """The fewest GPUs without which the queue, with such a request, is ahead of the preemptor's."""
@@ -139,7 +144,7 @@ class QueueTurns:
         is_whole = group.is_plain and pod_set.min_available >= len(group.tasks)
         if not is_whole or self._session.ledger.pending[pod_group]:
             return ()
-        return self._session.pod_group_key(pod_group, self._nothing)
+        return self._parts.pod_groups.key_after_eviction(pod_group)
 
     def _ahead(self, queue: int, key: Key) -> list[int] | None:
         """The first of each kind of the pending pod groups before a key; None: there are too many."""
