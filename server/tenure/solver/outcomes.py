@@ -30,7 +30,6 @@ _KINDS: Final = {
     ReasonClass.HELD: OutcomeKind.HELD,
 }
 """Outcome kinds of rejected pod groups by the class of the reason. The others depend on the end."""
-_BACKFILL_ENDED: Final = ReasonCode.BACKFILL_ENDED
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
 _HOLDS: Final = {
     HoldReason.UNSPECIFIED: "",
@@ -62,7 +61,7 @@ def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOu
     all_groups, held = session.cluster.pod_groups, session.phases.held
     told_of = {*waiting, *held} if held else waiting
     groups = sorted([all_groups[i] for i in told_of], key=lambda group: group.facts.uid)
-    victims = {c.beneficiary for c in session.commits if c.action.is_guarded or c.reason is _BACKFILL_ENDED}
+    victims = {commit.beneficiary for commit in session.commits if commit.frees_for_others}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
     told, holds = find_evict_times(session), _HeldOutcomes(session)

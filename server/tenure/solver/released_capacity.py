@@ -64,7 +64,7 @@ def _nodes_with_evictions(session: Session) -> set[int]:
     return {
         move.before.node
         for commit in session.commits
-        if commit.action.is_guarded or commit.reason is ReasonCode.BACKFILL_ENDED
+        if commit.frees_for_others
         for move in commit.moves
         if move.after.status is TaskStatus.RELEASING
     }

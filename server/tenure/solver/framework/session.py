@@ -83,12 +83,10 @@ class Session:
     """Records without a result, by preemptor."""
     in_flight: tuple[InFlightGroupStatus, ...] = ()
     notices: NoticeState = field(default_factory=NoticeState)
-    reserved_tasks: frozenset[int] = frozenset()
-    """Tasks with reservations of in-flight groups, which this cycle does not evict."""
+    reserved_tasks: frozenset[int] = frozenset()  # by in-flight groups; this cycle does not evict them
     reservations: tuple[Reservation, ...] | None = None  # to be stored; None: none are planned
     queue_status: tuple[QueueStatus, ...] = ()  # of every queue, after all actions
-    stop: StopSignal = field(default_factory=StopSignal)
-    """Whether to end the cycle early; the loops of the search check it."""
+    stop: StopSignal = field(default_factory=StopSignal)  # the loops of the search check it
 
     @classmethod
     def open(
@@ -257,6 +255,7 @@ class SessionServices(PluginServices):
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.is_continued = session.derived_data.is_kept
 
     def settled(self, record: EvictionRecord) -> EvictionRecord:
         """The record with its result."""

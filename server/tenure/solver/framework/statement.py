@@ -147,3 +147,4 @@ class Commit:
         self.in_flight = in_flight
         self.guards = guards
         self.victim_set: VictimSet | None = None
+        self.frees_for_others = action.is_guarded or reason is ReasonCode.BACKFILL_ENDED

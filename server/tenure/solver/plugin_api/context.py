@@ -65,7 +65,9 @@ class LedgerView(Protocol):
 
 
 class PluginServices(Protocol):
-    """What the session computes for plugins; see the methods of `PluginContext`."""
+    """What the session computes for plugins; see `PluginContext`."""
+
+    is_continued: bool
 
     def settled(self, record: EvictionRecord) -> EvictionRecord:
         """The record with its result."""
@@ -132,6 +134,11 @@ class PluginContext:
     def derived(self, spec: "Derived[PluginContext, Value]") -> Value:
         """The value that a constant derives, as it is now. The session owns it until it ends."""
         return self._services.derived(spec, self)
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether later sessions go on from derived values: then what takes long is built in the first."""
+        return self._services.is_continued
 
     def check_stop(self) -> None:
         """To be called in every step of a long loop: ends the cycle when its caller waits no longer."""

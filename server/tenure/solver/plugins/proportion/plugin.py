@@ -99,11 +99,9 @@ class Proportion(
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context
-        self._queues = context.cluster.queues
-        self._groups = context.cluster.pod_groups
+        self._queues, self._groups = context.cluster.queues, context.cluster.pod_groups
         self._usage = Usage(context.cluster, context.ledger, context.derived(INITIAL_USAGE))
-        self._cores = CoreUsage(context, self._usage)
-        self._chunks = VictimChunks(context)
+        self._cores, self._chunks = CoreUsage(context, self._usage), VictimChunks(context)
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
@@ -123,6 +121,8 @@ class Proportion(
         self._search, self._demand = 0, NO_SHARE
         """Number of the current search, and its request."""
         self._largest: list[int] = []
+        if context.is_continued:
+            context.derived(_SIZES)
         """GPUs of the largest pod group below each queue: the largest chunk."""
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:

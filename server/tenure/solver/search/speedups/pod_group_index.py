@@ -1,5 +1,6 @@
 """Saves: sorting the pod groups of a queue for every search; they are sorted once and filed again per commit.
-Possible victims are filed on first use, if no later session uses the lists: many cycles search for none.
+Possible victims and kinds are filed on first use, if no later session uses the lists: many cycles search for
+none.
 Sound: only commits change keys, and they name the pod groups that they moved (`session.changed_pod_groups`).
 Switch: `pod_group_index`. Plain: `pod_group_lists.SortedPodGroups`.
 Compared by: tests/properties/test_pod_group_index.py (lists equal sorted lists after random commits).
@@ -87,6 +88,8 @@ class PodGroupIndex(PodGroupLists):
             pending.sort(key=filed.reversed.__getitem__)
         if self._session.derived_data.is_kept:
             self._fill_victims()
+            for queue in leaves if self._has_kinds else ():
+                self._fill_kinds(queue)
         return filed
 
     def update_changed(self, filed: FiledPodGroups, change: SlotChange) -> None:
@@ -157,13 +160,7 @@ class PodGroupIndex(PodGroupLists):
         if not self._has_kinds:
             return None
         if queue not in self._by_kind:
-            self._by_kind[queue] = kinds = dict[int, list[int]]()
-            for pod_group in self._pending[queue]:
-                kind = self._kinds.of(self._session, pod_group)
-                of_kind = kinds.get(kind)
-                if of_kind is None:
-                    of_kind = kinds[kind] = []
-                of_kind.append(pod_group)
+            self._fill_kinds(queue)
         return self._by_kind[queue]
 
     def of_kind(self, queue: int, kind: int, after: Key | None = None) -> Iterator[KeyedPodGroup]:
@@ -266,6 +263,16 @@ class PodGroupIndex(PodGroupLists):
             self._filed.queues[group.index] = group.queue
             self._add_victim(group, in_order=False)
         self._filed.sort_victims()
+
+    def _fill_kinds(self, queue: int) -> None:
+        """List its pending pod groups by kind."""
+        self._by_kind[queue] = kinds = dict[int, list[int]]()
+        for pod_group in self._pending[queue]:
+            kind = self._kinds.of(self._session, pod_group)
+            of_kind = kinds.get(kind)
+            if of_kind is None:
+                of_kind = kinds[kind] = []
+            of_kind.append(pod_group)
 
     def _add(self, group: PodGroup) -> None:
         """Add a pod group to its lists."""
