@@ -12,19 +12,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tests.bench import performance_page, result_table
-from tests.bench.call_measurement import measure_calls
-from tests.bench.churn import measure_churn
-from tests.bench.decide_measurement import UnexpectedCounts, measure_decide
+from tests.bench.decide_measurement import UnexpectedCounts
 from tests.bench.flame_graph import profile
-from tests.bench.play_measurement import PlayedCase, measure_play
+from tests.bench.row_measurement import measure_row
 from tests.bench.sample import Sample
-from tests.bench.starts_measurement import measure_starts
 from tests.bench.workloads.case import CallMode, Case
 from tests.bench.workloads.catalog import all_cases, select_cases
 
 FOLDER: Final = Path(".cache/bench")
-PLAYED_RUNS: Final = 3
-"""Most runs of a whole trace, which take from seconds to minutes."""
 NOTES: Final = Console(stderr=True, highlight=False)
 MAX_STEAL_SHARE: Final = 0.02
 """Maximum share of processor time stolen by the host. Above it, a measurement is repeated."""
@@ -122,22 +117,12 @@ def _with_progress(todo: list[tuple[Case, CallMode]], runs: int, tries: int) -> 
 
 def _sample_with_least_steal(case: Case, way: CallMode, runs: int, tries: int) -> Sample:
     """Return a sample without much stolen time, or else the sample with the least."""
-    quietest = _sample(case, way, runs)
+    quietest = measure_row(case, way, runs)
     for _ in range(tries - 1):
         if quietest.stolen_share <= MAX_STEAL_SHARE:
             break
-        quietest = min(quietest, _sample(case, way, runs), key=attrgetter("stolen_share"))
+        quietest = min(quietest, measure_row(case, way, runs), key=attrgetter("stolen_share"))
     return quietest
-
-
-def _sample(case: Case, way: CallMode, runs: int) -> Sample:
-    if isinstance(case, PlayedCase):
-        return measure_play(case, min(runs, PLAYED_RUNS))
-    if way is CallMode.STARTS:
-        return measure_starts(case, runs)
-    if way is CallMode.DECIDE:
-        return measure_decide(case, runs)
-    return measure_churn(case, runs) if way is CallMode.CHURN else measure_calls(case, way, runs)
 
 
 def _usage_error(message: str) -> typer.Exit:

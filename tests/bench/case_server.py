@@ -11,6 +11,7 @@ from typing import Final
 
 import yaml
 from tenure.client import Client
+from tenure.terms.durations import SECOND
 
 from tests.bench.workloads.case import PLAIN_OPTIONS, Case
 from tests.small_snapshot import child_environment
@@ -72,7 +73,10 @@ def _process(configuration: Path) -> Iterator[tuple[int, str]]:
 
 def _options(case: Case) -> dict[str, object]:
     """Return the options with the names of the configuration file."""
-    return {_camel(name): value for name, value in {**PLAIN_OPTIONS, **case.options}.items()}
+    options = {**PLAIN_OPTIONS, **case.options}
+    if notice := options.get("max_notice"):
+        options["max_notice"] = f"{notice // SECOND}s"
+    return {_camel(name): value for name, value in options.items()}
 
 
 def _camel(name: str) -> str:

@@ -97,7 +97,7 @@ def test_measurement_is_repeated_while_the_host_steals_time(
         for share in stolen
     ]
     coming = iter(samples)
-    monkeypatch.setattr(bench, "_sample", lambda *_: next(coming))
+    monkeypatch.setattr(bench, "measure_row", lambda *_: next(coming))
     (case,) = select_cases(["W1@S"])
     assert bench._sample_with_least_steal(case, CallMode.DECIDE, 9, 3).stolen_share == kept
     assert len(samples) - len(list(coming)) == made
