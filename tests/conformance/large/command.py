@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from tenure.process.version import is_compiled
 
 from tests.checks import CannotRun, Counts
 from tests.conformance.cases import FORMAT, FORMAT_VERSION, Case, UnreadableCases, load_cases, select
@@ -71,6 +72,8 @@ def main(
     imitated, or the reference exceeds a limit in it. With --find-causes, also if a cause that is listed for
     other cases explains it: for cases that nobody has looked at.
     """
+    if is_compiled("tenure.solver.cycle"):
+        raise CannotRun("no behavior can be imitated in a compiled solver: run it with .venv/bin/python")
     try:
         chosen = select(load_cases(cases or (CHECKOUT / DEFAULT_CASES).resolve()), (), id_part)
     except UnreadableCases as error:
