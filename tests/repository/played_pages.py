@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from tenure.client import Client, StateSession
 from tenure.client.snapshot_file import read_snapshot
 
+from tests.conformance.plain_cases import plain_cases
 from tests.e2e.command import SAMPLE
 from tests.e2e.generated_trace import write_trace
 from tests.e2e.test_import_kai import complete_snapshot, write_archive
@@ -104,6 +105,21 @@ def kubernetes(reader: Reader) -> None:
     (reader.folder / "kubeconfig").write_bytes(api.kubeconfig().read_bytes())
 
 
+def history(reader: Reader) -> None:
+    """The commits of this checkout."""
+    git = reader.folder / ".git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, git], check=True)
+    subprocess.run(["git", "config", "core.bare", "false"], cwd=reader.folder, check=True)
+
+
+def cases(reader: Reader) -> None:
+    """cases/: plain cases as a file of cases of the reference scheduler."""
+    plain = [dict(case.data) for case in plain_cases()]
+    content = {"format": "kai-cases", "format_version": 1, "cases": plain}
+    (reader.folder / "cases").mkdir()
+    (reader.folder / "cases" / "plain.json").write_text(json.dumps(content))
+
+
 def kai(reader: Reader) -> None:
     """A scheduler that serves its snapshot."""
     archive = write_archive(reader.folder / "served.zip", json.dumps(complete_snapshot()))
@@ -144,6 +160,7 @@ _EXAMPLE_DAYS: Final = {"--first-day [0-9]+": "--first-day 1", "--days [0-9]+": 
 PLAYED: Final = {
     "CONTRIBUTING.md": PlayedPage((repository,), {**_DRY, **_COLLECTED}),
     "docs/get-started/quickstart.md": PlayedPage(),
+    "docs/integrate/compatibility.md": PlayedPage((history,), {"COMMIT": "HEAD"}),
     "docs/integrate/go.md": PlayedPage((go_module,), {"/path/to/tenure/": "./"}),
     "docs/internals/anti-thrash.md": PlayedPage((), {"thrash$": "thrash --cycles 20 --seeds 1"}),
     "docs/internals/releasing.md": PlayedPage(
@@ -178,6 +195,16 @@ PLAYED: Final = {
         {**_DRY, **_COLLECTED, "--cases 500": "--cases 5"},
         {".venv/bin/python -m tests build": "builds of minutes: tests/tools/test_tools.py"},
     ),
+    "docs/operate/kubernetes-adapter.md": PlayedPage(
+        (kubernetes,),
+        {"--dry-run$": "--dry-run --server 127.0.0.1:50051"},
+        {
+            **_PIP,
+            "kubectl create namespace": "tests/e2e/kubernetes/installation",
+            "kubectl": "tests/e2e/cluster/test_status.py",
+            "tenure adapter --cluster-id prod --health-listen": "tests/e2e/kubernetes",
+        },
+    ),
     "docs/operate/sizing.md": PlayedPage(
         (),
         {"^(pytest -s .*)": r"\1 --collect-only"},
@@ -208,6 +235,16 @@ PLAYED: Final = {
             **_PIP,
             "dask": "machines of the reader: tests/cli/test_sweep.py",
             "tenure sweep study.yaml --scheduler": "machines of the reader: tests/cli/test_sweep.py",
+        },
+    ),
+    "tests/conformance/README.md": PlayedPage(
+        (cases,),
+        {
+            "conformance-large$": "conformance-large --cases DIR",
+            "--shrink DIR": "--cases DIR --shrink smaller",
+            "(tests conformance)(?!-)": r"\1 --cases DIR",
+            "preempt_test.go#3": "'own/a free GPU is taken'",
+            "DIR": "cases",
         },
     ),
     "tests/interop/README.md": PlayedPage((server,)),

@@ -81,7 +81,7 @@ PROOFS: Final = {
         "python": _ADAPTER,
         "python notest": "tests/integration/test_adapter_page.py::test_test_of_the_page_kills_adapters",
     },
-    "docs/integrate/compatibility.md": {"sh": PARSED},
+    "docs/integrate/compatibility.md": {"sh": RUN},
     "docs/integrate/decision-groups.md": {
         "python": _LOOP,
         "yaml": f"{_E2E}_decision_groups_page.py::test_example_prints_the_output_on_the_page",
@@ -104,7 +104,7 @@ PROOFS: Final = {
         "yaml": "tests/packaging/test_install_page.py::test_the_example_of_a_kustomization_changes_the_image",
     },
     "docs/operate/kubernetes-adapter.md": {
-        "sh": PARSED,
+        "sh": RUN,
         "yaml": "tests/kubernetes/test_settings.py::test_example_of_the_page_is_valid",
     },
     "docs/operate/monitoring.md": {
@@ -151,15 +151,12 @@ PROOFS: Final = {
     "docs/use/reservations.md": {"bash": RUN, "yaml": _CONFIGURATIONS},
     "docs/use/simulate.md": {"console": _PRINTED, "yaml": _PRINTED, "sh": RUN},
     "docs/use/sweep.md": {"bash": RUN, "yaml": RUN},
-    "tests/conformance/README.md": {"console": PARSED},
+    "tests/conformance/README.md": {"console": RUN},
     "tests/interop/README.md": {"sh": RUN},
 }
 """The test that runs the blocks of a page, by language. All commands are parsed by their programs, too."""
 
 NOT_RUN: Final = {
-    "docs/integrate/compatibility.md": "the check versions, which needs a release or a commit",
-    "docs/operate/kubernetes-adapter.md": "needs a cluster: tests/e2e/kubernetes runs adapters",
     "docs/operate/monitoring.md": "needs images of a registry; tests/telemetry runs a collector and promtool",
-    "tests/conformance/README.md": "cases beside the repository: tests/conformance has small ones",
 }
 """Why no test runs the shell commands of a page as they are, and what stands for them."""

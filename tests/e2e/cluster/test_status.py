@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import time
 from collections import Counter
 
@@ -16,10 +17,12 @@ from tests.e2e.cluster.kubectl import Kubectl
 from tests.e2e.cluster.story import Story
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.environment.audit_log import AuditLog
+from tests.repository.snippets import SHELL, commands, snippets
 
 pytestmark = pytest.mark.kube
 
 GROUPS, QUEUES = "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"
+PAGE = "docs/operate/kubernetes-adapter.md"
 STILL_SECONDS = float(os.environ.get("STILL_SECONDS", "20"))
 """How long nothing is written. Ten minutes: `STILL_SECONDS=600 pytest -m kube -k unchanged_cluster`."""
 
@@ -27,6 +30,13 @@ STILL_SECONDS = float(os.environ.get("STILL_SECONDS", "20"))
 @pytest.fixture
 def kubectl(cluster: WholeCluster) -> Kubectl:
     return Kubectl(cluster.plane.kubeconfig())
+
+
+def line_of_page(begin: str) -> list[str]:
+    """Arguments of kubectl on the line of the page of the adapter that begins so."""
+    blocks = [each for each in snippets() if each.page == PAGE and each.language in SHELL]
+    (line,) = [line for block in blocks for line in commands(block) if line.startswith(begin)]
+    return shlex.split(line)[1:]
 
 
 def explanation(cluster: WholeCluster, pod_group: str) -> tuple[str, str]:
@@ -43,13 +53,13 @@ def test_kubectl_waits_for_a_pod_group_and_describes_why_it_is_pending(
     story: Story, cluster: WholeCluster, kubectl: Kubectl
 ) -> None:
     story.node("n1")
-    story.gang("fits", pods=2, gpus=2)
+    story.gang("train", pods=2, gpus=2)
     within = ("-n", story.namespace)
-    waits = (*within, "wait", "--timeout=60s")
-    kubectl.output(*waits, f"{GROUPS}/fits", "--for=condition=Scheduled")
-    assert story.bound("fits") == 2
+    kubectl.output(*within, *line_of_page("kubectl wait"))
+    assert story.bound("train") == 2
+    assert "Scheduled" in kubectl.output(*within, *line_of_page("kubectl describe podgroups"))
     story.gang("large", pods=2, gpus=6)
-    kubectl.output(*waits, f"{GROUPS}/large", "--for=condition=Scheduled=False")
+    kubectl.output(*within, "wait", "--timeout=60s", f"{GROUPS}/large", "--for=condition=Scheduled=False")
     wait_until(lambda: story.group("large")["status"]["conditions"][0]["reason"] != "NotReady")
     (condition,) = story.group("large")["status"]["conditions"]
     described = " ".join(kubectl.output(*within, "describe", f"{GROUPS}/large").split())
@@ -82,6 +92,10 @@ def test_queue_has_its_amounts_and_kubectl_waits_for_them(
     kubectl.output("wait", "--timeout=60s", lost, "--for=condition=Ready=False")
     assert "Its parent does not exist" in kubectl.output("describe", lost)
     assert "Fair share: cpu=" in kubectl.output("describe", leaf)
+    heads, *rows = kubectl.output(*line_of_page("kubectl get queues")).splitlines()
+    assert heads.split() == ["NAME", "GPUS", "REQUESTED", "FAIR"]
+    (row,) = [row.split(maxsplit=3) for row in rows if row.startswith(f"{story.full('top')} ")]
+    assert (row[1:3], row[3].startswith("Fair share: ")) == (["6", "10"], True)
 
 
 @pytest.mark.timeout(300 + STILL_SECONDS)
