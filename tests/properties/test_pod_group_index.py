@@ -31,7 +31,7 @@ def by_kind(index: PodGroupIndex, queue: int) -> list[KeyedPodGroup]:
     found: list[KeyedPodGroup] = []
     for kind in index.kinds(queue) or ():
         listed = list(index.of_kind(queue, kind))
-        assert listed
+        assert index.first_of_kind(queue, kind) == listed[0]
         assert {index.kind(pod_group) for _, pod_group in listed} == {kind}
         for number, (key, _) in enumerate(listed):
             behind = next(iter(listed[number + 1 :]), None)

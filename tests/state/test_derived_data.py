@@ -7,13 +7,14 @@ from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import full_state
 from tenure.server.state.versions import next_state
 from tenure.server.state.warm_start import WarmStartCache
-from tenure.solver.cycle import decide, run_cycle
+from tenure.solver.cycle import run_cycle
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugins.proportion.initial_usage import ShareSum
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.registry import default_profile
+from tenure.solver.search.speedups.filed_pod_groups import FiledPodGroups
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.wire.deltas import compute_delta
 
@@ -24,7 +25,6 @@ PROFILE: Final = default_profile()
 ATTRIBUTES: Final = {
     "PodGroupPhases": ("pending", "held", "running", "stale", "blocked"),
     "InitialUsage": ("allocated", "firm", "request", "paths", "kinds", "firm_cores"),
-    "_Index": ("queues", "pending", "victims", "evictable_victims", "is_pending", "is_victim"),
     "_WarningCandidates": ("legacy", "odd", "bad"),
     "_Protected": ("now", "pod_groups"),
     "BudgetedTasks": ("names", "counts"),
@@ -47,13 +47,16 @@ def test_value_that_followed_equals_one_that_is_built(seed: int) -> None:
         for spec in built:
             assert followed[spec] == built[spec], spec
         compared += len(built)
-        decide(state.cluster, PROFILE, warm_start=state.warm_start)
+        values(state.cluster, state.warm_start)
     assert compared >= 8 * STEPS
 
 
 def values(cluster: Cluster, warm_start: WarmStartCache) -> dict[Derived[Any, Any], Any]:
     """The derived data of a session at the end of its cycle."""
     context, _ = run_cycle(cluster, PROFILE, warm_start=warm_start)
+    for group in cluster.pod_groups:
+        if group.queue is not None:
+            context.pod_groups.key_after_eviction(group.index)
     found = {
         spec: content(value)
         for spec, value in context.session.derived_data._values.items()
@@ -69,6 +72,8 @@ def content(value: Any) -> Any:
         rooms = [(room.idle.vector(), room.releasing.vector()) for room in value.node_infos]
         counts = (value.active_allocated, value.active_used, value.pipelined, value.allocated, value.pending)
         return [*value.placements], rooms, *map(without_trailing_zeros, counts)
+    if isinstance(value, FiledPodGroups):
+        return filed(value)
     if isinstance(value, NodeIndex):
         return value.free_gpu_milli(), value.free_gpu_bound(), value.nodes_with_free_gpus()
     if isinstance(value, PodGroupSizes):
@@ -83,6 +88,31 @@ def content(value: Any) -> Any:
         return frozenset(value)
     known = ATTRIBUTES.get(type(value).__name__)
     return value if known is None else [content(getattr(value, name)) for name in known]
+
+
+def filed(lists: FiledPodGroups) -> Any:
+    """Pod groups with their keys, by list. Kinds have other numbers when they are met in another order."""
+    listed = [index for index, queue in enumerate(lists.queues) if queue is not None]
+    orders = (
+        (lists.pending, lists.reversed),
+        (lists.victims, lists.victim_keys),
+        (lists.evictable_victims, lists.victim_keys),
+    )
+    keyed = [{queue: [(keys[i], i) for i in found[queue]] for queue in found} for found, keys in orders]
+    alike = {queue: sorted(kinds.values()) for queue, kinds in lists.by_kind.items()}
+    after = [lists.keys_after_eviction[index] for index in listed]
+    return lists.queues, keyed, alike, after, lists.is_pending, lists.is_victim
+
+
+def test_first_session_of_a_kept_state_builds_what_played_cycles_need() -> None:
+    cluster = full_state("epoch", first_snapshot(SeededDraw(0)), DEFAULT_ROWS).cluster
+    leaves = {queue.index for queue in cluster.queues if queue.is_leaf}
+    for warm_start, kinds in ((WarmStartCache(), leaves), (None, set[int]())):
+        context, _ = run_cycle(cluster, PROFILE, warm_start=warm_start)
+        built = {type(each): each for each in context.session.derived_data._values.values()}
+        assert (PodGroupSizes in built) == (warm_start is not None)
+        assert built[FiledPodGroups].by_kind.keys() == kinds
+        context.close()
 
 
 def without_trailing_zeros(counts: list[int]) -> list[int]:

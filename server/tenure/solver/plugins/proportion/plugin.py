@@ -121,9 +121,9 @@ class Proportion(
         self._search, self._demand = 0, NO_SHARE
         """Number of the current search, and its request."""
         self._largest: list[int] = []
+        """GPUs of the largest pod group below each queue: the largest chunk."""
         if context.is_continued:
             context.derived(_SIZES)
-        """GPUs of the largest pod group below each queue: the largest chunk."""
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Update the usage of the queues."""

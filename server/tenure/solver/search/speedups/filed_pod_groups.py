@@ -1,4 +1,8 @@
-"""What the pod group index keeps from session to session: pod groups in order, their keys and their kinds."""
+"""Saves: building the lists of the pod group index in every session: what it keeps from session to session.
+Sound: a change names every pod group that differs, which is removed by its old keys and added again.
+Switch: `pod_group_index`. Plain: `pod_group_lists.SortedPodGroups`.
+Compared by: tests/state/test_derived_data.py (lists that followed changes equal those that were built).
+"""
 
 from collections.abc import Container, Iterable
 

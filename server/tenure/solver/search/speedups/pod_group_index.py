@@ -73,7 +73,7 @@ class PodGroupIndex(PodGroupLists):
         self._is_evictable_victim = filed.is_evictable_victim
 
     def build(self) -> FiledPodGroups:
-        """Build the lists of all pod groups; those of victims too if a later session may use them."""
+        """Build the lists of all pod groups; those of victims and kinds too if a later session uses them."""
         cluster = self._session.cluster
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
         filed = FiledPodGroups(leaves, len(cluster.pod_groups))
@@ -86,7 +86,7 @@ class PodGroupIndex(PodGroupLists):
                 self._add_pending(group, in_order=False)
         for pending in filed.pending.values():
             pending.sort(key=filed.reversed.__getitem__)
-        if self._session.derived_data.is_kept:
+        if self._session.derived_data.is_kept and self._session.chains.has_lasting_order:
             self._fill_victims()
             for queue in leaves if self._has_kinds else ():
                 self._fill_kinds(queue)
