@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One more than there are cores: tests of servers spend a third of their time waiting.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+ORDINARY = 'not kube and not slurm and not long and not browser'
 # Tests start hundreds of processes, which would compile every module again without bytecode.
 export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL := help
@@ -36,10 +37,10 @@ slurm: .venv/ready ## a Slurm cluster here, with Tenure (EMPTY=1: without), unti
 	@$(BIN)/python -m tests.slurm $(if $(EMPTY),--empty)
 
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube and not slurm and not long and not browser'
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m $(ORDINARY)
 
-compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
-	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py tests/solver/budgets
+compiled: .venv-compiled/ready ## run the same tests with the solver compiled (a C compiler; minutes)
+	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) --dist worksteal -o pythonpath=. -m $(ORDINARY)
 
 .venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py docker/locks/development.txt $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from tenure.process.version import is_compiled
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.kubernetes.environment.binaries import HOW
@@ -39,8 +40,14 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Give tests on a real API server more time: the first of a worker starts it, beside other workers."""
+    """Skip tests that need the interpreted solver where it is compiled.
+
+    Give tests on a real API server more time: the first of a worker starts it, beside other workers.
+    """
+    is_fast = is_compiled("tenure.solver.cycle")
     for item in items:
+        if is_fast and item.get_closest_marker("interpreted"):
+            item.add_marker(pytest.mark.skip(reason="needs the interpreted solver"))
         if item.get_closest_marker("kube") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(KUBE_SECONDS))
 

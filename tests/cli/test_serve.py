@@ -13,7 +13,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 from tests.server.security.certificate_authority import TOKEN, CertificateAuthority, token_file
 from tests.server.servers import run_server_process
-from tests.server.slow_search import SLOW_OPTIONS, slow_search_snapshot
+from tests.server.slow_search import NODES, SLOW_OPTIONS, slow_search_snapshot
 from tests.small_snapshot import child_environment, small_snapshot
 
 
@@ -26,7 +26,7 @@ def test_calls_in_flight_complete_after_a_signal(number: signal.Signals, tmp_pat
         Client(address, timeout=60) as client,
         ThreadPoolExecutor() as pool,
     ):
-        in_flight = pool.submit(client.decide, slow_search_snapshot(60))
+        in_flight = pool.submit(client.decide, slow_search_snapshot(NODES))
         time.sleep(1)
         assert not in_flight.done()
         process.send_signal(number)

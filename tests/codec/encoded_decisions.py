@@ -1,5 +1,7 @@
 """Cycle results for the small snapshot and their encoded responses."""
 
+from dataclasses import replace
+
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.solver.model import decision as model
@@ -18,8 +20,7 @@ LEFT, RIGHT, TOP = 0, 1, 2
 
 def decision(**changes: object) -> model.CycleResult:
     """A cycle result with these fields. All other fields are empty."""
-    nothing = model.CycleResult((), (), (), (), None, (), model.SearchCounters())
-    return model.CycleResult(**{**{f: getattr(nothing, f) for f in nothing.__slots__}, **changes})
+    return replace(model.CycleResult((), (), (), (), None, (), model.SearchCounters()), **changes)
 
 
 def reclaim_group(**changes: object) -> model.DecisionGroup:

@@ -149,6 +149,7 @@ def test_the_test_of_the_plugin_page_passes(configuration: Path) -> None:
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.interpreted
 def test_every_extension_point_and_trait_is_in_the_tables_of_the_plugin_page() -> None:
     source = Path(points.__file__).read_text() + Path(traits.__file__).read_text()
     table = rows("## Extension points\n", PLUGINS)

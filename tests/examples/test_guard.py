@@ -85,9 +85,6 @@ def calls() -> list[tuple[Action, int]]:
 
 
 PLUGINS: Final = {**BUILT_IN.plugins, "allowing": AllowingGuard, "checkpoint": CheckpointGuard}
-NOT_COMPILED: Final = pytest.mark.skipif(
-    not hasattr(PreemptibilityGuard, "__dict__"), reason="a compiled guard has no subclasses"
-)
 
 
 def preemptors() -> Cluster:
@@ -100,7 +97,7 @@ def preemptors() -> Cluster:
     return builder.build()
 
 
-@NOT_COMPILED
+@pytest.mark.interpreted
 def test_preemptibility_is_called_as_often_with_an_unshared_guard_as_without(
     calls: list[tuple[Action, int]],
 ) -> None:
@@ -113,7 +110,7 @@ def test_preemptibility_is_called_as_often_with_an_unshared_guard_as_without(
     assert counts == [5, 5]
 
 
-@NOT_COMPILED
+@pytest.mark.interpreted
 def test_preemptibility_is_called_once_per_victim_beside_a_guard_that_protects_pairs(
     calls: list[tuple[Action, int]],
 ) -> None:

@@ -1,6 +1,7 @@
 """Health and reflection: probes get correct results, also while a cycle runs and while the server drains."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import pytest
@@ -12,7 +13,7 @@ from tenure.client import Client, Unavailable
 from tenure.v1.decide_pb2 import DecideRequest
 
 from tests.server.servers import BlockingEngine, run_server, run_server_process
-from tests.server.slow_search import slow_search_snapshot
+from tests.server.slow_search import NODES, SLOW_OPTIONS, slow_search_snapshot
 from tests.small_snapshot import small_snapshot
 
 NAMES = ["", "tenure.v1.DecisionService"]
@@ -70,13 +71,15 @@ def test_health_check_responds_while_calls_fill_the_queue() -> None:
         assert all(call.result(10).outcomes for call in calls)
 
 
-def test_health_check_responds_while_a_cycle_runs() -> None:
+def test_health_check_responds_while_a_cycle_runs(tmp_path: Path) -> None:
+    config = tmp_path / "slow.yaml"
+    config.write_text(SLOW_OPTIONS)
     with (
-        run_server_process() as (_, address),
+        run_server_process("--config", str(config)) as (_, address),
         grpc.insecure_channel(address) as channel,
         ThreadPoolExecutor() as pool,
     ):
-        request = DecideRequest(snapshot=slow_search_snapshot(400), actions=["reclaim"])
+        request = DecideRequest(snapshot=slow_search_snapshot(NODES), actions=["reclaim"])
         decide = channel.unary_unary("/tenure.v1.DecisionService/Decide")
         cycle = pool.submit(decide, request.SerializeToString(), timeout=60)
         checks = 0

@@ -118,6 +118,7 @@ def test_a_cycle_takes_no_more_attempts_for_more_pod_groups_of_a_kind(sizes) -> 
     assert 0 < attempts(160) == attempts(16)
 
 
+@pytest.mark.interpreted
 def test_kinds_that_cannot_be_compared_take_no_more_attempts_either() -> None:
     def turns(waiting: int) -> int:
         builder = ClusterBuilder().node("n", gpus=4, cpus=64).queue("a", quota=2).queue("b", quota=2)

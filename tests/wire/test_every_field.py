@@ -81,6 +81,7 @@ def is_mapped(field: FieldDescriptor) -> bool:
     return field.full_name in FACTS or field.name in words(Path(field.file.name).stem)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.full_name)
 def test_every_field_is_mapped_or_unread_for_a_reason(message: Descriptor) -> None:
     unmapped = {field.full_name for field in message.fields if not is_mapped(field)}

@@ -93,6 +93,7 @@ print(json.dumps([row.facts.tie_breaker for row in rows]))
 """Script that reads a snapshot with generated modules in place of those of the checkout."""
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "message", ["PodGroup", *(pytest.param(name, marks=pytest.mark.long) for name in ("Pod", "Node"))]
 )

@@ -89,7 +89,7 @@ def test_another_profile_results_in_its_own_decisions(tmp_path: Path) -> None:
     assert run_replay(tmp_path / "r", default_profile())[0].differences == []
 
 
-@pytest.mark.parametrize("steps", [0, 3, 10, 40])
+@pytest.mark.parametrize("steps", [0, 3, 10, pytest.param(40, marks=pytest.mark.interpreted)])
 def test_stopped_cycle_that_is_a_prefix_has_no_differences(
     steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -333,6 +333,7 @@ def test_other_devices_of_the_node_replace_occupied_reserved_ones() -> None:
     assert group.bindings[0].gpu_groups == ("g1",)
 
 
+@pytest.mark.interpreted
 def test_equal_pods_are_not_tried_one_by_one_where_none_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, place_reserved = Counter[int](), Placer.place_reserved
 

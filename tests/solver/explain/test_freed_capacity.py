@@ -39,6 +39,7 @@ def starts(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> dict[str, Start
     return {cluster.pod_groups[index].facts.uid: start for index, start in found.items()}
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("ends", "waits", "expected"),
     [

@@ -261,6 +261,7 @@ def test_cycles_on_kept_data_decide_as_cold_ones_r17_22(
     assert warm.starts
 
 
+@pytest.mark.interpreted
 def test_searches_of_a_play_are_bounded_and_that_is_told_r17_22(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = contested()
     free = play(cluster)

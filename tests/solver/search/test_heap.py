@@ -1,6 +1,9 @@
 """A heap that restores the order of its top item only."""
 
+import pytest
 from tenure.solver.search.heap import HeapItem, LiveHeap
+
+pytestmark = pytest.mark.interpreted  # the items inherit from a class of the solver
 
 
 class Item(HeapItem):

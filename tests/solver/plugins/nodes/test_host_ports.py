@@ -4,10 +4,12 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.constraints import HostPort, OtherPods
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, statuses
 
 HTTP = HostPort(80)
+FIRM = Preemptibility.NON_PREEMPTIBLE
 
 
 def states(builder: ClusterBuilder) -> dict[str, TaskState]:
@@ -35,7 +37,7 @@ def test_port_is_free_unless_used_on_the_same_address(
     if is_other:
         builder.node("n", other_pods=[OtherPods("them", host_ports=(used,))])
     else:
-        builder.node("n").running("web", queue="q", node="n", host_ports=[used], preemptibility=2)
+        builder.node("n").running("web", queue="q", node="n", host_ports=[used], preemptibility=FIRM)
     builder.pending("asks", queue="q", host_ports=[asked])
     assert (states(builder)["asks-0"].status is TaskStatus.BINDING) is starts
 

@@ -46,7 +46,7 @@ def open_stream() -> CandidateStream:
     session = open_session(builder.build())
     gangs = GangPlanner(session)
     return CandidateStream(
-        0, PodGroupIndex(session, gangs).evictable_victims(0), VictimEntries(session, gangs)
+        (0, (0, 0)), PodGroupIndex(session, gangs).evictable_victims(0), VictimEntries(session, gangs)
     )
 
 

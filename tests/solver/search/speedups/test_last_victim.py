@@ -90,6 +90,7 @@ def random_departments(seed: int) -> ClusterBuilder:
     return builder
 
 
+@pytest.mark.interpreted
 def test_simulations_of_random_clusters_fail_where_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     said, wrong = list[int](), 0
     simulate = ScenarioSimulator.run
