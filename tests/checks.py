@@ -366,6 +366,13 @@ CHECKS: Final = (
         "tests.packaging.image:main",
     ),
     Check(
+        "compose",
+        "Docker starts docker/compose.yaml with the image of make image, and every service does its part",
+        "2 min",
+        "tests.packaging.compose:main",
+        needs=("collector", "promtool", "compose"),
+    ),
+    Check(
         "docs",
         "the documentation as a site: no broken link, anchor or orphan, and nothing from other hosts",
         "30 s",

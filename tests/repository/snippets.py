@@ -46,7 +46,6 @@ def commands(snippet: Snippet) -> list[str]:
     return [line for line in bare if line]
 
 
-PARSED: Final = "tests/repository/test_snippets.py::test_commands_are_understood_by_their_programs"
 RUN: Final = "tests/repository/test_page_commands.py::test_commands_of_the_page_run"
 _E2E: Final = "tests/e2e/test"
 _CONFIGURATIONS: Final = f"{_E2E}_documentation.py::test_every_configuration_in_the_documentation_is_valid"
@@ -109,7 +108,7 @@ PROOFS: Final = {
     },
     "docs/operate/monitoring.md": {
         "yaml": "tests/telemetry/test_monitoring_page.py::test_example_is_a_valid_configuration",
-        "sh": PARSED,
+        "sh": "tests/packaging/compose.py::main",
     },
     "docs/operate/scale.md": {
         "sh": "tests/load/several_servers/test_several_servers.py"
@@ -155,8 +154,3 @@ PROOFS: Final = {
     "tests/interop/README.md": {"sh": RUN},
 }
 """The test that runs the blocks of a page, by language. All commands are parsed by their programs, too."""
-
-NOT_RUN: Final = {
-    "docs/operate/monitoring.md": "needs images of a registry; tests/telemetry runs a collector and promtool",
-}
-"""Why no test runs the shell commands of a page as they are, and what stands for them."""

@@ -23,10 +23,12 @@ AXE: Final = CACHE / f"axe-{AXE_VERSION}/node_modules/axe-core/axe.min.js"
 """Finds faults of accessibility. Not part of the repository: its license, MPL 2.0, is another one."""
 GO_CLIENT: Final = CACHE / "go-client/client"
 ACTIONLINT: Final = CACHE / "actionlint/actionlint"
+COMPOSE: Final = CACHE / "compose/docker-compose"
 KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM, _ACTIONLINT = (
-    ROOT / "tests/tools" / folder for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm", "actionlint")
+_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM, _ACTIONLINT, _COMPOSE = (
+    ROOT / "tests/tools" / folder
+    for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm", "actionlint", "compose")
 )
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
@@ -80,6 +82,12 @@ def _build_actionlint() -> None:
     ACTIONLINT.touch()
 
 
+def _build_compose() -> None:
+    command = "github.com/docker/compose/v2/cmd"
+    _go_build(_COMPOSE, "-trimpath", "-ldflags", "-s -w", "-o", f"{COMPOSE}", command)
+    COMPOSE.touch()
+
+
 def _go_build(folder: Path, *arguments: str) -> None:
     run("go", "build", "-buildvcs=false", *arguments, cwd=folder, CGO_ENABLED="0")
 
@@ -97,7 +105,8 @@ def _download_promtool() -> None:
         run(*("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", "prometheus"), cwd=Path(folder))
         (package,) = Path(folder).glob("prometheus_*.deb")
         run("dpkg-deb", "-x", package, Path(folder, "package"))
-        shutil.copy2(Path(folder, "package/usr/bin/promtool"), made)
+        for program in ("prometheus", "promtool"):
+            shutil.copy2(Path(folder, "package/usr/bin", program), made.with_name(program))
 
 
 def _download_slurm() -> None:
@@ -233,6 +242,14 @@ TOOLS: Final = (
         _build_actionlint,
     ),
     Tool(
+        "compose",
+        "docker compose, as Docker's command starts it",
+        "2 min",
+        ("go",),
+        lambda: is_newer(COMPOSE, "tests/tools/compose/go.sum"),
+        _build_compose,
+    ),
+    Tool(
         "collector",
         "an OpenTelemetry Collector that telemetry is sent through",
         "2 min",
@@ -242,7 +259,7 @@ TOOLS: Final = (
     ),
     Tool(
         "promtool",
-        "Prometheus' checker of metrics and alerts, from Debian's package",
+        "Prometheus, and its checker of metrics and alerts, from Debian's package",
         "10 s",
         ("apt-get", "dpkg-deb"),
         lambda: is_newer(CACHE / "promtool/promtool"),
