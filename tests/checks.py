@@ -373,6 +373,13 @@ CHECKS: Final = (
         needs=("collector", "promtool", "compose"),
     ),
     Check(
+        "kubelet",
+        "the pods of docker/manifests under a real kubelet, with the image of make image",
+        "3 min",
+        "tests.packaging.kubelet:main",
+        needs=("kubeapi", "kwok", "kubelet", "containerd"),
+    ),
+    Check(
         "docs",
         "the documentation as a site: no broken link, anchor or orphan, and nothing from other hosts",
         "30 s",

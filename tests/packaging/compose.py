@@ -14,11 +14,11 @@ from typing import Any, Final
 import yaml
 from tenure.client import Client, TenureError
 
-from tests.checks import CannotRun, Counts
+from tests.checks import Counts
 from tests.child_processes import Program
 from tests.kubernetes.cluster import wait_until
 from tests.packaging.docker_daemon import DockerDaemon, run_docker
-from tests.packaging.image import ABOUT
+from tests.packaging.image import built_image
 from tests.small_snapshot import small_snapshot
 from tests.tools.catalog import CACHE
 from tests.tools.tool import ROOT
@@ -46,8 +46,7 @@ print(os.getuid(), written, pathlib.Path("/var/lib/tenure/records.sqlite").exist
 
 def main() -> Counts:
     """Start the services, and look at each. Raises CannotRun without a daemon or an image."""
-    if not ABOUT.exists():
-        raise CannotRun("there is no image: make image (as root, with buildah and mmdebstrap)")
+    image = built_image()["image"]
     (command,) = (line for line in PAGE.read_text().splitlines() if line.startswith("docker compose "))
     cases = (
         _services_run,
@@ -60,7 +59,7 @@ def main() -> Counts:
     )
     failed = 0
     with run_docker() as daemon:
-        _provide_images(daemon)
+        _provide_images(daemon, image)
         up = Program(
             daemon.folder / "up.log",
             *command.replace(FILE, str(ROOT / FILE)).split(),
@@ -79,8 +78,7 @@ def main() -> Counts:
     return Counts(len(cases) - failed, failed)
 
 
-def _provide_images(daemon: DockerDaemon) -> None:
-    image = json.loads(ABOUT.read_text())["image"]
+def _provide_images(daemon: DockerDaemon, image: str) -> None:
     for name in (image, _BASE):
         daemon.load(name)
     daemon.docker("tag", image, "docker-tenure")  # what compose calls an image that it builds

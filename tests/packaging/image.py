@@ -74,9 +74,7 @@ class RunnableImage(NamedTuple):
 
 def main() -> Counts:
     """Run the cases on the image that was built last."""
-    if not ABOUT.exists() or shutil.which("buildah") is None or os.geteuid():
-        raise CannotRun("there is no image: make image (as root, with buildah and mmdebstrap)")
-    about = json.loads(ABOUT.read_text())
+    about = built_image()
     passed = failed = 0
     with _mounted(about["image"]) as image:
         for case in (
@@ -93,6 +91,16 @@ def main() -> Counts:
             passed, failed = passed + (not problems), failed + bool(problems)
     print(f"{about['image']}: {about['bytes'] / 2**20:.0f} MiB, {len(about['packages'])} packages")
     return Counts(passed, failed)
+
+
+def built_image() -> dict[str, Any]:
+    """Name, size and packages of the image that `make image` built last. Raises CannotRun without one."""
+    if not ABOUT.exists() or shutil.which("buildah") is None or os.geteuid():
+        raise CannotRun("there is no image: make image (as root, with buildah and mmdebstrap)")
+    about: dict[str, Any] = json.loads(ABOUT.read_text())
+    if subprocess.run(["buildah", "inspect", about["image"]], check=False, capture_output=True).returncode:
+        raise CannotRun(f"{about['image']} was removed: make image")
+    return about
 
 
 @contextmanager

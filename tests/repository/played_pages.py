@@ -170,6 +170,8 @@ PLAYED: Final = {
             "make bench": "minutes; parsed with its options",
             "make image": "needs root and minutes",
             ".venv/bin/python -m tests image": "needs the image: tests/packaging/test_image.py",
+            ".venv/bin/python -m tests compose": "needs the image: tests/packaging/compose.py",
+            ".venv/bin/python -m tests kubelet": "needs the image: tests/packaging/kubelet.py",
             ".venv/bin/python -m tests audit": "needs advisories of the package index",
             ".venv/bin/python -m tests proto-breaking": "CI runs the check on every change: tests/checks.py",
             ".venv/bin/python -m tests versions": "tests/compatibility/test_stored_files.py",

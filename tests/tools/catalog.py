@@ -24,12 +24,15 @@ AXE: Final = CACHE / f"axe-{AXE_VERSION}/node_modules/axe-core/axe.min.js"
 GO_CLIENT: Final = CACHE / "go-client/client"
 ACTIONLINT: Final = CACHE / "actionlint/actionlint"
 COMPOSE: Final = CACHE / "compose/docker-compose"
+CONTAINERD: Final = CACHE / "containerd/bin"
+"""Folder with containerd, its shim and ctr."""
+KUBELET: Final = CACHE / "kubelet/kubelet"
 KUBE_FILTERS: Final = CACHE / "kube-filters/kube-filters"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _KUBECTL, _KREW, _KWOK, _HELM, _ACTIONLINT, _COMPOSE = (
-    ROOT / "tests/tools" / folder
-    for folder in ("kubeapi", "kubectl", "krew", "kwok", "helm", "actionlint", "compose")
-)
+_TOOLS: Final = ROOT / "tests/tools"
+_KUBEAPI, _KUBECTL, _KREW, _KWOK = (_TOOLS / name for name in ("kubeapi", "kubectl", "krew", "kwok"))
+_HELM, _ACTIONLINT, _COMPOSE = (_TOOLS / name for name in ("helm", "actionlint", "compose"))
+_CONTAINERD, _KUBELET = (_TOOLS / name for name in ("containerd", "kubelet"))
 _COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
 
@@ -86,6 +89,16 @@ def _build_compose() -> None:
     command = "github.com/docker/compose/v2/cmd"
     _go_build(_COMPOSE, "-trimpath", "-ldflags", "-s -w", "-o", f"{COMPOSE}", command)
     COMPOSE.touch()
+
+
+def _build_containerd() -> None:
+    _go_build(_CONTAINERD, "-trimpath", "-ldflags", "-s -w", "-o", f"{CONTAINERD}/", "tool")
+    (CACHE / "containerd/ready").touch()
+
+
+def _build_kubelet() -> None:
+    _go_build(_KUBELET, "-trimpath", "-ldflags", _VERSION, "-o", f"{KUBELET}", ".")
+    KUBELET.touch()
 
 
 def _go_build(folder: Path, *arguments: str) -> None:
@@ -248,6 +261,22 @@ TOOLS: Final = (
         ("go",),
         lambda: is_newer(COMPOSE, "tests/tools/compose/go.sum"),
         _build_compose,
+    ),
+    Tool(
+        "containerd",
+        "containerd, which runs the containers of a kubelet",
+        "2 min",
+        ("go",),
+        lambda: is_newer(CACHE / "containerd/ready", "tests/tools/containerd/go.sum"),
+        _build_containerd,
+    ),
+    Tool(
+        "kubelet",
+        "the kubelet, which runs the pods of a node",
+        "2 min",
+        ("go",),
+        lambda: is_newer(KUBELET, "tests/tools/kubelet/go.sum", "tests/tools/kubelet/main.go"),
+        _build_kubelet,
     ),
     Tool(
         "collector",
