@@ -75,7 +75,7 @@ def _control_groups() -> Iterator[None]:
     hierarchies = [HIERARCHIES] if (HIERARCHIES / "cgroup.procs").exists() else [*HIERARCHIES.iterdir()]
     folders = [each / CGROUP for each in hierarchies if each.is_dir() and not each.is_symlink()]
     for folder in folders:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # an earlier run may have been killed
     try:
         yield
     finally:
