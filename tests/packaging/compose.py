@@ -81,6 +81,7 @@ def main() -> Counts:
 def _provide_images(daemon: DockerDaemon, image: str) -> None:
     for name in (image, _BASE):
         daemon.load(name)
+    daemon.require_containers(_BASE)
     daemon.docker("tag", image, "docker-tenure")  # what compose calls an image that it builds
     images = {name: each["image"] for name, each in SERVICES.items() if "image" in each}
     collector, prometheus = CACHE / "collector/collector", CACHE / "promtool/prometheus"

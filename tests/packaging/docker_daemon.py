@@ -32,6 +32,16 @@ class DockerDaemon(NamedTuple):
             command, env=self.variables, check=True, stdout=out, stderr=subprocess.STDOUT, text=True
         ).stdout
 
+    def require_containers(self, image: str) -> None:
+        """Run a container on a network with a published port. Raises CannotRun if this machine forbids it."""
+        try:
+            self.docker("network", "create", "tried")
+            published = ("--network", "tried", "--publish", "127.0.0.1::1")
+            self.docker("run", "--rm", *published, image, "python3", "-c", "")
+            self.docker("network", "rm", "tried")
+        except subprocess.CalledProcessError as failure:
+            raise CannotRun(f"Docker runs no containers here: {failure.output}") from None
+
     def load(self, image: str) -> None:
         """Copy an image from buildah, with its name."""
         archive = self.folder / "image.tar"

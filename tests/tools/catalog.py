@@ -291,7 +291,7 @@ TOOLS: Final = (
         "Prometheus, and its checker of metrics and alerts, from Debian's package",
         "10 s",
         ("apt-get", "dpkg-deb"),
-        lambda: is_newer(CACHE / "promtool/promtool"),
+        lambda: all(is_newer(CACHE / "promtool" / name) for name in ("prometheus", "promtool")),
         _download_promtool,
     ),
     Tool(
