@@ -44,9 +44,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
     Give tests on a real API server more time: the first of a worker starts it, beside other workers.
     """
-    is_fast = is_compiled("tenure.solver.cycle")
+    solver_is_compiled = is_compiled("tenure.solver.cycle")
     for item in items:
-        if is_fast and item.get_closest_marker("interpreted"):
+        if solver_is_compiled and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="needs the interpreted solver"))
         if item.get_closest_marker("kube") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(KUBE_SECONDS))

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from tests.checks import CannotRun
 from tests.child_processes import Program
 from tests.kubernetes.cluster import wait_until
+from tests.packaging.image import save_image
 from tests.tools.catalog import COMPOSE
 
 _OPTIONS: Final = ("--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs")
@@ -45,7 +46,7 @@ class DockerDaemon(NamedTuple):
     def load(self, image: str) -> None:
         """Copy an image from buildah, with its name."""
         archive = self.folder / "image.tar"
-        subprocess.run(["buildah", "push", "--quiet", image, f"docker-archive:{archive}:{image}"], check=True)
+        save_image(image, archive)
         self.docker("load", "--input", str(archive))
         archive.unlink()
 

@@ -103,6 +103,11 @@ def built_image() -> dict[str, Any]:
     return about
 
 
+def save_image(name: str, archive: Path) -> None:
+    """Write an image of buildah to an archive that Docker and containerd read. Raises CalledProcessError."""
+    _output("buildah", "push", "--quiet", name, f"docker-archive:{archive}:{name}")
+
+
 @contextmanager
 def _mounted(name: str) -> Iterator[RunnableImage]:
     working = _output("buildah", "from", "--pull-never", name)

@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.child_processes import Program
 from tests.kubernetes.cluster import wait_until
-from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.kubernetes.environment.control_plane import ControlPlane, StartFailed
 from tests.tools.catalog import CONTAINERD, KUBELET
 
 NAME: Final = "real"
@@ -68,16 +68,12 @@ _PODS: Final = {
 }
 
 
-class RealNode(NamedTuple):
-    """A running node."""
-
-    containerd: Program
-    kubelet: Program
-
-
 @contextmanager
-def run_real_node(plane: ControlPlane, folder: Path, images: Sequence[Path]) -> Iterator[RealNode]:
-    """Run a node with the images of these archives. The API server has to listen on all addresses."""
+def run_real_node(plane: ControlPlane, folder: Path, images: Sequence[Path]) -> Iterator[Program]:
+    """Run a node with the images of these archives, and yield its kubelet.
+
+    The API server has to listen on all addresses. Raises StartFailed.
+    """
     _let_pods_reach(plane.port)
     containerd = _start_containerd(folder)
     address = str(folder / "containerd.sock")
@@ -102,7 +98,7 @@ def run_real_node(plane: ControlPlane, folder: Path, images: Sequence[Path]) -> 
         f"--cert-dir={folder / 'kubelet-certificates'}",
     )
     try:
-        yield RealNode(containerd, kubelet)
+        yield kubelet
     finally:
         kubelet.kill()
         containerd.kill()
@@ -137,5 +133,6 @@ def _start_containerd(folder: Path) -> Program:
         env={**os.environ, "PATH": path},
     )
     wait_until(lambda: program.has_ended or (folder / "containerd.sock").exists())
-    assert not program.has_ended, program.output
+    if program.has_ended:
+        raise StartFailed(program.output)
     return program
