@@ -39,8 +39,8 @@ slurm: .venv/ready ## a Slurm cluster here, with Tenure (EMPTY=1: without), unti
 test: .venv/ready ## run the tests (long ones, and those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m $(ORDINARY)
 
-compiled: .venv-compiled/ready ## run the same tests with the solver compiled (a C compiler; minutes)
-	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) --dist worksteal -o pythonpath=. -m $(ORDINARY)
+compiled: .venv-compiled/ready ## run the same tests with the solver compiled (a C compiler; minutes): make compiled [TESTS=tests/solver]
+	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) --dist worksteal -o pythonpath=. -m $(ORDINARY) $(TESTS)
 
 .venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py docker/locks/development.txt $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads
@@ -60,13 +60,13 @@ console-test: .venv/ready ## the web console in a real browser (Debian's Chromiu
 	$(BIN)/python -m tests build browser axe
 	REQUIRE_BROWSER=1 $(BIN)/pytest -m browser tests/console
 
-e2e: .venv/ready ## long tests; the adapter on real clusters; the image, the chart and the manifests (Go)
+e2e: .venv/ready ## long tests; the adapter on real clusters; the image, chart, manifests (Go): make e2e [WITHOUT=thorough]
 	$(BIN)/python -m tests build kubeapi kube-filters kwok kubectl krew helm
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup -m 'kube or long'
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto --dist loadgroup --timeout 600 -m '(kube or long)$(if $(WITHOUT), and not $(WITHOUT))'
 
 slurm-e2e: .venv/ready ## the adapter on real Slurm clusters (root, Debian 12): make slurm-e2e [SLURM="-k page"]
 	@$(BIN)/python -m tests build slurm
-	REQUIRE_SLURM=1 $(BIN)/pytest -n 2 --dist worksteal -m slurm tests/slurm $(SLURM)
+	REQUIRE_SLURM=1 $(BIN)/pytest -n 2 --dist worksteal -m slurm tests/slurm tests/attacks/slurm $(SLURM)
 
 plugin: .venv/ready ## archives and a krew manifest of kubectl tenure, in dist/krew: make plugin URL=https://WHERE/THEY/WILL/BE
 	$(BIN)/python docker/krew/build.py --url $(URL)

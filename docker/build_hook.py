@@ -104,8 +104,8 @@ class CompiledSolver(BuildHookInterface[Any]):
         build_data.update(pure_python=False, infer_tag=True)
 
     def _warn(self, cause: str) -> None:
-        told = "The solver is not compiled, so it decides two and a half to five times slower"
-        self.app.display_warning(f"{told}: {cause}")
+        warning = "The solver is not compiled, so it decides two and a half to five times slower"
+        self.app.display_warning(f"{warning}: {cause}")
 
     def _compile(self, folder: Path) -> None:
         """Put extension modules beside copies of the sources. Raises CalledProcessError and OSError."""

@@ -1,7 +1,7 @@
 """The named checks: campaigns, comparisons and measurements that are too long for the test suite.
 
 `python -m tests` lists them, `python -m tests NAME` runs one. A check is one entry here and a function that
-returns its counts. The function's parameters are the options of the command.
+returns its counts, or None if it only reports. The function's parameters are the options of the command.
 """
 
 from collections.abc import Callable
@@ -37,10 +37,10 @@ class Check(NamedTuple):
     in_ci: bool = False
     """Whether CI runs it on every change and requires that all of it passes."""
 
-    def load(self) -> Callable[..., Counts]:
+    def load(self) -> Callable[..., Counts | None]:
         """Import the function."""
         module, _, name = self.function.partition(":")
-        function: Callable[..., Counts] = getattr(import_module(module), name)
+        function: Callable[..., Counts | None] = getattr(import_module(module), name)
         return function
 
 
@@ -59,8 +59,8 @@ CHECKS: Final = (
     ),
     Check(
         "differential",
-        "the search with speedups against the plain search on 10,000 random clusters",
-        "1 min",
+        "decisions with and without speedups, and with and without a diagnosis, on 10,000 random clusters",
+        "3 min",
         "tests.properties.differential:main",
     ),
     Check(
@@ -76,6 +76,12 @@ CHECKS: Final = (
         "tests.properties.victims.proven_victims:main",
     ),
     Check(
+        "replays",
+        "replayed cycles are the cycles that decided, before each commit, on 1,000 random clusters",
+        "1 min",
+        "tests.properties.replayed_cycles:main",
+    ),
+    Check(
         "notices",
         "notices before evictions in 1,000 random sequences of cycles, judged independently",
         "4 min",
@@ -83,9 +89,21 @@ CHECKS: Final = (
     ),
     Check(
         "reservations",
-        "planned starts in 10,000 random sequences of cycles with reservations, judged independently",
+        "planned starts in 10,000 random sequences of cycles, judged independently",
         "6 min",
         "tests.properties.reservations.judged_reservations:main",
+    ),
+    Check(
+        "relations",
+        "pods that need, avoid or wait for each other in 20,000 random clusters, played on and judged",
+        "25 min",
+        "tests.properties.relations.played_clusters:main",
+    ),
+    Check(
+        "complete",
+        "starts of pods with relations in 5,000 small clusters, against an exhaustive search",
+        "3 min",
+        "tests.properties.relations.complete_searches:main",
     ),
     Check(
         "counters",
@@ -162,10 +180,10 @@ CHECKS: Final = (
     ),
     Check(
         "attacks",
-        "hostile tenants, callers and servers, against real servers and a real API server",
+        "hostile tenants, callers and servers, against real servers, a real API server and a real Slurm",
         "4 min",
         "tests.attacks.command:main",
-        needs=("kubeapi", "helm"),
+        needs=("kubeapi", "helm", "slurm"),
     ),
     Check(
         "console-pictures",
@@ -386,6 +404,18 @@ CHECKS: Final = (
         "tests.repository.site:main",
         needs=("release",),
         in_ci=True,
+    ),
+    Check(
+        "rooms",
+        "sizes of packages, folders and modules, for a reviewer; none of them fails",
+        "5 s",
+        "tests.repository.rooms:main",
+    ),
+    Check(
+        "commits",
+        "messages of new commits: a subject of at most 72 characters, no path of a machine",
+        "1 s",
+        "tests.repository.commit_messages:main",
     ),
     Check(
         "reference-pages",

@@ -23,10 +23,11 @@ def _raise(error: Exception) -> Counts:
     raise error
 
 
-ENDS: dict[str, tuple[Callable[[], Counts], int, str]] = {
+ENDS: dict[str, tuple[Callable[[], Counts | None], int, str]] = {
     "all passed": (lambda: Counts(3, 0), 0, "3 passed, 0 failed\n"),
     "some failed": (lambda: Counts(3, 2), 1, "3 passed, 2 failed\n"),
     "defect in the check": (lambda: _raise(ValueError("?")), 1, "0 passed, 1 failed\n"),
+    "a report": (lambda: None, 0, ""),
     "cannot run": (lambda: _raise(CannotRun("no such folder")), 2, ""),
 }
 
@@ -52,7 +53,7 @@ def test_function_imports_and_help_prints_its_options(name: str, capsys: pytest.
 
 @pytest.mark.parametrize(("function", "status", "printed"), ENDS.values(), ids=ENDS)
 def test_exit_status_and_closing_line_follow_the_counts(
-    function: Callable[[], Counts],
+    function: Callable[[], Counts | None],
     status: int,
     printed: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -28,8 +28,8 @@ def build(folder: Path) -> int:
     command += [ROOT / "docker/site/mkdocs.yml", "--site-dir", folder / version]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    told = [line for line in ended.stderr.splitlines() if line.strip() and not line.startswith("INFO")]
-    print("\n".join(told), end="\n" * bool(told))
+    messages = [line for line in ended.stderr.splitlines() if line.strip() and not line.startswith("INFO")]
+    print("\n".join(messages), end="\n" * bool(messages))
     if ended.returncode:
         return ended.returncode
     versions = built_versions(folder)

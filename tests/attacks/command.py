@@ -1,4 +1,4 @@
-"""The check `attacks`: hostile tenants, callers and servers, against real servers and a real API server."""
+"""The check `attacks`: hostile tenants, callers and servers, on real servers, API servers and Slurm."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def main(
     only: Annotated[str, typer.Option(help="Only attacks whose names contain this, as pytest -k")] = "",
 ) -> Counts:
     """Try every attack and list the results."""
-    os.environ["REQUIRE_KUBE"] = "1"
+    os.environ |= {"REQUIRE_KUBE": "1", "REQUIRE_SLURM": "1"}
     counter = _Counter()
     arguments = ["-vv", "--no-header", "--tb=short", f"--numprocesses={_WORKERS}"]
     pytest.main([*arguments, *(("-k", only) if only else ()), str(_FOLDER)], plugins=[counter])

@@ -1,17 +1,20 @@
 """Small files that unpack or expand to large ones end in one line, before they need memory."""
 
 import os
+import sqlite3
 import stat
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tenure.client import Client
 from tenure.server.records import RecordsError
 from tenure.server.records.file import MAX_UNPACKED, decompress, open_to_write
+from tenure.server.records.reader import RecordsFile
 from tenure.wire.yaml_limits import MAX_ALIASED_NODES
 
-from tests.e2e.command import SAMPLE, run_tenure
+from tests.e2e.command import ROOT, SAMPLE, run_tenure
 from tests.server.servers import run_server_process
 from tests.small_snapshot import small_snapshot
 
@@ -101,6 +104,73 @@ def test_a_record_that_claims_a_large_size_is_rejected() -> None:
     claim = b"\x28\xb5\x2f\xfd\xe0" + (2**40).to_bytes(8, "little") + empty_last_block
     with pytest.raises(ValueError, match=f"more than {MAX_UNPACKED:,}"):
         decompress(claim)
+
+
+RECORDS = ROOT / "tests/compatibility/kept/0.1.0/records.sqlite"
+VIEW = "ALTER TABLE {0} RENAME TO hidden; CREATE VIEW {0} AS SELECT * FROM hidden"
+ENDLESS = """
+    DROP TABLE outcomes;
+    CREATE VIEW outcomes AS WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n
+"""
+CIRCLE = "UPDATE states SET parent = digest"
+COMPUTED = """
+    ALTER TABLE profiles RENAME TO hidden;
+    CREATE TABLE profiles (digest TEXT PRIMARY KEY, content TEXT AS (hex(zeroblob(100000000))))
+"""
+STRANGE_SCHEMAS = {
+    **{f"{name} is a view": (VIEW.format(name), f"'{name}' is a view") for name in ("records", "states")},
+    "a view without an end": (ENDLESS, "'outcomes' is a view"),
+    "a table of another program": ("CREATE VIRTUAL TABLE x USING fts5(y)", "'x' is a virtual table"),
+    "a trigger": (
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "'t' is a trigger",
+    ),
+    "a column that is computed": (COMPUTED, "the column 'content' of 'profiles' is computed"),
+    "no table": ("DROP TABLE outcomes", "it has no table 'outcomes'"),
+}
+
+
+def strange_records(folder: Path, script: str) -> Path:
+    """A genuine records file that a stranger has changed."""
+    path = folder / "records.sqlite"
+    path.write_bytes(RECORDS.read_bytes())
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script)
+    return path
+
+
+@pytest.mark.parametrize(("script", "problem"), STRANGE_SCHEMAS.values(), ids=STRANGE_SCHEMAS)
+@pytest.mark.parametrize("command", ["records", "replay"])
+def test_records_file_that_computes_its_rows_is_refused_in_one_line(
+    command: str, script: str, problem: str, tmp_path: Path
+) -> None:
+    path = strange_records(tmp_path, script)
+    assert error_line(command, str(path)) == f"tenure: {path}: is not a records file: {problem}"
+
+
+def test_states_of_a_records_file_that_form_a_circle_are_refused(tmp_path: Path) -> None:
+    path = strange_records(tmp_path, CIRCLE)
+    with RecordsFile(path) as file:
+        first = next(file.records())
+        with pytest.raises(RecordsError, match="cannot be read: the rows that it is made of form a circle"):
+            file.snapshot(first)
+
+
+def test_query_of_a_records_file_ends_after_a_number_of_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+    columns = "cluster_id, node_pool, decision_id, group_id, step, result, detail, reported_at, caller"
+    rows = f"INSERT INTO outcomes ({columns}) {many} SELECT c, p, i, '', '', '', '', 0, '' FROM n, shard"
+    shard = "CREATE TEMP TABLE shard AS SELECT cluster_id AS c, node_pool AS p FROM records LIMIT 1"
+    path = strange_records(tmp_path, f"{shard}; {rows}")
+    with RecordsFile(path) as file:
+        record = next(file.records())
+        assert file.results(record) is not None
+        monkeypatch.setattr("tenure.server.records.file.MAX_STEPS", 100_000)
+        with pytest.raises(RecordsError, match="cannot be read: a query takes more than 100,000 steps"):
+            file.results(record)
+        assert file.ids()
 
 
 ELSEWHERE = ("../../snapshot.json", "/snapshot.json", "x/../snapshot.json", "snapshot.json/", "SNAPSHOT.JSON")

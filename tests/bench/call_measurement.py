@@ -35,9 +35,9 @@ def measure_calls(case: Case, way: CallMode, runs: int) -> Sample:
         wall: list[float] = []
         cpu: list[float] = []
         while len(wall) < runs or (len(wall) < most and sum(wall) < MOST_SECONDS * 1e3):
-            ask = step()
+            call = step()
             cpu_begin, begin = server.cpu_ms(), time.perf_counter()
-            answer = ask()
+            answer = call()
             wall.append((time.perf_counter() - begin) * 1e3)
             cpu.append(server.cpu_ms() - cpu_begin)
         counters = {field.name: value for field, value in answer.counters.ListFields()}
@@ -63,12 +63,12 @@ def _warm(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> Step:
     def step() -> TimedCall:
         delta = newcomer.delta(state)
 
-        def ask() -> DecideResponse:
+        def call() -> DecideResponse:
             nonlocal state
             state, answer = server.client.apply_and_decide(delta, case.actions)
             return answer
 
-        return ask
+        return call
 
     return step
 
@@ -82,13 +82,13 @@ def _simulation(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> St
     job.pods.add(uid="what-if-0", pod_group="what-if", shape=snapshot.pods[-1].shape, status=1)
     request = SimulateRequest(state=state, upserts=job, actions=case.actions)
 
-    def ask() -> DecideResponse:
+    def call() -> DecideResponse:
         answer = server.client.simulate(request).cycles[0]
         if len(answer.outcomes) != 1 or answer.outcomes[0].bound != 1:
             raise UnexpectedCounts(f"{case.name}: the job of a simulation is not bound")
         return answer
 
-    return lambda: ask
+    return lambda: call
 
 
 class ReplacedJob:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from tenure.codec.decode import decode_snapshot
 from tenure.server.garbage_collection import pause_gc
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 
 from tests.bench.sample import Sample, StealMeter, load_average
@@ -28,7 +28,7 @@ def measure_decide(case: Case, runs: int) -> Sample:
             gc.collect()
             wall_begin, cpu_begin = time.perf_counter(), time.process_time()
             with pause_gc():  # as the server decides
-                decision = decide(cluster, profile)
+                decision = answer(cluster, profile)
             cpu.append((time.process_time() - cpu_begin) * 1e3)
             wall.append((time.perf_counter() - wall_begin) * 1e3)
             counters, tally = _counters(decision), DecisionCounts.from_result(decision)

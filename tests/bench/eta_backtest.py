@@ -28,7 +28,7 @@ from tenure.simulator.jobs import FROM_ZERO, Job, Trace, split_jobs
 from tenure.simulator.settings import MINUTE, RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.simulator.traces.formats import read_trace
-from tenure.solver.explain.start_times import Start, likely_end
+from tenure.solver.play.start_times import Start, likely_end
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -49,7 +49,7 @@ _LEAST: Final = 2
 """Jobs without which there are no quantiles."""
 
 
-class Asked(NamedTuple):
+class ReportedStart(NamedTuple):
     """What was told of a job that waits."""
 
     time: int
@@ -57,16 +57,16 @@ class Asked(NamedTuple):
     """None: no time was told."""
 
 
-class AskingDecider:
+class EstimatingDecider:
     """Decides as a simulation does, and asks every few minutes when those that wait start."""
 
     def __init__(self, inner: SolverDecider, every: int, since: int) -> None:
         self._inner = inner
         self._every = every
         self._next = since
-        self.at_first: dict[str, Asked] = {}
+        self.at_first: dict[str, ReportedStart] = {}
         """By job."""
-        self.later: dict[str, Asked] = {}
+        self.later: dict[str, ReportedStart] = {}
         """When it had waited ten minutes."""
 
     def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
@@ -75,10 +75,10 @@ class AskingDecider:
         now = delta.now.ToNanoseconds()
         if now >= self._next:
             self._next = now + self._every
-            self._ask(now)
+            self._estimate(now)
         return response
 
-    def _ask(self, now: int) -> None:
+    def _estimate(self, now: int) -> None:
         """Play on, if anybody waits of whom nothing was told yet."""
         asked = [
             (
@@ -95,7 +95,7 @@ class AskingDecider:
         for index, uid, told in asked:
             start = starts.get(index)
             if start is None or start.by > now:
-                told.setdefault(uid, Asked(now, start))
+                told.setdefault(uid, ReportedStart(now, start))
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Errors:
     waits: list[float]
 
     @classmethod
-    def of(cls, told: dict[str, Asked], starts: dict[str, int]) -> "Errors":
+    def of(cls, told: dict[str, ReportedStart], starts: dict[str, int]) -> "Errors":
         """Of the jobs that really started."""
         made = cls([], 0, 0, 0, [])
         for job, (time, start) in told.items():
@@ -151,7 +151,7 @@ def with_expected(jobs: Iterable[Job], noise: float) -> list[Job]:
 
 def play(
     trace: Trace, since: int, asked: int, every: int, settings: RunSettings
-) -> tuple[AskingDecider, dict[str, int]]:
+) -> tuple[EstimatingDecider, dict[str, int]]:
     """Play the jobs of a trace; return what was told from the time `asked` on, and when jobs since a time
     started.
     """
@@ -160,7 +160,7 @@ def play(
     cluster = build_cluster(nodes, equal_queues(split.queues, gpu_milli_of(nodes)), split.jobs)
     profile = default_profile()
     options = replace(profile.options, max_simulations_per_pod_group=SIMULATIONS)
-    decider = AskingDecider(SolverDecider(replace(profile, options=options)), every, asked)
+    decider = EstimatingDecider(SolverDecider(replace(profile, options=options)), every, asked)
     results = Simulation(cluster, split.jobs, settings, decider).run()
     started = [each for each in results.jobs if each.first_start is not None and each.job.submit >= since]
     starts = {each.job.name: each.first_start or 0 for each in started}

@@ -62,4 +62,4 @@ TWO_CORES_MS: Final = {
     "W10@50": 2_560,
     "W10@100": 14_800,
 }
-"""The same benchmarks, measured by this project on a machine with two cores."""
+"""The benchmarks of the reference, measured by this project on a machine with two cores."""

@@ -12,10 +12,10 @@ from typing import Final
 
 from tenure.codec.decode import decode_snapshot
 from tenure.server.garbage_collection import pause_gc
-from tenure.solver.cycle import run_cycle
-from tenure.solver.explain.start_times import StartEstimates, estimate_starts
+from tenure.solver.cycle import decide
+from tenure.solver.play.sequential_warm_start import SequentialWarmStart
+from tenure.solver.play.start_times import StartEstimates, estimate_starts
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
-from tenure.solver.sequential_warm_start import SequentialWarmStart
 from tenure.terms.cancellation import never
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
 
@@ -47,7 +47,7 @@ def measure_starts(case: Case, runs: int) -> Sample:
     cluster, profile = decode_snapshot(case.build()), with_required_plugins(case.profile)
     kept, asked = SequentialWarmStart(), list[int]()
     if case.workload == SINGLE:
-        run_cycle(cluster, profile, warm_start=kept)[0].close()
+        decide(cluster, profile, warm_start=kept).close()
         asked = [next(group.index for group in cluster.pod_groups if group.facts.last_start is None)]
     theft, wall, cpu = StealMeter(), [], []
     estimates: StartEstimates | None = None

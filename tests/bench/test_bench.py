@@ -25,7 +25,11 @@ SMALL = [
     *select_cases(["W?@S", "W6", "W7", "W8@10", "W8@50", "W9@10", "W9@50", "W10@10", "W10@100", "W10u@10"]),
     *select_cases(["U4@20", "U6", "S6@50", "T@100"]),
 ]
-CALLED = [(case, way) for case in select_cases(["W1@S", "W8@10"]) for way in (CallMode.COLD, CallMode.WARM)]
+CALLED = [
+    pytest.param(case, way, id=f"{case.name} {way}", marks=[] if way is CallMode.COLD else [pytest.mark.long])
+    for case in select_cases(["W1@S", "W8@10"])
+    for way in (CallMode.COLD, CallMode.WARM)
+]
 
 
 @pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
@@ -45,7 +49,7 @@ def test_golden_file_contains_every_short_case():
     assert decided <= set(golden_counters.load_counters())
 
 
-@pytest.mark.parametrize(("case", "way"), CALLED, ids=[f"{case.name} {way}" for case, way in CALLED])
+@pytest.mark.parametrize(("case", "way"), CALLED)
 def test_outcome_of_calls_equals_outcome_of_the_decision(case: Case, way: CallMode):
     sample = measure_calls(case, way, 1)
     assert sample.outcome == measure_decide(case, 1).outcome

@@ -10,6 +10,7 @@ from tests.checker.rules.claims import claim_violations
 from tests.checker.rules.constraints import constraint_violations
 from tests.checker.rules.gangs import gang_violations
 from tests.checker.rules.guards import guard_violations
+from tests.checker.rules.host_ports import port_violations
 from tests.checker.rules.identity import identity_violations
 from tests.checker.rules.in_flight import in_flight_violations
 from tests.checker.rules.min_runtime import RuntimeGuards, runtime_violations
@@ -17,8 +18,10 @@ from tests.checker.rules.numa_zones import zone_violations
 from tests.checker.rules.outcomes import outcome_violations
 from tests.checker.rules.patches import patch_violations
 from tests.checker.rules.pod_affinity import affinity_violations
+from tests.checker.rules.pod_spread import spread_violations
 from tests.checker.rules.queues import queue_violations
 from tests.checker.rules.requeues import requeue_violations
+from tests.checker.rules.topology import topology_violations
 from tests.checker.rules.victims import victim_violations
 from tests.checker.snapshot_index import SnapshotIndex
 
@@ -28,6 +31,9 @@ _CHECKS: tuple[Callable[[SnapshotIndex], Iterator[str]], ...] = (
     constraint_violations,
     claim_violations,
     affinity_violations,
+    port_violations,
+    spread_violations,
+    topology_violations,
     zone_violations,
     gang_violations,
     victim_violations,

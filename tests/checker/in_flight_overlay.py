@@ -43,8 +43,19 @@ def with_in_flight(
 
 
 def ordered_groups(snapshot: snapshot_pb2.ClusterSnapshot) -> list[snapshot_pb2.InFlightGroup]:
-    """Sort in-flight groups by expiry, then by id."""
-    return sorted(snapshot.in_flight_groups, key=lambda group: (group.expire_time.ToNanoseconds(), group.id))
+    """Sort in-flight groups by expiry, then by the priority and age of their beneficiary, then by id."""
+    known = {group.uid: group for group in snapshot.pod_groups}
+
+    def key(group: snapshot_pb2.InFlightGroup) -> tuple[int, int, int, str]:
+        found = known.get(group.beneficiary, snapshot_pb2.PodGroup())
+        return (
+            group.expire_time.ToNanoseconds(),
+            -found.priority,
+            found.creation_time.ToNanoseconds(),
+            group.id,
+        )
+
+    return sorted(snapshot.in_flight_groups, key=key)
 
 
 def open_evictions(

@@ -160,6 +160,17 @@ class SnapshotIndex:
         yield from self.binds
         yield from self.reserves
 
+    @cached_property
+    def evicted_in_flight(self) -> frozenset[str]:
+        """Pods that terminate because of in-flight groups; not those that are stuck."""
+        now = self.snapshot.now.ToNanoseconds()
+        alive = [g for g in self.snapshot.in_flight_groups if now < g.expire_time.ToNanoseconds()]
+        named = {step.pod for group in alive for step in (*group.evictions, *group.notices)}
+        releasing = snapshot_pb2.POD_STATUS_RELEASING
+        return frozenset(
+            pod.uid for pod in self.snapshot.pods if pod.uid in named and pod.status == releasing
+        )
+
     def _stays(self, leave_out: frozenset[str], statuses: frozenset[int]) -> Iterator[PodPlacement]:
         for pod in self.snapshot.pods:
             if pod.status in statuses and pod.uid not in leave_out:

@@ -10,7 +10,7 @@ from subprocess import run
 import pytest
 from google.protobuf.json_format import Parse
 from pydantic.alias_generators import to_camel
-from tenure.cli.decide import SnapshotFormat
+from tenure.cli.options import SnapshotFormat
 from tenure.client.snapshot_file import Format, write_snapshot
 from tenure.codec.engine import Engine
 from tenure.server.security.access_control import AccessControl

@@ -13,6 +13,8 @@ from tenure.server.records import ResultEntry
 from tenure.server.records.writer import RecordWriter
 from tenure.server.shard import Shard
 
+from tests.attacks.overload.preference_flood import preference_flood
+from tests.attacks.overload.test_shared_time import GANG, GANGS, NODES, CountedDeadline
 from tests.server.records.recorded_cycles import (
     decide,
     draw_snapshots,
@@ -126,6 +128,22 @@ def test_record_that_stopped_early_is_marked(tmp_path: Path) -> None:
     ended = tenure("replay", str(tmp_path / "r"))
     assert ended.returncode == 0
     assert "1 record stopped early: compared up to that point." in ended.stdout
+
+
+def test_record_whose_order_depended_on_the_time_counts_as_not_compared(tmp_path: Path) -> None:
+    snapshot = preference_flood(GANGS, NODES, GANG)
+    answer = decide(snapshot, CountedDeadline(250))
+    assert answer.parse().shared_time
+    write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
+    ended = tenure("replay", str(tmp_path / "r"))
+    assert ended.returncode == 0
+    assert "No record can be compared." in ended.stdout
+    assert "1 record not compared: the order of the work depended on the time" in " ".join(
+        ended.stdout.split()
+    )
+    document = json.loads(tenure("replay", str(tmp_path / "r"), "--output", "json").stdout)
+    assert (document["same"], document["different"], document["not_compared"]) == (0, 0, 1)
+    assert document["records"][0]["result"] == "not compared"
 
 
 @pytest.mark.parametrize("command", ["records", "replay"])

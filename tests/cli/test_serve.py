@@ -17,7 +17,7 @@ from tests.server.slow_search import NODES, SLOW_OPTIONS, slow_search_snapshot
 from tests.small_snapshot import child_environment, small_snapshot
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_calls_in_flight_complete_after_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     config = tmp_path / "slow.yaml"
     config.write_text(SLOW_OPTIONS)

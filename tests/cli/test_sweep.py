@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
@@ -58,6 +60,29 @@ def results_in(folder: Path) -> dict[str, bytes]:
 
 def command(study: Path, folder: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "tenure.cli", "sweep", str(study), "--results", str(folder), *options]
+
+
+def dask_cluster(workers: int):
+    """Without a port of its own number for its pages: several clusters may run at a time."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",
+        host="127.0.0.1",
+    )
+
+
+@contextmanager
+def playing(study: Path, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A sweep in a process of its own, which ends with the block, whatever fails in it."""
+    with subprocess.Popen(command(study, folder, *options), stdout=subprocess.DEVNULL) as sweep:
+        try:
+            yield sweep
+        finally:
+            sweep.kill()
 
 
 def wait_for_runs(folder: Path, count: int, seconds: int = 5 * MINUTE) -> None:
@@ -227,29 +252,26 @@ def test_a_sweep_goes_on_after_it_was_killed(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.thorough
 def test_sixty_runs_are_the_same_serially_on_processes_and_on_dask_with_a_lost_worker(tmp_path):
     study = write_study(tmp_path, SIXTY_RUNS)
     serial, lossy, dask = (tmp_path / name for name in ("serial", "lossy", "dask"))
     subprocess.run(command(study, serial, "--workers", "1"), check=True, capture_output=True)
     assert len(list(serial.glob("*.json"))) == 60
 
-    process = subprocess.Popen(command(study, lossy, "--workers", "2"), stdout=subprocess.DEVNULL)
-    wait_for_runs(lossy, 5)
-    os.kill(children_of(process.pid)[0], signal.SIGKILL)
-    assert process.wait(10 * MINUTE) == 0
+    with playing(study, lossy, "--workers", "2") as sweep:
+        wait_for_runs(lossy, 5)
+        os.kill(children_of(sweep.pid)[0], signal.SIGKILL)
+        assert sweep.wait() == 0
     assert results_in(lossy) == results_in(serial)
 
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        process = subprocess.Popen(
-            command(study, dask, "--scheduler", cluster.scheduler_address), stdout=subprocess.DEVNULL
-        )
+    with (
+        dask_cluster(workers=4) as cluster,
+        playing(study, dask, "--scheduler", cluster.scheduler_address) as sweep,
+    ):
         wait_for_runs(dask, 5)
         os.kill(cluster.workers[0].pid, signal.SIGKILL)
-        assert process.wait(10 * MINUTE) == 0
+        assert sweep.wait() == 0
     assert results_in(dask) == results_in(serial)
 
 
@@ -276,11 +298,10 @@ def are_gone(pids: list[int]) -> bool:
 @pytest.mark.long
 def test_processes_end_with_the_sweep_that_was_killed(tmp_path):
     study = write_long_runs(tmp_path)
-    sweep = subprocess.Popen(command(study, tmp_path / "runs", "--workers", "2"))
-    wait_until(lambda: len(children_of(sweep.pid)) == 2)
-    workers = children_of(sweep.pid)
-    sweep.kill()
-    sweep.wait()
+    with playing(study, tmp_path / "runs", "--workers", "2") as sweep:
+        wait_until(lambda: len(children_of(sweep.pid)) == 2)
+        workers = children_of(sweep.pid)
+        sweep.kill()
     wait_until(lambda: are_gone(workers))
 
 
@@ -305,20 +326,15 @@ def test_control_c_ends_a_sweep_at_once_and_without_a_traceback(tmp_path):
 
 @pytest.mark.long
 def test_workers_of_a_dask_cluster_stop_runs_of_a_sweep_that_is_gone(tmp_path):
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     def executing(dask_worker) -> int:
         return len(dask_worker.state.executing)
 
     study = write_long_runs(tmp_path)
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        sweep = subprocess.Popen(command(study, tmp_path / "runs", "--scheduler", cluster.scheduler_address))
-        wait_until(lambda: sum(client.run(executing).values()) == 2)
-        sweep.kill()
-        sweep.wait()
+    runs = tmp_path / "runs"
+    with dask_cluster(workers=2) as cluster, Client(cluster) as client:
+        with playing(study, runs, "--scheduler", cluster.scheduler_address) as sweep:
+            wait_until(lambda: sum(client.run(executing).values()) == 2)
+            sweep.kill()
         wait_until(lambda: sum(client.run(executing).values()) == 0)

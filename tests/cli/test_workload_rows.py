@@ -32,12 +32,12 @@ TYPO = with_group('annotations { key: "kai.scheduler/preemptibility" value: "Nev
 @pytest.mark.parametrize(
     ("change", "preemptibility", "source", "cell"),
     [
-        (unchanged, "Preemptible", "legacy", "! legacy"),
-        (LEGACY_HIGH, "Non-Preemptible", "legacy", "! legacy"),
-        (FIELD, "Non-Preemptible", "explicit", "explicit"),
-        (SEMI, "Semi-Preemptible", "explicit", "explicit"),
+        (unchanged, "Preemptible", "priority", "! priority"),
+        (LEGACY_HIGH, "Non-Preemptible", "priority", "! priority"),
+        (FIELD, "Non-Preemptible", "field", "field"),
+        (SEMI, "Semi-Preemptible", "field", "field"),
         (NOTE, "Semi-Preemptible", "annotation", "annotation"),
-        (default_snapshot(FIELD, NOTE), "Non-Preemptible", "explicit", "explicit"),
+        (default_snapshot(FIELD, NOTE), "Non-Preemptible", "field", "field"),
         (TYPO, "Non-Preemptible", "annotation", "! unknown value"),
     ],
 )
@@ -101,7 +101,7 @@ def many_pod_groups(number: int) -> ClusterSnapshot:
 
 def test_workloads_are_sorted_by_queue_priority_and_name() -> None:
     _, found = list_workloads(many_pod_groups(6))
-    assert [each.group.facts.name for each in found] == [
+    assert [each.name for each in found] == [
         *("job", "job-02", "job-04", "job-00"),
         *("job-05", "job-01", "job-03"),
     ]
@@ -117,7 +117,7 @@ def test_queue_filter_includes_its_descendants(queue: str | None, number: int) -
 
 def test_long_list_is_summarized_by_queue_and_preemptibility() -> None:
     text = flat(render_table(*list_workloads(many_pod_groups(60))))
-    assert "31 leaf Preemptible legacy 30 other Preemptible legacy" in text
+    assert "31 leaf Preemptible priority 30 other Preemptible priority" in text
     assert "… and 56 more: --output json shows all." in text
 
 
@@ -150,11 +150,16 @@ def test_json_document_contains_the_times() -> None:
         "queue": "leaf",
         "priority": 50,
         "preemptibility": "Preemptible",
-        "preemptibility_source": "legacy",
+        "preemptibility_source": "priority",
         "preemptibility_problem": "",
+        "preemptibility_requested": None,
+        "not_in_force": "",
         "pods_running": 2,
         "pods_pending": 0,
         "pods_minimum": 1,
+        "state": "running",
+        "held_by": None,
+        "not_before": None,
         "runs_for_seconds": 600,
         "is_protected": True,
         "protections": [
@@ -171,6 +176,9 @@ def test_json_document_contains_the_times() -> None:
         "disruption_budgets": [],
         "expected_runtime_seconds": None,
         "expected_runtime_source": "",
+        "expected_end": None,
+        "expected_end_certainty": "unknown",
+        "latest_end": None,
         "notices": [],
         "as_victim": None,
         "requeue": None,

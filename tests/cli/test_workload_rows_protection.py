@@ -4,9 +4,8 @@ import json
 
 import pytest
 from google.protobuf import text_format
-from tenure.cli.workload_rows import workloads
+from tenure.cli.workload_rows import workload_rows
 from tenure.cli.workload_table import workloads_json
-from tenure.codec.decode import decode_snapshot
 from tenure.codec.engine import Engine
 from tenure.render.response_view import ResponseView
 from tenure.solver.registry import default_profile
@@ -109,7 +108,7 @@ def test_protection_covered_by_another_is_omitted(
 ) -> None:
     snapshot = text_format.Parse(SNAPSHOT, ClusterSnapshot())
     view = ResponseView(snapshot, DecideResponse(protections=protections))
-    (found,) = workloads(decode_snapshot(snapshot), view)
+    (found,) = workload_rows(view)
     assert [each.guard for each in found.protections] == guards
 
 
@@ -191,9 +190,9 @@ def with_requeue() -> ClusterSnapshot:
 
 def test_requeue_is_listed_with_contender_and_cooldown() -> None:
     snapshot = with_requeue()
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot, actions=["requeue"])).parse()
-    view = ResponseView(snapshot, answer)
-    found = workloads(decode_snapshot(snapshot), view)
+    request = DecideRequest(snapshot=snapshot, actions=["requeue"], include_pod_group_statuses=True)
+    view = ResponseView(snapshot, Engine(default_profile()).decide(request).parse())
+    found = workload_rows(view)
     assert "10m of 5m; overrun 5m: requeued for urgent" in flat(render_table(view, found))
     (requeue,) = [
         each["requeue"] for each in json.loads(workloads_json(view, found))["workloads"] if each["uid"] == "u"

@@ -43,7 +43,7 @@ def test_the_table_shows_preemptibility_and_marks_the_legacy_rule(workloads: Wor
     ended = workloads("FILE")
     assert (ended.code, ended.err) == (0, "")
     assert re.search(r"runs +0 +Preemptible +2/0/1 ", ended.out)
-    assert re.search(r"left +! legacy", ended.out)
+    assert re.search(r"left +! priority", ended.out)
 
 
 def test_json_lists_all_pod_groups(workloads: Workloads) -> None:
@@ -76,7 +76,7 @@ def test_rank_and_cost_as_a_victim_are_listed(workloads: Workloads, tmp_path: Pa
         ("reclaim", "serving"),
     ]
     table = " ".join(workloads(str(SAMPLE), "--config", str(config)).out.split())
-    assert "first to go; next for" in table
+    assert "evicted first in its queue; next victim of" in table
 
 
 def test_configuration_determines_the_protections(workloads: Workloads, tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from io import StringIO
 
 from google.protobuf import text_format
 from rich.console import Console
-from tenure.cli.workload_rows import Workload, workloads
+from tenure.cli.workload_rows import WorkloadRow, workload_rows
 from tenure.cli.workload_table import print_workloads, workloads_json
-from tenure.codec.decode import decode_snapshot
 from tenure.codec.engine import Engine
 from tenure.render.response_view import ResponseView
 from tenure.solver.registry import default_profile
@@ -65,7 +64,7 @@ def unchanged(snapshot: ClusterSnapshot) -> None:
     pass
 
 
-def decide(change: Change) -> tuple[ResponseView, list[Workload]]:
+def decide(change: Change) -> tuple[ResponseView, list[WorkloadRow]]:
     snapshot = text_format.Parse(SNAPSHOT, ClusterSnapshot())
     change(snapshot)
     return list_workloads(snapshot)
@@ -73,13 +72,13 @@ def decide(change: Change) -> tuple[ResponseView, list[Workload]]:
 
 def list_workloads(
     snapshot: ClusterSnapshot, queue: str | None = None
-) -> tuple[ResponseView, list[Workload]]:
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
-    view = ResponseView(snapshot, answer)
-    return view, workloads(decode_snapshot(snapshot), view, queue)
+) -> tuple[ResponseView, list[WorkloadRow]]:
+    request = DecideRequest(snapshot=snapshot, include_pod_group_statuses=True)
+    view = ResponseView(snapshot, Engine(default_profile()).decide(request).parse())
+    return view, workload_rows(view, queue)
 
 
-def render_table(view: ResponseView, found: list[Workload], width: int = 200) -> str:
+def render_table(view: ResponseView, found: list[WorkloadRow], width: int = 200) -> str:
     console = Console(file=StringIO(), width=width)
     print_workloads(console, view, found)
     file = console.file
@@ -91,7 +90,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def only_json_object(view: ResponseView, found: list[Workload]) -> dict[str, object]:
+def only_json_object(view: ResponseView, found: list[WorkloadRow]) -> dict[str, object]:
     """Return the only object of the JSON output."""
     (facts,) = json.loads(workloads_json(view, found))["workloads"]
     assert isinstance(facts, dict)

@@ -172,6 +172,7 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".yaml", "queues: [{preempt_min_runtime: 5200w101d}]", "'5200w101d' is longer than 100 years"),
         (".yaml", "queues: [{preempt_min_runtime: 9999w}]", "'9999w' is longer than 100 years"),
         (".yaml", "pods: [{status: RUNING}]", "'RUNING' is not a PodStatus; did you mean RUNNING?"),
+        (".yaml", "pods: [{phase: RUNNING}]", "pods[0].phase: unknown field of Pod; known: "),
         (".yaml", "pods: [{status: x}]", "pods[0].status: 'x' is not a PodStatus; known: PENDING, GATED, "),
         (".yaml", "podColumns: {status: [RUNNING, x]}", "podColumns.status: 'x' is not a PodStatus; known: "),
         (".json", '{"queues": [{"preempt_min_runtime": {"seconds": 1}}]}', "preempt_min_runtime: "),
@@ -183,6 +184,7 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".yaml", "[" * 100_000, "nest"),  # newer parsers have a limit of their own
         (".yaml", "a: !!python/name:os.system", "line 1, column 4: could not determine a constructor"),
         (".yaml", "nodes: [{lables: {}}]", f"nodes[0].lables: {UNKNOWN} labels?"),
+        (".yaml", "pods: [{phase: Running}]", "pods[0].phase: unknown field of Pod; known: uid, name, "),
         (".yaml", "\x00", "unacceptable character"),
         (".txtpb", 'nodes { name: "a" }\nnodes { nam: "b" }', "line 2, column 9: Message type"),
         (".txtpb", "nodes { name: 3 }", "line 1, column 15: "),

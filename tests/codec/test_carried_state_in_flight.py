@@ -28,7 +28,7 @@ def with_reservation(**fields: object) -> snapshot_pb2.ClusterSnapshot:
 
 
 def with_free_capacity() -> snapshot_pb2.ClusterSnapshot:
-    """The same snapshot with enough free capacity for the gang `waits`."""
+    """Copy of a snapshot with enough free capacity for the gang `waits`."""
     snapshot = with_reservation(node="n2")
     snapshot.in_flight_groups[0].reservations.add(pod="waits-1", node="n2", pod_group="waits")
     return snapshot
@@ -140,3 +140,14 @@ def test_groups_dropped_by_the_response_are_not_retained() -> None:
     answer.in_flight_group_statuses.add(id="b", state=pb.IN_FLIGHT_GROUP_STATE_CANCELLED)
     answer.in_flight_group_statuses.add(id="c")
     assert [group.id for group in retain_in_flight(groups, answer)] == ["a", "c"]
+
+
+def test_reservation_of_a_pod_that_is_gone_is_retained_for_the_one_that_replaces_it() -> None:
+    kept = snapshot_pb2.InFlightGroup(id="a")
+    for pod in ("moved-0", "waits-0"):
+        kept.reservations.add(pod=pod, node="n1")
+    answer = DecideResponse()
+    status = answer.in_flight_group_statuses.add(id="a", state=pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT)
+    status.replaced_pods.add(pod="moved-0", by="moved-1")
+    (group,) = retain_in_flight([kept], answer)
+    assert [hold.pod for hold in group.reservations] == ["moved-1", "waits-0"]

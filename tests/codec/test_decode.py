@@ -30,7 +30,7 @@ def test_amounts_and_times_preserve_their_units() -> None:
 def test_entities_refer_to_each_other_by_index() -> None:
     cluster = decode_snapshot(small_snapshot())
     left, right, top = cluster.queues
-    assert (top.name, top.children, top.path) == ("top", (left.index, right.index), (top.index,))
+    assert (top.facts.name, top.children, top.path) == ("top", (left.index, right.index), (top.index,))
     assert left.path == (top.index, left.index)
     runs, waits = cluster.pod_groups
     assert (runs.queue, waits.queue) == (left.index, right.index)
@@ -70,7 +70,7 @@ def test_order_of_lists_has_no_meaning(seed: int) -> None:
 
 
 def shuffled(snapshot: pb.ClusterSnapshot, random: Random) -> pb.ClusterSnapshot:
-    """The same snapshot with its lists, and the lists of its elements, in another order."""
+    """Copy of a snapshot with its lists, and the lists of its elements, in another order."""
     copy = pb.ClusterSnapshot()
     copy.CopyFrom(snapshot)
     lists = [copy.nodes, copy.queues, copy.pod_groups, copy.pods, copy.shapes, copy.topologies]
@@ -179,14 +179,14 @@ def test_constraints_of_a_shape() -> None:
 
 def test_queue_defaults() -> None:
     top = decode_snapshot(small_snapshot()).queues[2]
-    assert (top.priority, top.quota, top.limit, top.weight) == (
+    assert (top.facts.priority, top.facts.quota, top.facts.limit, top.facts.weight) == (
         100,
         (-1, -1, 4000),
         (-1, -1, -1),
         (1.0, 1.0, 1.0),
     )
-    assert (top.preempt_min_runtime, top.reclaim_min_runtime) == (None, None)
-    assert (top.expected_runtime, top.requeue_delay) == (None, None)
+    assert (top.facts.preempt_min_runtime, top.facts.reclaim_min_runtime) == (None, None)
+    assert (top.facts.expected_runtime, top.facts.requeue_delay) == (None, None)
 
 
 def test_queue_values() -> None:
@@ -199,10 +199,10 @@ def test_queue_values() -> None:
     snapshot.queues[0].expected_runtime.seconds = 90
     snapshot.queues[0].requeue_delay.SetInParent()
     top = decode_snapshot(snapshot).queues[2]
-    assert (top.priority, top.quota, top.limit) == (0, (0, -1, 4000), (-1, -1, 5000))
-    assert top.weight == (0.0, 1.0, -1.0)
-    assert (top.preempt_min_runtime, top.reclaim_min_runtime) == (None, 0)
-    assert (top.expected_runtime, top.requeue_delay) == (90 * SECOND, 0)
+    assert (top.facts.priority, top.facts.quota, top.facts.limit) == (0, (0, -1, 4000), (-1, -1, 5000))
+    assert top.facts.weight == (0.0, 1.0, -1.0)
+    assert (top.facts.preempt_min_runtime, top.facts.reclaim_min_runtime) == (None, 0)
+    assert (top.facts.expected_runtime, top.facts.requeue_delay) == (90 * SECOND, 0)
 
 
 @pytest.mark.parametrize("queue", ["", "no such queue", "top"])

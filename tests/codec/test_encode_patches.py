@@ -10,9 +10,17 @@ from tenure.codec.decode import decode_snapshot
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.fate import HoldReason
+from tenure.solver.model.grant import Grant
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.snapshot_pb2 import HOLD_REASON_EVICTED, BackfillOwners, EvictionCounts
+from tenure.v1.snapshot_pb2 import (
+    HOLD_REASON_EVICTED,
+    PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+    BackfillOwners,
+    EvictionCounts,
+)
 from tenure.v1.snapshot_pb2 import EvictionRecord as MemoryMessage
+from tenure.v1.snapshot_pb2 import Grant as ProtoGrant
 
 from tests.codec.encoded_decisions import NOW, NOW_S, RUNS, WAITS, encode_decisions, reclaim_group
 from tests.small_snapshot import small_snapshot
@@ -31,6 +39,7 @@ FAILED_MESSAGE = MemoryMessage(
     consecutive_failures=3,
     last_failure_time=LATER_MESSAGE,
 )
+GRANT = Grant("left", Preemptibility.SEMI_PREEMPTIBLE, frozenset(["preempt", "reclaim"]), 2, 60 * 10**9)
 WAITED = Duration(seconds=5_400, nanos=7)
 ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
     "a start": (
@@ -77,6 +86,20 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
         Patch(RUNS, PatchKind.BACKFILL_FOR, counts={"waits": 1}),
         pb.Patch(pod_group="runs", backfill_for=BackfillOwners(pod_groups=["waits"])),
         "Pod group runs (queue left): owners of the reserved capacity that it uses updated.",
+    ),
+    "a grant": (
+        Patch(RUNS, PatchKind.GRANT, grant=GRANT),
+        pb.Patch(
+            pod_group="runs",
+            grant=ProtoGrant(
+                queue="left",
+                preemptibility=PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+                opt_out_actions=["preempt", "reclaim"],
+                min_pods=2,
+                expected_runtime=Duration(seconds=60),
+            ),
+        ),
+        "Pod group runs (queue left): what protects it from now on stored.",
     ),
     "a notice": (
         Patch(RUNS, PatchKind.LAST_NOTICE_TIME, NOW),
@@ -153,6 +176,7 @@ STORED = {
     "eviction_count": ("one eviction more", "eviction_count", 4),
     "evictions_without_progress": ("one more without progress", "evictions_without_progress", 3),
     "evictions": ("evictions by cause", "victim.evictions", {"preempt": 1, "reclaim": 2}),
+    "grant": ("a grant", "grant", GRANT),
     "backfill_for": ("a backfill", "victim.backfill_for", ("waits",)),
     "last_notice_time": ("a notice", "victim.last_notice", NOW),
     "held_by": ("a hold", "victim.held_by", HoldReason.EVICTED),

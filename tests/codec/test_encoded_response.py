@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tenure.codec.encoded_response import CycleSummary, EncodedResponse, summarize
 from tenure.codec.engine import Engine
-from tenure.solver.cycle import decide
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
@@ -160,7 +160,7 @@ def test_announced_evictions_count_once_and_cost_when_they_are_carried_out() -> 
     builder.running("v", node="n", gpus=1).pending("p", queue="q", priority=75, gpus=1)
     cluster, header, found = builder.build(), ResponseHeader(), []
     for _ in range(3):
-        result = decide(cluster, profile)
+        result = answer(cluster, profile)
         summary = summarize(cluster, result, header, [""] * len(result.groups))
         found.append((sum(summary.victim_sets.values()), sum(summary.evicted_cost.values())))
         cluster = apply_decisions(cluster, result, 60 * SECOND)

@@ -3,6 +3,9 @@
 import pytest
 from tenure.codec.decode import DecodedSnapshot, decode
 from tenure.codec.incremental_decode import decode_change
+from tenure.solver.model.caller_state import PLANNED_STARTS
+from tenure.solver.model.disruption_limits import EVICTION_RATES
+from tenure.solver.model.queue import QUEUE_USAGE
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.columns import to_columns
@@ -132,23 +135,23 @@ def test_a_change_of_past_use_decodes_no_rows_again() -> None:
     delta.removals.queue_usage.extend(["gone", "unknown"])
     part = decode_delta(decode(snapshot), snapshot, delta)
     assert part is not None
-    names = {queue.index: queue.name for queue in part.cluster.queues}
-    used = [(names.get(row.queue, ""), row.normalized) for row in part.cluster.queue_usage]
+    names = {queue.index: queue.facts.name for queue in part.cluster.queues}
+    used = [(names.get(row.queue, ""), row.normalized) for row in part.cluster.carried.rows(QUEUE_USAGE)]
     assert used == [("", (0, 0, 1)), (snapshot.queues[0].name, (0, 0, 5))]
 
 
 def test_a_change_of_reservations_decodes_no_rows_again() -> None:
     snapshot = small_snapshot()
     for name in ("gone", "waits"):
-        snapshot.reservations.add(pod_group=name, since=snapshot.now, held=1)
+        snapshot.planned_starts.add(pod_group=name, since=snapshot.now, held=1)
     delta = StateDelta(now=snapshot.now)
     node, shape = snapshot.nodes[0].name, snapshot.shapes[0].id
-    row = delta.upserts.reservations.add(pod_group="waits", since=snapshot.now, held=2)
+    row = delta.upserts.planned_starts.add(pod_group="waits", since=snapshot.now, held=2)
     row.pods.add(node=node, shape=shape, pods=3)
-    delta.removals.reservations.extend(["gone", "unknown"])
+    delta.removals.planned_starts.extend(["gone", "unknown"])
     part = decode_delta(decode(snapshot), snapshot, delta)
     assert part is not None
-    (kept,) = part.cluster.reservations
+    (kept,) = part.cluster.carried.rows(PLANNED_STARTS)
     assert (kept.pod_group, kept.held) == ("waits", 2)
     assert [(part.cluster.nodes[p.node].facts.name, p.pods) for p in kept.places] == [(node, 3)]
 
@@ -180,4 +183,5 @@ def test_a_change_of_eviction_rates_decodes_no_rows_again() -> None:
     delta.removals.eviction_rates.append("c")
     part = decode_delta(decode(snapshot), snapshot, delta)
     assert part is not None
-    assert [(each.name, each.tokens) for each in part.cluster.eviction_rates] == [("a", 1), ("b", -5)]
+    rates = part.cluster.carried.rows(EVICTION_RATES)
+    assert [(each.name, each.tokens) for each in rates] == [("a", 1), ("b", -5)]

@@ -44,7 +44,7 @@ def test_values_of_the_file_reach_the_solver(
     fields: str, preempt: int | None, reclaim: int | None, tmp_path: Path
 ) -> None:
     found = queue(tmp_path, fields)
-    assert (found.preempt_min_runtime, found.reclaim_min_runtime) == (preempt, reclaim)
+    assert (found.facts.preempt_min_runtime, found.facts.reclaim_min_runtime) == (preempt, reclaim)
 
 
 @pytest.mark.parametrize("field", ["preemptMinRuntime", "reclaimMinRuntime"])

@@ -8,7 +8,7 @@ from functools import partial
 
 from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import SPEEDUPS
-from tenure.solver.search.victim_sets.fill_back import NEVER
+from tenure.solver.search.search import NEVER
 
 from tests.conformance.cases import Case
 from tests.conformance.comparison.matcher import find_differences

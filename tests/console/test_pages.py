@@ -12,7 +12,7 @@ from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import HoldReason
 
-from tests.console.console_site import ReadSite, run_site, sample
+from tests.console.console_site import ReadSite, run_site, sample, with_runtimes
 from tests.requirements.cluster import ClusterText
 
 
@@ -160,6 +160,62 @@ def test_held_workload_says_what_holds_it() -> None:
         assert "held" not in site.row("workloads", "nightly-eval")
 
 
+ODD = {
+    " ": "Preemptible ⚠ from its priority",
+    "-preemptible": "Non-Preemptible ⚠ from its annotation, which is unknown",
+    "pre-emptible": "Non-Preemptible ⚠ from its annotation, which is unknown",
+    "preemptible-": "Non-Preemptible ⚠ from its annotation, which is unknown",
+    "SEMI-preemptible": "Semi-Preemptible from its annotation",
+}
+
+
+def test_preemptibility_is_that_of_the_solver_r8_20() -> None:
+    """Not one of these texts is read by the console itself."""
+    snapshot = sample()
+    groups = [each for each in snapshot.pod_groups if each.HasField("last_start_time")]
+    for group, text in zip(groups, ODD, strict=False):
+        group.ClearField("preemptibility")
+        group.priority = 50
+        group.annotations["kai.scheduler/preemptibility"] = text
+    with run_site(snapshot) as site:
+        for group, shown in zip(groups, ODD.values(), strict=False):
+            assert shown in site.row("workloads", group.name)
+
+
+def test_delayed_workload_says_until_when() -> None:
+    """R19.25: it waits for its time alone; a hold of its owner would come first."""
+    snapshot = sample()
+    (group,) = (each for each in snapshot.pod_groups if each.uid == "nightly-eval")
+    group.not_before_time.seconds = snapshot.now.seconds + 600
+    with run_site(snapshot) as site:
+        assert "delayed" in site.row("workloads", "nightly-eval")
+        assert "Held by the time before which it may not start, 10:45:00" in site.text(
+            "workload?uid=nightly-eval"
+        )
+    group.held_by = HoldReason.HOLD_REASON_USER
+    with run_site(snapshot) as site:
+        assert "held" in site.row("workloads", "nightly-eval")
+
+
+def test_expected_end_says_how_certain_it_is() -> None:
+    with run_site(with_runtimes()) as site:
+        assert "by its expected runtime (its own expected runtime)" in site.text("workload?uid=sweep")
+    snapshot = sample()
+    (group,) = (each for each in snapshot.pod_groups if each.uid == "sweep")
+    group.time_limit.seconds = snapshot.now.seconds - group.last_start_time.seconds + 600
+    with run_site(snapshot) as site:
+        assert "in 10m" in site.row("workloads", "sweep")
+        assert "by its time limit (time limit)" in site.text("workload?uid=sweep")
+
+
+def test_what_leaves_has_no_expected_end() -> None:
+    with run_site(with_runtimes()) as site:
+        running, leaving = (site.row("workloads", name) for name in ("backfill-eu", "backfill-us"))
+        assert "own expected runtime" in running
+        assert "leaving" in leaving
+        assert "own expected runtime" not in leaving
+
+
 def test_disruption_budgets_show_what_is_left() -> None:
     snapshot = sample()
     snapshot.disruption_budgets.add(name="vision/sweep", allowed=3)
@@ -192,7 +248,7 @@ def test_notice_is_told_with_its_time() -> None:
         assert "gives notice to 2 pods of sweep , to be evicted at 10:37:00 UTC" in site.text("decisions")
 
 
-def test_reservations_are_on_the_pages_of_workload_and_queues() -> None:
+def test_planned_starts_are_on_the_pages_of_workload_and_queues() -> None:
     """R17.7: when the owner starts, how sure that is, and for operators on which nodes."""
     plugin = PluginConfig("reservation", {"minWait": "0s"})
     default = default_profile()
@@ -205,8 +261,8 @@ def test_reservations_are_on_the_pages_of_workload_and_queues() -> None:
     with run_site(snapshot, engine=Engine(profile)) as site:
         for path in ("workload?uid=big", "queues"):
             text = site.text(path)
-            assert "Reservation" in text
+            assert "Planned start" in text
             assert "(in 1h), by time limits, on n " in text
-        assert "Reservation" not in site.text("workload?uid=old")
+        assert "Planned start" not in site.text("workload?uid=old")
     with run_site(sample()) as site:
-        assert "Reservations" not in site.text("queues")
+        assert "Planned starts" not in site.text("queues")

@@ -53,15 +53,20 @@ def test_demo_shows_a_cluster_that_moves() -> None:
 
 def test_requests_for_other_hosts_are_refused() -> None:
     with process("console", "--server", "127.0.0.1:1", "--listen", "127.0.0.1:0") as (_, address):
-        rebound = urllib.request.Request(f"{address}healthz", headers={"Host": "evil.example"})
+        rebound = urllib.request.Request(f"{address}queues", headers={"Host": "evil.example"})
         with pytest.raises(urllib.error.HTTPError, match="400"):
             urllib.request.urlopen(rebound, timeout=30)
+        probe = urllib.request.Request(f"{address}healthz", headers={"Host": "10.1.2.3:8080"})
+        with urllib.request.urlopen(probe, timeout=30) as response:
+            assert response.read() == b"ok"
 
 
 @pytest.mark.parametrize(
     ("arguments", "fix"),
     [
         (["--listen", "0.0.0.0:0"], "--forward-authorization"),
+        (["--listen", "0.0.0.0:0", "--allow-anonymous"], "--allowed-host NAME"),
+        (["--allowed-host", "a*.example.com"], "--allowed-host: 'a*.example.com'"),
         (["--audience", "tenant"], "--queue NAME"),
         (["--listen", "127.0.0.1"], "HOST:PORT"),
     ],

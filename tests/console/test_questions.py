@@ -1,6 +1,5 @@
 """What if, explanations and cycles that are decided again: answers of the service, within limits."""
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -149,7 +148,7 @@ def test_cycle_is_decided_again_byte_for_byte(site: ReadSite) -> None:
 def test_readers_share_answers_and_have_limits() -> None:
     now = [0.0]
     access = Access(None, clock=lambda: now[0])  # type: ignore[arg-type]
-    reader = Reader(None, None, deque())  # type: ignore[arg-type]
+    reader = Reader(None, b"", "reader")  # type: ignore[arg-type]
     for _ in range(MAX_QUERIES_PER_MINUTE):
         with access.query(reader):
             pass

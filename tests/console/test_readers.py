@@ -151,6 +151,12 @@ def test_tenant_cannot_simulate_in_a_queue_of_others() -> None:
         (ConsoleOptions(listen="nothing"), "HOST:PORT"),
         (ConsoleOptions(audience=Audience.TENANT), "--queue NAME"),
         (ConsoleOptions(queues=("vision",)), "--audience tenant"),
+        (ConsoleOptions(listen="0.0.0.0:80", forward_authorization=True), "--allowed-host NAME"),
+        (ConsoleOptions(listen="0.0.0.0:80", allow_anonymous=True), "--allowed-host NAME"),
+        *(
+            (ConsoleOptions(hosts=(host,)), "host name")
+            for host in ("", "*", "a*", "http://a", "a:80", "*.*.a")
+        ),
     ],
 )
 def test_options_that_would_show_too_much_are_refused(options: ConsoleOptions, fix: str) -> None:
@@ -162,9 +168,9 @@ def test_options_that_would_show_too_much_are_refused(options: ConsoleOptions, f
     "options",
     [
         ConsoleOptions(),
-        ConsoleOptions(listen="0.0.0.0:80", forward_authorization=True),
+        ConsoleOptions(listen="0.0.0.0:80", forward_authorization=True, hosts=("console.example.com",)),
         ConsoleOptions(listen="[::1]:80"),
-        ConsoleOptions(listen="0.0.0.0:80", allow_anonymous=True),
+        ConsoleOptions(listen="0.0.0.0:80", allow_anonymous=True, hosts=("*.example.com", "10.1.2.3")),
     ],
 )
 def test_safe_options_are_accepted(options: ConsoleOptions) -> None:

@@ -28,6 +28,7 @@ def test_protos_are_found() -> None:
         "decision.proto",
         "decision_service.proto",
         "explain.proto",
+        "pod_group_status.proto",
         "report.proto",
         "resources.proto",
         "simulate.proto",

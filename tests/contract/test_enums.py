@@ -5,7 +5,7 @@ from enum import IntEnum
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
 from tenure.server.explain.when_starts import RangeReason
-from tenure.solver.explain.remedies import RemedyKind
+from tenure.solver.diagnosis.remedies import RemedyKind
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, OutcomeKind
@@ -16,8 +16,16 @@ from tenure.solver.model.requeue import NominationResult, NominationSkipReason
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.solver.model.verdict import Minimality, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
+from tenure.terms.preemptibility import PreemptibilitySource
 from tenure.terms.reasons import ReasonCode
-from tenure.v1 import decide_pb2, decision_pb2, explain_pb2, resources_pb2, snapshot_pb2
+from tenure.v1 import (
+    decide_pb2,
+    decision_pb2,
+    explain_pb2,
+    pod_group_status_pb2,
+    resources_pb2,
+    snapshot_pb2,
+)
 
 OTHER_NAMES = {
     "TAINT_EFFECT_ANY": "TAINT_EFFECT_UNSPECIFIED",
@@ -30,6 +38,11 @@ OTHER_NAMES = {
 PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
     (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
+    (
+        PreemptibilitySource,
+        pod_group_status_pb2.PreemptibilitySource.DESCRIPTOR,
+        "PREEMPTIBILITY_SOURCE_",
+    ),
     (Fate, snapshot_pb2.Fate.DESCRIPTOR, "FATE_"),
     (AtEvictionLimit, snapshot_pb2.AtEvictionLimit.DESCRIPTOR, "AT_EVICTION_LIMIT_"),
     (RangeReason, explain_pb2.RangeReason.DESCRIPTOR, "RANGE_REASON_"),
@@ -64,8 +77,6 @@ def test_model_and_wire_agree(model: type[IntEnum], wire: EnumDescriptor, prefix
 
 
 def test_every_enum_of_the_contract_is_covered() -> None:
-    files = [
-        module.DESCRIPTOR for module in (decision_pb2, decide_pb2, explain_pb2, resources_pb2, snapshot_pb2)
-    ]
-    declared = {name for file in files for name in file.enum_types_by_name}
+    modules = (decision_pb2, decide_pb2, explain_pb2, pod_group_status_pb2, resources_pb2, snapshot_pb2)
+    declared = {name for module in modules for name in module.DESCRIPTOR.enum_types_by_name}
     assert declared == {wire.name for _, wire, _ in PAIRS}

@@ -1,6 +1,5 @@
 """An action from another package: quotas, limits and guards apply, reports and explanations include it."""
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,10 @@ from tenure.server.explain import Explainer
 from tenure.server.installed import installed_registry
 from tenure.server.settings import ServerLimits
 from tenure.server.telemetry.cycle_metrics import count
-from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import evict_for_pending
+from tenure.solver.actions.cycle_context import CycleContext, in_cycle
+from tenure.solver.actions.eviction_loop import evict_for_pending
 from tenure.solver.actions.preempt import LowerPriority
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import Atomicity, OutcomeKind
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
@@ -30,27 +29,11 @@ from tenure.v1 import decide_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainRequest
 
 from tests.examples.full_node import SNAPSHOT
+from tests.examples.installation import install
 from tests.server.telemetry.captured_telemetry import count_metrics
 
 PACKAGE: Final = Path(__file__).parent / "timeslice"
 ACTIONS: Final = ("allocate", "timeslice")
-
-
-def install(package: Path, site: Path) -> None:
-    """Write what `pip install` writes: the metadata of the package, next to its modules."""
-    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
-    name = project["name"].replace("-", "_")
-    metadata = site / f"{name}-{project['version']}.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{point} = {value}" for point, value in points.items())]
-    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    for module in package.glob("*.py"):
-        (site / module.name).write_text(module.read_text())
 
 
 @pytest.fixture
@@ -80,7 +63,7 @@ def full_queue(quota: int = 4, limit: int = 4, **options: Any) -> ClusterBuilder
 def test_only_pod_groups_whose_slice_is_over_are_evicted(registry: Registry) -> None:
     for started, evicted in (("2h", 1), ("30m", 0)):
         cluster = full_queue(started_ago=started).pending("new", queue="q", priority=75, gpus=2).build()
-        groups = decide(cluster, profile(), registry=registry).groups
+        groups = answer(cluster, profile(), registry=registry).groups
         assert [(group.action, len(group.evictions)) for group in groups] == [("timeslice", 1)][:evicted]
 
 
@@ -99,7 +82,7 @@ def test_quota_holds_for_non_preemptible_pod_groups(
         .pending("new", queue="q", priority=75, gpus=2, preemptibility=preemptibility)
         .build()
     )
-    (outcome,) = decide(cluster, profile(), registry=registry).outcomes
+    (outcome,) = answer(cluster, profile(), registry=registry).outcomes
     assert outcome.kind is expected
 
 
@@ -107,7 +90,7 @@ def test_limit_holds(registry: Registry) -> None:
     builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=0, limit=2)
     builder.running("old", queue="q", gpus=1, node="n", started_ago="2h")
     cluster = builder.pending("new", queue="q", priority=75, gpus=3).build()
-    decided = decide(cluster, profile(), registry=registry)
+    decided = answer(cluster, profile(), registry=registry)
     assert (decided.groups, decided.outcomes[0].reason.code) == ((), ReasonCode.OVER_LIMIT)
 
 
@@ -115,13 +98,13 @@ def test_guards_have_a_say_and_pod_groups_can_opt_out(registry: Registry) -> Non
     guarded = profile(PluginConfig("minruntime", {"defaultPreemptMinRuntime": "3h", "actions": "timeslice"}))
     assert check_profile(guarded, registry) == []
     cluster = full_queue().pending("new", queue="q", priority=75, gpus=2).build()
-    decided = decide(cluster, guarded, registry=registry)
+    decided = answer(cluster, guarded, registry=registry)
     assert (decided.groups, decided.outcomes[0].kind) == ((), OutcomeKind.DELAYED)
     assert "timeslice" in decided.protections[0].actions
     opted_out = (
         full_queue(opt_out_actions=["timeslice"]).pending("new", queue="q", priority=75, gpus=2).build()
     )
-    assert decide(opted_out, profile(), registry=registry).groups == ()
+    assert answer(opted_out, profile(), registry=registry).groups == ()
 
 
 def test_response_capabilities_and_explanation_name_it(registry: Registry) -> None:
@@ -161,10 +144,10 @@ def test_action_that_wraps_the_search_is_explained_as_a_search() -> None:
         gate=QueueGate.QUOTA,
         reason=ReasonCode.PREEMPTED,
         atomicity=Atomicity.ALL,
-        run=preempt_later,
+        run=in_cycle(preempt_later),
         rule=LowerPriority,
     )
-    registry = Registry({**BUILT_IN.actions, wrapped.name: wrapped}, BUILT_IN.plugins)
+    registry = Registry(actions={**BUILT_IN.actions, wrapped.name: wrapped}, plugins=BUILT_IN.plugins)
     question = ExplainRequest(snapshot=decode(SNAPSHOT.encode(), Format.YAML))
     question.why_victim.pod_group = "old"
     used = replace(default_profile(), actions=("allocate", "later"))

@@ -7,7 +7,7 @@ import pytest
 from tenure.client import Client
 from tenure.client.snapshot_file import Format, decode
 from tenure.codec.engine import Engine
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
@@ -62,11 +62,11 @@ def profile(*guards: str) -> Profile:
 
 
 def test_protection_with_an_end_delays_the_pod_group_until_then() -> None:
-    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "checkpoint": CheckpointGuard})
+    registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, "checkpoint": CheckpointGuard})
     builder = ClusterBuilder().node("n", gpus=1).queue("q", quota=4)
     builder.running("old", queue="q", gpus=1, node="n")
     cluster = builder.pending("new", queue="q", gpus=1, priority=75).build()
-    decided = decide(cluster, profile("checkpoint"), registry=registry)
+    decided = answer(cluster, profile("checkpoint"), registry=registry)
     (outcome,) = decided.outcomes
     assert (decided.groups, decided.next_wake_time) == ((), END)
     assert (outcome.kind, outcome.reason.code, outcome.reason.until, outcome.reason.detail) == (
@@ -101,11 +101,13 @@ def preemptors() -> Cluster:
 def test_preemptibility_is_called_as_often_with_an_unshared_guard_as_without(
     calls: list[tuple[Action, int]],
 ) -> None:
-    registry = Registry(BUILT_IN.actions, {**PLUGINS, "preemptibility": RecordedPreemptibility})
+    registry = Registry(
+        actions=BUILT_IN.actions, plugins={**PLUGINS, "preemptibility": RecordedPreemptibility}
+    )
     counts = []
     for guards in ((), ("allowing",)):
         calls.clear()
-        assert len(decide(preemptors(), profile(*guards), registry=registry).groups) == 3
+        assert len(answer(preemptors(), profile(*guards), registry=registry).groups) == 3
         counts.append(len(calls))
     assert counts == [5, 5]
 
@@ -114,8 +116,10 @@ def test_preemptibility_is_called_as_often_with_an_unshared_guard_as_without(
 def test_preemptibility_is_called_once_per_victim_beside_a_guard_that_protects_pairs(
     calls: list[tuple[Action, int]],
 ) -> None:
-    registry = Registry(BUILT_IN.actions, {**PLUGINS, "preemptibility": RecordedPreemptibility})
-    decided = decide(preemptors(), profile("checkpoint"), registry=registry)
+    registry = Registry(
+        actions=BUILT_IN.actions, plugins={**PLUGINS, "preemptibility": RecordedPreemptibility}
+    )
+    decided = answer(preemptors(), profile("checkpoint"), registry=registry)
     assert [outcome.kind for outcome in decided.outcomes] == [OutcomeKind.DELAYED] * 3
     assert len(calls) == len(set(calls)) == 4
 
@@ -129,8 +133,8 @@ class RivalGuard(CheckpointGuard):
 
 
 def test_protection_from_one_preemptor_does_not_stop_similar_ones() -> None:
-    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "rival": RivalGuard})
-    decided = decide(preemptors(), profile("rival"), registry=registry)
+    registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, "rival": RivalGuard})
+    decided = answer(preemptors(), profile("rival"), registry=registry)
     assert [(outcome.kind, outcome.reason.code) for outcome in decided.outcomes] == [
         (OutcomeKind.WAITING_FOR_CAPACITY, ReasonCode.NO_CAPACITY),
         (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
@@ -139,7 +143,7 @@ def test_protection_from_one_preemptor_does_not_stop_similar_ones() -> None:
 
 
 def test_operators_read_the_text_of_the_guard() -> None:
-    engine = Engine(profile("checkpoint"), Registry(BUILT_IN.actions, PLUGINS))
+    engine = Engine(profile("checkpoint"), Registry(actions=BUILT_IN.actions, plugins=PLUGINS))
     snapshot = decode(SNAPSHOT.encode(), Format.YAML)
     with run_server(engine) as (_, address), Client(address, timeout=20) as client:
         for question in (

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.integration.fake_scheduler import FakeScheduler
-from tenure.integration.journal import MAX_USAGE, RETENTION_SECONDS, Journal, PendingPatches
+from tenure.integration.journal import RETENTION_SECONDS, Journal, PendingPatches
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.journal_rows import JournalRows
 from tenure.server.reports import evaluate
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
 from tenure.v1.decide_pb2 import DecideResponse, EvictionRateStatus, StatePatch
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRateState, PodGroup, QueueUsage, Reservation
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRateState, PlannedStart, PodGroup, QueueUsage
 from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.carried import CARRIED, STORED
 
 from tests.kubernetes.apply.decision_groups import (
     NOW,
@@ -242,6 +243,9 @@ def test_last_patch_of_a_field_counts() -> None:
     assert pending.applied_to(PodGroup()) == PodGroup(eviction_count=2, stale_since=NOW)
 
 
+MAX_USAGE = CARRIED["queue_usage"].rules.most_stored
+
+
 def used(*rows: QueueUsage) -> DecideResponse:
     return DecideResponse(state_patches=[StatePatch(set_queue_usage=row) for row in rows])
 
@@ -272,24 +276,27 @@ def test_past_use_of_the_queues_that_changed_first_is_forgotten_beyond_a_maximum
     rows.extend(delta)
     assert [row.queue for row in delta.upserts.queue_usage] == ["new"]
     assert list(delta.removals.queue_usage) == ["user-0"]
-    assert (len(journal.queue_usage), "" in journal.queue_usage) == (MAX_USAGE, True)
+    assert (len(journal.carried["queue_usage"]), "" in journal.carried["queue_usage"]) == (MAX_USAGE, True)
 
 
-def test_reservations_are_sent_until_they_are_released() -> None:
+def test_planned_starts_are_sent_until_they_are_deleted() -> None:
     scheduler, journal = cluster(), Journal()
     rows = JournalRows(journal, scheduler)
-    kept = [StatePatch(reserve=Reservation(pod_group=name, since=NOW)) for name in ("a", "b")]
+    kept = [StatePatch(set_planned_start=PlannedStart(pod_group=name, since=NOW)) for name in ("a", "b")]
     journal.store_state(DecideResponse(state_patches=kept), is_accepted=False)
     snapshot = scheduler.snapshot(NOW)
     rows.complete(snapshot)
-    assert [row.pod_group for row in snapshot.reservations] == ["a", "b"]
-    released = [StatePatch(release="a"), StatePatch(reserve=Reservation(pod_group="b", since=NOW, held=1))]
-    journal.store_state(DecideResponse(state_patches=released), is_accepted=False)
+    assert [row.pod_group for row in snapshot.planned_starts] == ["a", "b"]
+    changes = [
+        StatePatch(delete_planned_start="a"),
+        StatePatch(set_planned_start=PlannedStart(pod_group="b", since=NOW, held=1)),
+    ]
+    journal.store_state(DecideResponse(state_patches=changes), is_accepted=False)
     for changed, gone in ((["b"], ["a"]), ([], [])):
         delta = scheduler.delta(NOW)
         rows.extend(delta)
-        assert [row.pod_group for row in delta.upserts.reservations] == changed
-        assert list(delta.removals.reservations) == gone
+        assert [row.pod_group for row in delta.upserts.planned_starts] == changed
+        assert list(delta.removals.planned_starts) == gone
 
 
 def test_states_of_eviction_rates_are_sent_until_the_profile_has_them_no_more() -> None:
@@ -316,7 +323,8 @@ def test_returned_tokens_are_added_once_to_the_state_of_their_rate() -> None:
     """R15.9. Tokens of a rate without a state have no place: it is full."""
     journal = Journal()
     journal.add([entry(evict("a"), evict("b"))])
-    journal.eviction_rates = {"hourly": EvictionRateState(name="hourly", tokens_milli=-500, time=NOW)}
+    hourly = EvictionRateState(name="hourly", tokens_milli=-500, time=NOW)
+    journal.carried["eviction_rates"]["hourly"] = hourly
     tokens = [
         out.PatchToStore(decision_id=id, returned_tokens=out.ReturnedTokens(name=name, tokens_milli=1_000))
         for id, name in (("evict-a", "hourly"), ("evict-b", "hourly"), ("evict-a", "full"))
@@ -326,7 +334,58 @@ def test_returned_tokens_are_added_once_to_the_state_of_their_rate() -> None:
     for number in (1, 2, 3, 3):
         status = out.GroupStatus(id="g", state=out.GROUP_STATE_IN_FLIGHT, patches=tokens[:number])
         journal.apply_status(status, NOW.seconds)
-    (state,) = journal.eviction_rates.values()
+    (state,) = journal.carried["eviction_rates"].values()
     assert (state.name, state.tokens_milli, state.time) == ("hourly", 1_500, NOW)
     rows.extend(delta := StateDelta())
     assert list(delta.upserts.eviction_rates) == [state]
+
+
+USAGE = StatePatch(set_queue_usage=QueueUsage(queue="q", time=NOW))
+CHARGED = StatePatch(set_eviction_rate=EvictionRateState(name="a", tokens_milli=5, time=NOW))
+HELD = StatePatch(set_planned_start=PlannedStart(pod_group="w", since=NOW))
+RATE = EvictionRateStatus(name="a")
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "is_accepted", "is_changed", "rows"),
+    [
+        pytest.param([], USAGE, False, True, ["q"], id="past use is stored without decisions"),
+        pytest.param([USAGE], USAGE, True, False, ["q"], id="an equal row changes nothing"),
+        pytest.param([], HELD, False, True, ["w"], id="a planned start is stored without decisions"),
+        pytest.param(
+            [HELD], StatePatch(delete_planned_start="w"), False, True, [], id="a row is deleted by its key"
+        ),
+        pytest.param(
+            [HELD], StatePatch(delete_planned_start="x"), False, False, ["w"], id="no row has the key"
+        ),
+        pytest.param([], CHARGED, False, False, [], id="a rate is charged only by accepted decisions"),
+        pytest.param([], CHARGED, True, True, ["a"], id="a rate is charged by accepted decisions"),
+        pytest.param([HELD], StatePatch(), True, False, ["w"], id="a change of a newer version is ignored"),
+    ],
+)
+def test_state_patch_changes_the_row_of_its_key(
+    before: list[StatePatch], patch: StatePatch, is_accepted: bool, is_changed: bool, rows: list[str]
+) -> None:
+    journal = Journal()
+    journal.store_state(DecideResponse(state_patches=before), is_accepted=False)
+    journal.is_changed = False
+    response = DecideResponse(state_patches=[patch], eviction_rates=[RATE])
+    journal.store_state(response, is_accepted)
+    assert journal.is_changed is is_changed
+    assert [key for kind in STORED for key in journal.carried[kind.name]] == rows
+
+
+def test_change_stays_until_the_journal_is_stored() -> None:
+    journal = Journal()
+    journal.store_state(DecideResponse(state_patches=[USAGE]), is_accepted=False)
+    journal.store_state(DecideResponse(), is_accepted=False)
+    assert journal.is_changed
+
+
+def test_rates_that_the_profile_lost_stay_while_nothing_is_accepted() -> None:
+    journal = Journal()
+    journal.store_state(DecideResponse(state_patches=[CHARGED], eviction_rates=[RATE]), is_accepted=True)
+    for is_accepted, rates in ((False, ["a"]), (True, [])):
+        journal.is_changed = False
+        journal.store_state(DecideResponse(), is_accepted)
+        assert (list(journal.carried["eviction_rates"]), journal.is_changed) == (rates, is_accepted)

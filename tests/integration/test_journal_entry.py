@@ -11,7 +11,7 @@ from tenure.integration.journal_entry import (
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
 
-from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group
+from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group, reserve
 
 APPLIED, FAILED = out.APPLY_STATUS_APPLIED, out.APPLY_STATUS_FAILED
 EVENTS = ("SENT", "RESULT", "BLOCKED", "REPORTED", "CANCELLED", "DROPPED", "EXPIRED")
@@ -28,6 +28,13 @@ EXPECTED = {
 
 def result(status: int, retryable: bool = False, id: str = "evict-a") -> out.DecisionResult:
     return out.DecisionResult(decision_id=id, status=status, retryable=retryable)
+
+
+def retried(seconds: int) -> out.DecisionResult:
+    """A failure that is tried again after a pause."""
+    made = result(FAILED, retryable=True)
+    made.retry_time.FromSeconds(NOW.seconds + seconds)
+    return made
 
 
 def entry(state: EntryState, atomicity: int = pb.ATOMICITY_ALL) -> JournalEntry:
@@ -118,3 +125,30 @@ def test_result_after_applied_changes_nothing() -> None:
     made.handle(EntryEvent.REPORTED)
     made.add_result(result(FAILED))
     assert made.state is EntryState.REPORTED
+
+
+SENT_AGAIN = {
+    "no result": (None, True),
+    "applied": (result(APPLIED), False),
+    "failed for good": (result(FAILED), False),
+    "failed for now, and its pause is over": (retried(0), True),
+    "failed for now, and its pause lasts": (retried(1), False),
+}
+
+
+@pytest.mark.parametrize(("step", "is_sent"), SENT_AGAIN.values(), ids=SENT_AGAIN)
+def test_decision_is_sent_again_only_if_it_failed_for_now_and_its_pause_is_over(
+    step: out.DecisionResult | None, is_sent: bool
+) -> None:
+    made = entry(EntryState.UNREPORTED, pb.ATOMICITY_BEST_EFFORT)
+    if step is not None:
+        made.add_result(step)
+    assert ("evict-a" in {decision.id for decision in made.remaining_decisions(NOW)}) is is_sent
+
+
+def test_row_reserves_for_the_pods_that_replace_others() -> None:
+    made = JournalEntry(group(evict("a"), reserve("moved-0")))
+    made.replaced.update({"uid-moved-0": "uid-moved-1", "uid-moved-1": "uid-moved-2"})
+    row = made.row()
+    assert row is not None
+    assert [hold.pod for hold in row.reservations] == ["uid-moved-2"]

@@ -1,5 +1,7 @@
 """The stored form of the journal."""
 
+import zlib
+
 import pytest
 from tenure.integration.journal import Journal, PendingPatches
 from tenure.integration.journal_entry import EntryState, JournalEntry
@@ -7,7 +9,8 @@ from tenure.integration.journal_format import pack_journal, unpack_journal
 from tenure.integration.ports import JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, DecisionResult, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, QueueUsage, Reservation
+from tenure.v1.snapshot_pb2 import EvictionRateState, PlannedStart, QueueUsage
+from tenure.wire.carried import STORED
 
 from tests.kubernetes.apply.decision_groups import bind, evict, group, reserve, set_eviction_record
 
@@ -20,9 +23,11 @@ def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
     entry.stored_patches.append(PatchToStore(decision_id="x", patch=Patch(pod_group="v", eviction_count=3)))
     made.add([entry])
     made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
-    made.queue_usage["q"] = QueueUsage(queue="q", normalized={"gpu": 5})
-    made.reservations["w"] = Reservation(pod_group="w", held=5)
-    made.eviction_rates["ten"] = EvictionRateState(name="ten", tokens_milli=-2_000, time={"seconds": 5})
+    made.carried["queue_usage"]["q"] = QueueUsage(queue="q", normalized={"gpu": 5})
+    made.carried["planned_starts"]["w"] = PlannedStart(pod_group="w", held=5)
+    made.carried["eviction_rates"]["ten"] = EvictionRateState(
+        name="ten", tokens_milli=-2_000, time={"seconds": 5}
+    )
     pending = made.pending_patches["v"] = PendingPatches(last_seen_seconds=12.5)
     pending.add(Patch(pod_group="v", eviction_count=0))
     pending.add(Patch(pod_group="v", clear_stale_since=True))
@@ -38,15 +43,21 @@ def test_unpacked_journal_has_entries_possibly_sent(state: EntryState) -> None:
     assert after.stored_patches == before.stored_patches
     assert after.state is (EntryState.UNREPORTED if state is EntryState.ACCEPTED else state)
     assert after.check_first
-    assert (read.eviction_history, read.pending_patches) == (saved.eviction_history, saved.pending_patches)
-    assert read.queue_usage == saved.queue_usage
-    assert read.reservations == saved.reservations
-    assert read.eviction_rates == saved.eviction_rates
+    assert read.carried.copy() == saved.carried.copy()
+    assert all(read.carried[kind.name] for kind in STORED)
+    assert read.pending_patches == saved.pending_patches
     assert not read.is_changed
 
 
 def test_same_journal_has_the_same_bytes() -> None:
     assert pack_journal(journal()) == pack_journal(journal())
+
+
+def test_rows_of_a_kind_of_a_newer_version_are_skipped() -> None:
+    content = zlib.decompress(pack_journal(journal())).replace(b'"queueUsage"', b'"queueNotes"')
+    read, saved = unpack_journal(zlib.compress(content), "test"), journal()
+    assert read.carried.copy() == {**saved.carried.copy(), "queue_usage": {}}
+    assert (read.entries.keys(), read.pending_patches) == (saved.entries.keys(), saved.pending_patches)
 
 
 def test_nothing_stored_is_an_empty_journal() -> None:

@@ -20,7 +20,7 @@ def begin_connection(address: str) -> socket.socket:
     """Open a connection and send the HTTP/2 preface and settings."""
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)))
-    connection.sendall(_OPENING)
+    connection.sendall(OPENING)
     return connection
 
 
@@ -76,7 +76,7 @@ def _literal(name: str, value: str) -> bytes:
     return b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
 
 
-_OPENING: Final = _PREFACE + _frame(_SETTINGS, 0, 0, b"")
+OPENING: Final = _PREFACE + _frame(_SETTINGS, 0, 0, b"")
 """First bytes of a connection."""
 PING: Final = _frame(_PING, 0, 0, b"anything")
 """A ping that requires a response."""

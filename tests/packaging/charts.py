@@ -80,6 +80,7 @@ VALUES: Final = {
         "console.service.enabled=true",
         "console.allowAnonymous=true",
         "console.tenantQueues={team-a,team-b}",
+        "console.hosts={console.example.com}",
     ),
     "nothing around it": (
         "admissionPolicy.enabled=false",

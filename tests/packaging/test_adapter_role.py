@@ -36,6 +36,7 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
     ("values", "more", "less"),
     [
         (("adapter.config.evictionMode=delete",), {("", "pods", "delete")}, set()),
+        (("adapter.config.evictionMode=patient",), {("", "pods", "delete")}, set()),
         (
             ("adapter.config.allocateDevices=true",),
             {

@@ -208,6 +208,15 @@ def test_pods_are_replaced_when_their_configuration_changes() -> None:
             ("console.enabled=true", "console.service.enabled=true", "console.forwardAuthorization=true"),
             "console.service.enabled requires replicas=1 or adapter.server",
         ),
+        (
+            (
+                "console.enabled=true",
+                "console.service.enabled=true",
+                "console.allowAnonymous=true",
+                "replicas=1",
+            ),
+            "console.service.enabled requires console.hosts",
+        ),
     ],
 )
 def test_invalid_values_are_rejected(values: tuple[str, ...], message: str) -> None:

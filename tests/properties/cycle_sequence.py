@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.plugin_api.profile import Profile
@@ -24,6 +24,6 @@ class CycleRun(NamedTuple):
 def run_cycles(cluster: Cluster, count: int, profile: Profile = PROFILE) -> Iterator[CycleRun]:
     """Run one cycle a second. Bound pods run, evicted pods become pending, reservations are dropped."""
     for _ in range(count):
-        decision = decide(cluster, profile)
+        decision = answer(cluster, profile)
         yield CycleRun(cluster, decision)
         cluster = apply_decisions(cluster, decision, SECOND)

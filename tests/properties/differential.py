@@ -1,18 +1,24 @@
-"""The check `differential`: compare decisions with and without speedups on many random clusters."""
+"""The check `differential`: decisions with and without speedups, and with and without a diagnosis."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from multiprocessing import Pool
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.progress import track
+from tenure.solver.actions.known_failures import passing_over_known_failures
 from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.diagnosis.diagnose import diagnose
+from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
+from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.decision import CycleResult, PodGroupOutcome
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import default_profile
+from tenure.solver.result.cycle_result import Decided
 from tenure.terms.reasons import ReasonCode
 
 from tests.checks import Counts
@@ -21,6 +27,7 @@ from tests.properties.generators.disruption_budgets import random_pacing, with_d
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 from tests.properties.generators.standing_reservations import with_reservations
+from tests.solver.sessions import session_state
 
 PROCESSES: Final = 2
 BATCH: Final = 20
@@ -28,7 +35,7 @@ _COSTS: Final = PluginConfig("evictioncost", {"priorityBand": "50"})
 
 
 def compare(seed: int) -> Counter[str]:
-    """Compare the decisions on the cluster of a seed: all speedups, none, and all but one.
+    """Compare decisions on the cluster of a seed: all speedups, none, all but one; diagnosed or not.
 
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
@@ -56,11 +63,12 @@ def compare(seed: int) -> Counter[str]:
             "with constraints on other pods": beside is not None,
             "with disruption budgets": bool(cluster.disruption_budgets),
             "with costs of evictions": has_costs,
-            "with reservations": bool(cluster.reservations),
+            "with planned starts": bool(cluster.carried.rows(PLANNED_STARTS)),
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
                 1 for each in plain.outcomes if each.reason.code is ReasonCode.DISRUPTION_BUDGET
             ),
+            "reasons not checked": sum(map(was_unchecked, plain.outcomes)),
             "with eviction rates": bool(options.eviction_rates),
             "waiting for an eviction rate": sum(
                 1 for each in plain.outcomes if each.reason.code is ReasonCode.EVICTION_RATE
@@ -72,6 +80,9 @@ def compare(seed: int) -> Counter[str]:
             f"without {off}": 1,
         }
     )
+    if problem := diagnosis_problem(cluster, profile, fast):
+        found["different"] = 1
+        found[f"different: seed {seed}: {problem}"] = 1
     if not is_same(fast, plain):
         found["different"] = 1
         found[f"different: seed {seed}"] = 1
@@ -85,11 +96,50 @@ def is_same(one: CycleResult, other: CycleResult) -> bool:
     """Whether the decision groups, the reservations to store and the kinds of all outcomes are equal.
 
     The reason of an unscheduled pod group may differ, because scenarios that are not simulated are not
-    validated.
+    validated. So may its kind where either says that something was not checked: the probes of reasons have a
+    limit of simulations, and with speedups they need fewer.
     """
-    kinds = [[(o.pod_group, o.kind, o.bound, o.reserved) for o in d.outcomes] for d in (one, other)]
-    is_alike = one.groups == other.groups and one.reservations == other.reservations
-    return is_alike and kinds[0] == kinds[1]
+    if one.groups != other.groups or one.planned_starts != other.planned_starts:
+        return False
+    pairs = list(zip(one.outcomes, other.outcomes, strict=True))
+    amounts = [[(o.pod_group, o.bound, o.reserved) for o in pair] for pair in pairs]
+    is_alike = all(a == b for a, b in amounts)
+    return is_alike and all(a.kind is b.kind or was_unchecked(a) or was_unchecked(b) for a, b in pairs)
+
+
+def was_unchecked(outcome: PodGroupOutcome) -> bool:
+    """Whether its reason says that another one was not checked."""
+    return outcome.reason.detail.endswith((UNCHECKED, UNCHECKED_SHARE))
+
+
+def diagnosis_problem(cluster: Cluster, profile: Profile, diagnosed: CycleResult) -> str:
+    """What a diagnosis changes, or a cycle without one decides otherwise; empty: nothing."""
+    options = replace(profile.options, speedups=SPEEDUPS, skip_similar_pod_groups=False)
+    decided = decide(cluster, replace(profile, options=options))
+    before = _committed(decided)
+    diagnose(decided)
+    is_changed = _committed(decided) != before
+    decided.close()
+    options = replace(options, skip_similar_pod_groups=True)
+    alone = decide(cluster, passing_over_known_failures(replace(profile, options=options))).close()
+    skipping = answer(cluster, replace(profile, options=options))
+    if is_changed:
+        return "the diagnosis changes the session"
+    if decided.result.groups != diagnosed.groups:
+        return "groups differ with a diagnosis"
+    decisions = (alone.groups, alone.planned_starts, alone.queues)
+    if decisions != (skipping.groups, skipping.planned_starts, skipping.queues):
+        return "groups differ without a diagnosis"
+    return ""
+
+
+def _committed(decided: Decided) -> Any:
+    """All of a session that decisions come from."""
+    session = decided.context.session
+    commits = [(each.action.name, each.beneficiary, each.reason, len(each.moves)) for each in session.commits]
+    patches = list(session.patches), list(session.standalone_patches)
+    records = dict(session.eviction_history), session.in_flight, session.planned_starts
+    return session_state(session), commits, patches, records, list(session.wake_times)
 
 
 def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:
@@ -118,7 +168,7 @@ def decide_with(cluster: Cluster, speedups: tuple[str, ...], profile: Profile | 
     """Decide with a profile, or the default one, without skipping those that are similar to a failed one."""
     profile = profile or default_profile()
     options = replace(profile.options, speedups=speedups, skip_similar_pod_groups=False)
-    return decide(cluster, replace(profile, options=options))
+    return answer(cluster, replace(profile, options=options))
 
 
 def _profile(options: CycleOptions, has_costs: bool) -> Profile:

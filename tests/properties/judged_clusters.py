@@ -1,6 +1,7 @@
 """The check `judged-clusters`: decisions on random clusters with random profiles and clocks, judged.
 
-What judges them (`tests.properties.checks`) shares nothing with guards, ledger and search.
+What judges them (`tests.properties.checks`) shares nothing with guards, ledger and search. A third of the
+clusters have pods with all relations to each other, and are played on (`relations.played_clusters`).
 """
 
 from collections import Counter
@@ -9,7 +10,7 @@ from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.terms.reasons import ReasonCode
@@ -32,19 +33,20 @@ from tests.properties.checks.guard_checks import (
 from tests.properties.checks.guard_facts import GuardFacts
 from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import CLOCKS, contested_cluster
-from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
+from tests.properties.generators.disruption_budgets import PACING, random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile, with_costs
 from tests.properties.generators.random_clusters import random_cluster
+from tests.properties.relations.played_clusters import judge as judge_relations
 
 BATCH: Final = 50
+RELATED: Final = 2
 _OF_DECISIONS: Final[Sequence[Callable[[Cluster, CycleResult], Iterator[object]]]] = (
     find_overcommitments,
     find_uncovered_reservations,
     find_partial_gangs,
     find_needless_evictions,
     find_broken_constraints,
-    find_exceeded_budgets,
 )
 _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]]] = (
     find_protected_evictions,
@@ -59,6 +61,8 @@ def judge(seed: int) -> Counter[str]:
     The pods of two of five clusters have disruption budgets, two of seven profiles have eviction rates, and
     one of six orders victims by cost and compares sets of them.
     """
+    if seed % 3 == RELATED:
+        return judge_relations(seed)
     draw = SeededDraw(seed)
     if seed % 3:
         cluster = contested_cluster(draw)
@@ -70,13 +74,13 @@ def judge(seed: int) -> Counter[str]:
     profile = random_profile(draw)
     if seed % 7 < 2:
         cluster, pacing = random_pacing(SeededDraw(-7 - seed), cluster)
-        names = ("eviction_rates", "max_disrupted_per_cycle", "max_disrupted_per_pod_group")
-        values = {name: getattr(pacing, name) for name in names}
+        values = {name: getattr(pacing, name) for name in PACING}
         profile = replace(profile, options=replace(profile.options, **values))
     if seed % 6 == 5:
         profile = with_costs(profile, SeededDraw(seed))
-    decision, facts = decide(cluster, profile), GuardFacts.for_pair(cluster, profile)
+    decision, facts = answer(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
+    problems += find_exceeded_budgets(cluster, decision, profile.options)
     problems += find_hasty_evictions(cluster, decision, profile.options)
     problems += [problem for check in _OF_GUARDS for problem in check(facts, decision)]
     found = Counter({"clusters": 1, "decision groups": len(decision.groups), "wrong": bool(problems)})

@@ -12,7 +12,7 @@ from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.victim_order import one_victim, victim_order
+from tenure.solver.search.victim_batches import one_victim, victim_batches
 
 from tests.properties.checks.gang_minimum import core, has_minimum
 from tests.properties.generators.draw import SeededDraw, ShrinkingDraw
@@ -61,7 +61,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
         return set()
     gangs = GangPlanner(session)
     victims = one_victim(session, pod_group)
-    order = victim_order(session, gangs, victims, [queue], lambda _: True, lambda _: True)
+    order = victim_batches(session, gangs, victims, [queue], lambda _: True, lambda _: True)
     found: set[int] = set()
     while (batch := order.pop()) is not None:
         assert found.isdisjoint(batch.tasks)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.testing import apply_decisions
 from tenure.terms.durations import SECOND
@@ -37,7 +37,7 @@ def test_clusters_without_reservations_oscillate() -> None:
 def _reaches_fixed_point(seed: int, remembers: bool = True, keeps: bool = True) -> bool:
     cluster, quiet = random_cluster(SeededDraw(seed)), 0
     for _ in range(CYCLES):
-        decision = decide(cluster, PROFILE)
+        decision = answer(cluster, PROFILE)
         steps = sum(len(group.evictions) + len(group.bindings) for group in decision.groups)
         quiet = 0 if steps else quiet + 1
         if quiet == 2:

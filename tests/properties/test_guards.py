@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -59,7 +59,7 @@ def examples() -> tuple[GuardExample, ...]:
 def _example(seed: int) -> GuardExample:
     draw = SeededDraw(seed)
     cluster, profile = contested_cluster(draw), random_profile(draw)
-    return GuardExample(seed, profile, GuardFacts.for_pair(cluster, profile), decide(cluster, profile))
+    return GuardExample(seed, profile, GuardFacts.for_pair(cluster, profile), answer(cluster, profile))
 
 
 def find_problems(check: Callable[[GuardFacts, CycleResult], Iterator[object]]) -> list[tuple[int, object]]:
@@ -97,7 +97,7 @@ def test_no_new_decision_before_the_next_wake_time() -> None:
             continue
         woken += resting.next_wake_time is not None
         later = cluster.now + YEAR if resting.next_wake_time is None else resting.next_wake_time - 1
-        again = decide(replace(cluster, now=later), profile)
+        again = answer(replace(cluster, now=later), profile)
         is_equal = GuardFacts.for_pair(cluster, profile).begins_before(later) or _outcome_kinds(
             again
         ) == _outcome_kinds(resting)
@@ -116,7 +116,7 @@ def _apply_decisions(
         if not _steps(decision):
             break
         cluster = apply_decisions(cluster, decision, SECOND)
-        decision = decide(cluster, profile)
+        decision = answer(cluster, profile)
     return cluster, decision
 
 
@@ -148,7 +148,7 @@ def test_every_guard_is_violated_when_guards_are_removed() -> None:
     """Without guards, decisions on these examples violate every guard."""
     broken: Counter[str] = Counter()
     for _, profile, sheet, _ in examples():
-        unguarded = decide(_without_protection(sheet.cluster), without_optional_guards(profile))
+        unguarded = answer(_without_protection(sheet.cluster), without_optional_guards(profile))
         broken.update(breach.guard for breach in find_protected_evictions(sheet, unguarded))
     assert [guard for guard in GUARDS if broken[guard] < LEAST_BREACHES] == [], broken
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
@@ -45,7 +45,7 @@ def examples(quotas: bool) -> tuple[Example, ...]:
     for seed in range(CASES):
         case = requeue_case(SeededDraw(seed), quotas=quotas)
         cluster = case.build()
-        found.append(Example(seed, case, cluster, decide(cluster, ALONE)))
+        found.append(Example(seed, case, cluster, answer(cluster, ALONE)))
     return tuple(found)
 
 
@@ -111,7 +111,7 @@ def test_speedups_change_no_requeue() -> None:
         (quotas, seed)
         for quotas in (False, True)
         for seed, _, cluster, decision in examples(quotas)
-        if decide(cluster, plain).groups != decision.groups
+        if answer(cluster, plain).groups != decision.groups
     ]
     assert wrong == []
 
@@ -121,7 +121,7 @@ def names_of(case: RequeueCase, turn: int) -> list[str]:
 
 
 def renamed(case: RequeueCase, turn: int) -> Cluster:
-    """The same cluster: its queues have other names and ages, in another order."""
+    """Copy of a cluster: its queues have other names and ages, in another order."""
     count = len(case.quotas)
     ages = [(number + turn) % count * (1 if turn % 2 else -1) + count for number in range(count)]
     return case.build(names_of(case, turn), ages)
@@ -129,7 +129,7 @@ def renamed(case: RequeueCase, turn: int) -> Cluster:
 
 def fair_shares(case: RequeueCase, cluster: Cluster, decision: CycleResult, turn: int | None) -> list[object]:
     """Fair shares in the order of the case."""
-    shares = {cluster.queues[status.queue].name: status.fair_share for status in decision.queues}
+    shares = {cluster.queues[status.queue].facts.name: status.fair_share for status in decision.queues}
     order = "abcdef"[: len(case.quotas)] if turn is None else names_of(case, turn)
     return [shares[name] for name in order]
 
@@ -142,7 +142,7 @@ def test_names_and_ages_of_queues_do_not_decide() -> None:
         for seed, case, cluster, decision in examples(quotas):
             for turn in range(1, 4):
                 other = renamed(case, turn)
-                found = decide(other, ALONE)
+                found = answer(other, ALONE)
                 if fair_shares(case, other, found, turn) != fair_shares(case, cluster, decision, None):
                     continue
                 compared += 1
@@ -155,7 +155,7 @@ def test_names_and_ages_of_queues_do_not_decide() -> None:
 def played(cluster: Cluster) -> Iterator[tuple[Cluster, CycleResult]]:
     """A cycle every two minutes, with all actions, until guards of the pair have expired."""
     for _ in range(CYCLES):
-        decision = decide(cluster, default_profile())
+        decision = answer(cluster, default_profile())
         yield cluster, decision
         cluster = apply_decisions(cluster, decision, 2 * MINUTE)
 
@@ -168,7 +168,7 @@ def test_nothing_is_requeued_in_vain() -> None:
         for seed, case, cluster, _ in examples(quotas):
             for turn in (None, 1) if quotas else (None,):
                 start = cluster if turn is None else renamed(case, turn)
-                if not requeued(start, decide(start, default_profile())):
+                if not requeued(start, answer(start, default_profile())):
                     continue
                 steps = list(played(start))
                 made_way = set().union(*(requeued(*step) for step in steps))

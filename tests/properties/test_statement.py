@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.result.folding import fold_decisions
 from tenure.solver.testing import placements
 
 from tests.properties.generators.draw import ShrinkingDraw

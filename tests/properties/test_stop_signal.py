@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework import stop_signal
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 
@@ -41,9 +41,9 @@ def test_stopped_cycle_is_a_prefix_of_the_complete_one_and_breaks_no_rule(
     data: st.DataObject, steps: int
 ) -> None:
     cluster = random_cluster(ShrinkingDraw(data))
-    stopped = decide(cluster, PROFILE, stop_after(steps))
+    stopped = answer(cluster, PROFILE, stop_after(steps))
     assert find_violations(CycleRun(cluster, stopped)) == []
-    assert moves(stopped) == moves(decide(cluster, PROFILE))[: len(moves(stopped))]
+    assert moves(stopped) == moves(answer(cluster, PROFILE))[: len(moves(stopped))]
 
 
 @given(data=st.data(), steps=st.integers(0, 200))
@@ -51,7 +51,7 @@ def test_infeasible_outcome_of_a_stopped_cycle_is_infeasible_in_the_complete_one
     data: st.DataObject, steps: int
 ) -> None:
     cluster = random_cluster(ShrinkingDraw(data))
-    whole, stopped = decide(cluster, PROFILE), decide(cluster, PROFILE, stop_after(steps))
+    whole, stopped = answer(cluster, PROFILE), answer(cluster, PROFILE, stop_after(steps))
     final = (OutcomeKind.INFEASIBLE, OutcomeKind.WAITING_FOR_CAPACITY)
     unplaced = {each.pod_group for each in whole.outcomes if each.kind in final}
     for outcome in stopped.outcomes:
@@ -62,4 +62,4 @@ def test_infeasible_outcome_of_a_stopped_cycle_is_infeasible_in_the_complete_one
 @given(data=st.data())
 def test_stop_signal_that_never_fires_changes_nothing(data: st.DataObject) -> None:
     cluster = random_cluster(ShrinkingDraw(data))
-    assert decide(cluster, PROFILE, lambda: False) == decide(cluster, PROFILE)
+    assert answer(cluster, PROFILE, lambda: False) == answer(cluster, PROFILE)

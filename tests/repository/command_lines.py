@@ -113,7 +113,7 @@ def _parse(application: typer.Typer, name: str, words: Sequence[str], *, whole: 
 
 
 def _parse_check(words: Sequence[str], *, whole: bool) -> None:
-    """The same for a check."""
+    """Parse the command line of a check."""
     name, *rest = words or [""]
     if name == "build":
         assert set(rest) <= {tool.name for tool in TOOLS}
@@ -126,7 +126,7 @@ def _parse_check(words: Sequence[str], *, whole: bool) -> None:
 
 
 def _parse_module(name: str, words: Sequence[str], *, whole: bool) -> None:
-    """The same for a module with a command of its own."""
+    """Parse the command line of a module with a command of its own."""
     assert find_spec(name), f"no module {name}"
     packaged = find_spec(f"{name}.__main__") if (ROOT / name.replace(".", "/")).is_dir() else None
     module = import_module(f"{name}.__main__" if packaged else name)
@@ -140,7 +140,7 @@ def _single(function: Any) -> typer.Typer:
 
 
 def _parse_script(script: Path, words: Sequence[str]) -> None:
-    """The same for a script, which stops after it has parsed its arguments."""
+    """Parse the command line of a script, which stops after it has parsed its arguments."""
     if "ArgumentParser" not in script.read_text():
         return
 

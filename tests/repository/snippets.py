@@ -53,6 +53,9 @@ _LOOP: Final = f"{_E2E}_decision_groups_page.py::test_loop_of_the_page_applies_e
 _GUARD: Final = f"{_E2E}_guards_page.py::test_guard_of_another_package_protects_pod_groups"
 _ADAPTER: Final = "tests/integration/test_adapter_page.py::test_started_adapter_schedules_the_cluster"
 _PRINTED: Final = f"{_E2E}_explain_page.py::test_command_prints_the_output_on_the_page"
+_KIND: Final = (
+    "tests/wire/test_new_carried_kind.py::test_new_kind_is_carried_from_a_response_to_the_next_cycle"
+)
 _FIELD: Final = "tests/wire/test_new_field.py::test_new_scalar_reaches_the_facts"
 _JOBS: Final = f"{_E2E}_preemptibility_page.py::test_workloads_command_prints_the_table_on_the_page"
 
@@ -96,6 +99,7 @@ PROOFS: Final = {
     "docs/internals/anti-thrash.md": {"sh": RUN},
     "docs/internals/releasing.md": {"sh": RUN},
     "docs/internals/search.md": {"sh": RUN},
+    "docs/internals/state.md": {"proto": _KIND, "python": _KIND},
     "docs/internals/testing.md": {"sh": RUN},
     "docs/internals/wire.md": {"proto": _FIELD, "python": _FIELD},
     "docs/operate/install.md": {

@@ -23,10 +23,23 @@ _QUICK: Final = "docs/use/console.md"
 """The page whose commands are run with the ordinary tests."""
 
 
+_OF_MINUTES: Final = (
+    "CONTRIBUTING.md",
+    "docs/integrate/compatibility.md",
+    "docs/internals/search.md",
+    "docs/internals/testing.md",
+    "docs/operate/sizing.md",
+    "docs/use/play.md",
+    "docs/use/policies.md",
+)
+"""Pages whose commands are not run for every change."""
+
+
 def with_mark(page: str) -> "ParameterSet | str":
     if page == _QUICK:
         return page
-    return pytest.param(page, marks=pytest.mark.kube if page in NEED_GO else pytest.mark.long)
+    marks = [pytest.mark.kube if page in NEED_GO else pytest.mark.long]
+    return pytest.param(page, marks=[*marks, pytest.mark.thorough] if page in _OF_MINUTES else marks)
 
 
 def lines_of(page: str) -> list[str]:

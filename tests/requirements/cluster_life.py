@@ -35,9 +35,9 @@ def go_on(cluster: ClusterText, answer: DecideResponse, seconds: int) -> None:
     used = {row.queue: row for row in (*snapshot.queue_usage, *changed)}
     snapshot.ClearField("queue_usage")
     snapshot.queue_usage.extend(used.values())
-    reserved = {row.pod_group: row for row in answer.reservations}
-    snapshot.ClearField("reservations")
-    snapshot.reservations.extend(reserved.values())
+    reserved = {row.pod_group: row for row in answer.planned_starts}
+    snapshot.ClearField("planned_starts")
+    snapshot.planned_starts.extend(reserved.values())
     snapshot.version += 1
     snapshot.now.seconds += seconds
 

@@ -53,7 +53,7 @@ class Servers:
 @contextmanager
 def client_of(profile: Profile, plugins: Mapping[str, Any] | None = None) -> Iterator[Client]:
     """A client of a server with this profile and plugins of another package."""
-    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, **(plugins or {})})
+    registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, **(plugins or {})})
     with run_server(Engine(profile, registry)) as (_, address), Client(address) as client:
         yield client
 

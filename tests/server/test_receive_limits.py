@@ -84,8 +84,8 @@ def test_names_are_limited_in_every_method() -> None:
     assert "1 field(s) of the request are invalid" in ended.details()
 
 
-def test_connections_beyond_the_limit_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.server.listen_address.MAX_CONNECTIONS", 20)
+def test_connections_beyond_those_accepted_for_a_moment_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenure.server.listen_address.MAX_ACCEPTED", 20)
     with run_server() as (_, address), grpc.insecure_channel(address) as channel:
         call(channel, "GetCapabilities", GetCapabilitiesRequest())
         connections = [connected(address) for _ in range(40)]

@@ -15,6 +15,7 @@ from tenure.simulator.state_rows import EPOCH
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -71,7 +72,13 @@ def random_jobs(seed: int, count: int = 45) -> list[Job]:
                 min_member=draws.randint(1, pods),
                 priority=draws.choice((50, 50, 75, 125)),
                 preemptibility=draws.choice(
-                    ("preemptible", "preemptible", "preemptible", "semi-preemptible", "non-preemptible")
+                    (
+                        Preemptibility.PREEMPTIBLE,
+                        Preemptibility.PREEMPTIBLE,
+                        Preemptibility.PREEMPTIBLE,
+                        Preemptibility.SEMI_PREEMPTIBLE,
+                        Preemptibility.NON_PREEMPTIBLE,
+                    )
                 ),
                 expected_runtime=draws.choice((0, 0, 600)) * SECOND,
                 checkpoint_interval=draws.choice((None, FROM_ZERO, 0, 300 * SECOND)),

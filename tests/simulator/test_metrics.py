@@ -10,12 +10,15 @@ from tenure.simulator.results import Eviction
 from tenure.simulator.runs import play
 from tenure.simulator.settings import RunSettings
 from tenure.terms.durations import SECOND
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1.snapshot_pb2 import Queue
 
 from tests.simulator.played import job, run_input
 
 MINUTE = 60
 NOW = 100_000 * SECOND
+
+NON_PREEMPTIBLE, SEMI_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE, Preemptibility.SEMI_PREEMPTIBLE
 
 
 def contested(**changes):
@@ -129,10 +132,15 @@ QUEUES = [Queue(name="top"), Queue(name="a", parent="top"), Queue(name="b", pare
             {},
             "it ran for 4m59s of its minimum runtime of 5m",
         ),
-        ({"preemptibility": "non-preemptible"}, eviction(ran=10**4), {}, "it is non-preemptible"),
-        ({"preemptibility": "semi-preemptible"}, eviction(ran=10**4, left=1), {}, None),
         (
-            {"preemptibility": "semi-preemptible"},
+            {"preemptibility": NON_PREEMPTIBLE},
+            eviction(ran=10**4),
+            {},
+            "it is non-preemptible",
+        ),
+        ({"preemptibility": SEMI_PREEMPTIBLE}, eviction(ran=10**4, left=1), {}, None),
+        (
+            {"preemptibility": SEMI_PREEMPTIBLE},
             eviction(ran=10**4),
             {},
             "it is semi-preemptible and lost pods of its minimum",

@@ -1,8 +1,9 @@
 """Decisions without reasons are those with reasons, also where many pod groups of few kinds wait."""
 
 import pytest
-from tenure.solver.actions.known_failures import KnownFailures
-from tenure.solver.cycle import decide, run_cycle
+from tenure.solver.actions.known_failures import KnownFailures, passing_over_known_failures
+from tenure.solver.cycle import decide as decide_alone
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -64,7 +65,7 @@ def crowd(draw: SeededDraw) -> Cluster:
 
 
 def decide_moves(cluster: Cluster, profile: Profile) -> CycleResult:
-    return run_cycle(cluster, profile, with_reasons=False)[1]
+    return decide_alone(cluster, passing_over_known_failures(profile)).close()
 
 
 def moves_of(result: CycleResult) -> tuple[object, ...]:
@@ -84,7 +85,7 @@ def test_moves_and_times_are_those_of_a_cycle_with_reasons() -> None:
     evicting = waking = 0
     for seed in range(CLUSTERS):
         cluster = random_cluster(SeededDraw(seed))
-        full = decide(cluster, default_profile())
+        full = answer(cluster, default_profile())
         assert moves_of(decide_moves(cluster, default_profile())) == moves_of(full), seed
         evicting += any(group.evictions for group in full.groups)
         waking += full.next_wake_time is not None
@@ -97,7 +98,7 @@ def test_many_pod_groups_of_few_kinds_are_passed_over_without_another_decision()
     for seed in range(CROWDS):
         cluster = crowd(SeededDraw(seed))
         for profile in (default_profile(), with_minimum()):
-            full, found = decide(cluster, profile), decide_moves(cluster, profile)
+            full, found = answer(cluster, profile), decide_moves(cluster, profile)
             assert moves_of(found) == moves_of(full), seed
             evicting += any(group.evictions for group in full.groups)
             tried += found.counters.placement_attempts

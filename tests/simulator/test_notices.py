@@ -6,13 +6,14 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from tenure.simulator.jobs import FROM_ZERO
 from tenure.simulator.protections import NoticesOfRun, find_violations
-from tenure.simulator.report.stories import tell_stories
+from tenure.simulator.report.stories import collect_stories
 from tenure.simulator.results import ENDED, EVICTED, OPEN, WITHDRAWN, Eviction, Notice
 from tenure.simulator.runs import play
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1.snapshot_pb2 import Queue
 
 from tests.simulator.played import CheckedDecider, WholeDecider, job, noticed_jobs, run_input, solver
@@ -28,7 +29,7 @@ AT = 50 * MINUTE
 """When an urgent job arrives that needs the GPU of another one, in seconds."""
 
 
-SHORT = job("short", 0, AT + 60, preemptibility="non-preemptible")
+SHORT = job("short", 0, AT + 60, preemptibility=Preemptibility.NON_PREEMPTIBLE)
 """Has a GPU until shortly after that."""
 
 
@@ -149,13 +150,13 @@ def test_notice_of_the_profile_counts_without_one_of_the_queue():
 def test_the_stories_of_both_jobs_tell_the_notice():
     told = {
         story.title.split(":")[0]: [text for _, text in story.events]
-        for story in tell_stories(play(contested()))
+        for story in collect_stories(play(contested()))
     }
     end = "1970-01-01 00:52:00"
     assert f"given notice: preempt evicts it for urgent at {end}" in told["long"]
     assert "evicted for urgent by preempt" in told["long"]
     assert f"waits for long, which has notice until {end}" in told["urgent"]
-    withdrawn = tell_stories(play(contested(others=[SHORT])))
+    withdrawn = collect_stories(play(contested(others=[SHORT])))
     assert "notice withdrawn: it is not evicted for urgent" in [
         text for story in withdrawn for _, text in story.events
     ]

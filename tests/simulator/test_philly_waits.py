@@ -44,7 +44,9 @@ def test_waits_of_the_first_jobs_equal_an_independent_program(policy):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("gpus", FIGURES)
+@pytest.mark.parametrize(
+    "gpus", [pytest.param(gpus, marks=pytest.mark.thorough if gpus < 1024 else ()) for gpus in FIGURES]
+)
 def test_figures_of_the_whole_trace_are_the_known_ones(gpus):
     _, trace = read_trace(TRACE)
     results = played(trace.jobs, gpus, Baseline.FIFO)

@@ -60,13 +60,13 @@ def test_without_the_action_a_limit_stops_nothing():
     assert segments(run) == [("long", 0, 2 * HOUR, "completed")]
 
 
-def test_reservation_relies_on_the_limits_of_the_trace():
+def test_planned_start_relies_on_the_limits_of_the_trace():
     jobs = [job("first", 0, 600, time_limit=HOUR * SECOND), job("big", 60, 600, gpus=2)]
     played = run_input(jobs, (1, 2), RESERVING, SETTINGS)
     decider = CheckedDecider(solver(RESERVING))
     Simulation(played.cluster, played.trace.jobs, played.settings, decider).run()
-    planned = [each for response in decider.responses for each in response.reservations]
-    assert {(each.pod_group, each.planned_start.seconds, each.certainty) for each in planned} == {
+    planned = [each for response in decider.responses for each in response.planned_starts]
+    assert {(each.pod_group, each.start_time.seconds, each.certainty) for each in planned} == {
         ("big", HOUR, CERTAINTY_BOUNDED)
     }
     assert decider.problems == []

@@ -43,7 +43,7 @@ def test_times_have_the_forms_of_slurm(time: str, minutes: int | None) -> None:
     [
         ("--array=0-3", "unrecognized arguments: --array=0-3"),
         ("-N 0", "argument -N/--nodes"),
-        ("--mem=lots", "argument --mem: 'lots' is no amount of memory, such as 64G"),
+        ("--mem=lots", "argument --mem: 'lots' is not an amount of memory; use a value such as 64G"),
         ("--mem=8P", "argument --mem"),
         ("-t 1:2:3:4", "argument -t/--time: '1:2:3:4' is no time, such as 30"),
         ("-t soon", "argument -t/--time"),

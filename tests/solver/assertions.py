@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult, InFlightGroupState
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import default_profile
@@ -24,7 +24,7 @@ class InFlightCycle(NamedTuple):
 def run_in_flight_cycle(builder: ClusterBuilder, profile: Profile | None = None) -> InFlightCycle:
     """Run a cycle. `kept_reservations` are those of in-flight groups, `reserved` those of new groups."""
     cluster = builder.build()
-    decision = decide(cluster, default_profile() if profile is None else profile)
+    decision = answer(cluster, default_profile() if profile is None else profile)
     tasks, nodes = cluster.tasks, cluster.nodes
     kept = [hold for status in decision.in_flight for hold in status.reservations]
     held = [hold for group in decision.groups for hold in group.reservations]

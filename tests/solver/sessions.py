@@ -4,13 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.cycle import search_parts
 from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.open_context import search_components
 from tenure.solver.plugin_api.profile import CycleOptions
-from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, steps_of, with_required_plugins
 
 
 def open_session(cluster: Cluster, options: CycleOptions | None = None) -> Session:
@@ -21,10 +21,10 @@ def open_session(cluster: Cluster, options: CycleOptions | None = None) -> Sessi
 
 def run_actions(session: Session) -> None:
     """Run all actions of the default profile, as `decide` does."""
-    context = CycleContext.open(session, search_parts(session))
-    for action in default_profile().actions:
-        step = BUILT_IN.actions[action]
-        step.run(context, step)
+    context = CycleContext.open(session, search_components(session))
+    for step in steps_of(default_profile()):
+        if step.run is not None:
+            step.run(context)
 
 
 def plugin_of(session: Session, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Complete cycles on small clusters: interaction of actions and of pod groups."""
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
@@ -23,7 +23,7 @@ def cluster() -> ClusterBuilder:
 
 def decision_of(builder: ClusterBuilder) -> tuple[Cluster, CycleResult]:
     built = builder.build()
-    return built, decide(built, default_profile())
+    return built, answer(built, default_profile())
 
 
 def test_gang_is_bound_completely_or_not_at_all_r3_30() -> None:
@@ -97,7 +97,7 @@ def test_consolidation_reaches_a_fixed_point() -> None:
     builder.running("other", queue="q", gpus=1, node="n2")
     built, evicting = builder.build(), []
     for _ in range(5):
-        decision = decide(built, default_profile())
+        decision = answer(built, default_profile())
         built = apply_decisions(built, decision, SECOND)
         evicting.append(any(group.evictions for group in decision.groups))
     assert evicting == [True, False, False, False, False]
@@ -109,7 +109,7 @@ def test_next_cluster_shares_unchanged_tasks_and_pod_groups_with_the_previous_on
         builder.pod_group(name, queue="q").running(name, gpus=1, node="n1")
     builder.pod_group("waits", queue="q").pending("waits", gpus=1)
     before = builder.build()
-    after = apply_decisions(before, decide(before, default_profile()), SECOND)
+    after = apply_decisions(before, answer(before, default_profile()), SECOND)
     changed = [a.facts.name for a, b in zip(before.tasks, after.tasks, strict=True) if a is not b]
     assert changed == ["waits-0"]
     groups = zip(before.pod_groups, after.pod_groups, strict=True)

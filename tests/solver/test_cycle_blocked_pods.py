@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
@@ -19,7 +19,7 @@ def cluster() -> ClusterBuilder:
 
 def outcome(builder: ClusterBuilder, group: str) -> PodGroupOutcome:
     built = builder.build()
-    outcomes = {built.pod_groups[o.pod_group].facts.uid: o for o in decide(built, default_profile()).outcomes}
+    outcomes = {built.pod_groups[o.pod_group].facts.uid: o for o in answer(built, default_profile()).outcomes}
     return outcomes[group]
 
 
@@ -34,11 +34,11 @@ def test_blocked_pod_is_pending_with_its_reason() -> None:
 def test_no_victim_is_considered_for_a_blocked_pod(queue: str, priority: int) -> None:
     builder = cluster().running("old", queue="q", gpus=2, node="n")
     asks = {"queue": queue, "gpus": 2, "priority": priority}
-    assert list(evictions(decide(builder.pending("job", **asks).build(), default_profile())))
+    assert list(evictions(answer(builder.pending("job", **asks).build(), default_profile())))
     blocked = (
         cluster().running("old", queue="q", gpus=2, node="n").pending("job", **asks, blocked_reason=MISSING)
     )
-    decision = decide(blocked.build(), default_profile())
+    decision = answer(blocked.build(), default_profile())
     assert not list(evictions(decision))
     assert (decision.counters.generated, decision.counters.simulated) == (0, 0)
 
@@ -52,7 +52,7 @@ def test_gang_with_a_blocked_pod_is_pending_completely() -> None:
 def test_elastic_pod_group_starts_without_its_blocked_pod() -> None:
     builder = cluster().pod_group("elastic", queue="q", min_member=1)
     built = builder.pending("elastic", blocked_reason=MISSING).pending("elastic", count=2).build()
-    after = statuses(built, decide(built, default_profile()))
+    after = statuses(built, answer(built, default_profile()))
     assert [after[f"elastic-{i}"].status for i in range(3)] == [
         TaskStatus.PENDING,
         TaskStatus.BINDING,
@@ -75,5 +75,5 @@ def test_blocked_reason_of_a_running_pod_is_ignored() -> None:
     builder.running("b", queue="q", gpus=1, node="n2", blocked_reason=MISSING)
     built = builder.pending("large", queue="q", gpus=2).build()
     profile = replace(default_profile(), actions=("consolidation",))
-    after = statuses(built, decide(built, profile))
+    after = statuses(built, answer(built, profile))
     assert after["large-0"].status is TaskStatus.PIPELINED

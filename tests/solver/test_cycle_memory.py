@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.session import Session
 from tenure.solver.registry import default_profile
 
@@ -29,7 +29,7 @@ def uncollected_objects() -> Iterator[list[object]]:
 def test_sessions_are_freed_without_garbage_collection(uncollected_objects: list[object]) -> None:
     searched = 0
     for seed in range(60):
-        decision = decide(random_cluster(SeededDraw(seed)), default_profile())
+        decision = answer(random_cluster(SeededDraw(seed)), default_profile())
         searched += decision.counters.simulated > 0
     gc.collect()
     assert not [each for each in uncollected_objects if isinstance(each, Session)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, Patch
@@ -141,7 +141,7 @@ def test_cycle_determines_the_result_of_an_eviction(
         "of use": [before._replace(consecutive_failures=0, last_failure=None, result_pending=False)],
         "open": [],
     }[fate]
-    assert [patch.record for patch in standalone_patches(decide(cluster, profile()))] == settled
+    assert [patch.record for patch in standalone_patches(answer(cluster, profile()))] == settled
 
 
 @pytest.mark.parametrize("evicted", ["0s", "-1s", "-9h"])
@@ -149,7 +149,7 @@ def test_result_of_a_future_eviction_is_not_determined(evicted: str) -> None:
     builder = free_node()
     preemptor_pending(builder)
     cluster = with_eviction_record(builder.build(), "old", "new", evicted=evicted, result_pending=True)
-    assert standalone_patches(decide(cluster, profile())) == []
+    assert standalone_patches(answer(cluster, profile())) == []
 
 
 def test_known_result_is_not_patched_again() -> None:
@@ -158,7 +158,7 @@ def test_known_result_is_not_patched_again() -> None:
     cluster = with_eviction_record(
         builder.build(), "old", "new", evicted="9m", failed="8m", consecutive_failures=2
     )
-    assert standalone_patches(decide(cluster, profile())) == []
+    assert standalone_patches(answer(cluster, profile())) == []
 
 
 def growing_preemptor() -> Cluster:
@@ -171,7 +171,7 @@ def growing_preemptor() -> Cluster:
 def test_growth_of_the_preemptor_makes_the_eviction_effective() -> None:
     """A snapshot does not show which pods of a running pod group are new. The record is updated once."""
     fields = {"evicted": "2s", "failed": "9m", "consecutive_failures": 4, "result_pending": True}
-    decision = decide(with_eviction_record(growing_preemptor(), "old", "new", **fields), profile())
+    decision = answer(with_eviction_record(growing_preemptor(), "old", "new", **fields), profile())
     assert [(group.action, len(group.bindings)) for group in decision.groups] == [("allocate", 1)] * 2
     assert updated_records(decision) == [EvictionRecord(OLD, NEW, NOW - 2 * SECOND)]
 
@@ -179,7 +179,7 @@ def test_growth_of_the_preemptor_makes_the_eviction_effective() -> None:
 @pytest.mark.parametrize("evicted", ["0s", "-1m"])
 def test_growth_does_not_settle_a_future_eviction(evicted: str) -> None:
     cluster = with_eviction_record(growing_preemptor(), "old", "new", evicted=evicted, result_pending=True)
-    assert updated_records(decide(cluster, profile())) == []
+    assert updated_records(answer(cluster, profile())) == []
 
 
 def contested_cluster() -> Cluster:
@@ -190,16 +190,16 @@ def contested_cluster() -> Cluster:
 
 def test_failed_binding_does_not_make_the_eviction_effective() -> None:
     """The victim is evicted, the preemptor is bound but does not start, and the victim starts first."""
-    first = decide(contested_cluster(), profile("preempt"))
+    first = answer(contested_cluster(), profile("preempt"))
     assert list(evictions(first)) == [OLD]
     cluster = apply_decisions(contested_cluster(), first, SECOND)
-    second = decide(cluster, profile("preempt"))
+    second = answer(cluster, profile("preempt"))
     assert [step.task for group in second.groups for step in group.bindings] == [NEW]
     assert updated_records(second) == []
     cluster = apply_decisions(cluster, second, SECOND)
     new, old = cluster.tasks
     swapped = PersistentVector([replace(new, placement=old.placement), replace(old, placement=new.placement)])
-    third = decide(replace(cluster, tasks=swapped), profile("preempt"))
+    third = answer(replace(cluster, tasks=swapped), profile("preempt"))
     assert list(evictions(third)) == []
     assert updated_records(third) == [EvictionRecord(OLD, NEW, NOW, 1, NOW + 2 * SECOND)]
 
@@ -208,14 +208,14 @@ def test_new_eviction_retains_the_failures_of_the_pair() -> None:
     cluster = with_eviction_record(
         contested_cluster(), "old", "new", evicted="9m", failed="8m", consecutive_failures=2
     )
-    assert updated_records(decide(cluster, profile("preempt"))) == [
+    assert updated_records(answer(cluster, profile("preempt"))) == [
         EvictionRecord(OLD, NEW, NOW, 2, NOW - 8 * MINUTE, result_pending=True)
     ]
 
 
 def test_failure_is_counted_without_the_guard() -> None:
     cluster = with_eviction_record(contested_cluster(), "old", "new", evicted="1s", result_pending=True)
-    decision = decide(cluster, profile("preempt", backoff="0s"))
+    decision = answer(cluster, profile("preempt", backoff="0s"))
     assert updated_records(decision) == [EvictionRecord(OLD, NEW, NOW, 1, NOW, result_pending=True)]
     assert standalone_patches(decision) == []
 
@@ -223,6 +223,6 @@ def test_failure_is_counted_without_the_guard() -> None:
 def test_relocation_is_recorded_like_an_eviction() -> None:
     builder = ClusterBuilder().node("n1", gpus=2).node("n2", gpus=1).queue("a")
     builder.running("old", queue="a", gpus=1, node="n1").pending("new", queue="a", gpus=2)
-    decision = decide(builder.build(), profile("consolidation"))
+    decision = answer(builder.build(), profile("consolidation"))
     assert [step.relocating for group in decision.groups for step in group.evictions] == [True]
     assert updated_records(decision) == [EvictionRecord(OLD, NEW, NOW, result_pending=True)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, Patch, PatchKind
 from tenure.solver.model.placement import TaskStatus
@@ -55,13 +55,13 @@ AGES = {
 def test_eviction_record_is_deleted_after_its_retention(memory: dict[str, Any], fate: str | None) -> None:
     cluster = with_eviction_record(without_contention(), "old", "new", **memory)
     expected = [DELETE_RECORD] if fate else []
-    assert standalone_patches(decide(cluster, profile())) == expected
+    assert standalone_patches(answer(cluster, profile())) == expected
 
 
 def test_deleted_eviction_record_is_absent_from_the_next_snapshot() -> None:
     cluster = with_eviction_record(without_contention(), "old", "new", evicted="25h")
     cluster = with_eviction_record(cluster, "new", "old", evicted="23h")
-    after = apply_decisions(cluster, decide(cluster, profile()), SECOND)
+    after = apply_decisions(cluster, answer(cluster, profile()), SECOND)
     assert after.eviction_history == (cluster.eviction_history[NEW],)
 
 
@@ -70,7 +70,7 @@ def test_late_detected_ineffective_eviction_is_a_new_failure() -> None:
     cluster = with_eviction_record(
         cluster.pending("new", queue="a", gpus=9).build(), "old", "new", evicted="99h", result_pending=True
     )
-    (patch,) = standalone_patches(decide(cluster, profile()))
+    (patch,) = standalone_patches(answer(cluster, profile()))
     assert patch.record is not None
     assert (patch.record.consecutive_failures, patch.record.last_failure) == (1, NOW)
 
@@ -79,13 +79,13 @@ def test_old_effective_eviction_is_deleted_immediately() -> None:
     builder = ClusterBuilder().node("n", gpus=1).queue("a").pending("old", queue="a", gpus=1)
     builder.running("new", queue="a", gpus=1, node="n")
     cluster = with_eviction_record(builder.build(), "old", "new", evicted="25h", result_pending=True)
-    assert standalone_patches(decide(cluster, profile())) == [DELETE_RECORD]
+    assert standalone_patches(answer(cluster, profile())) == [DELETE_RECORD]
 
 
 def test_the_retention_is_an_option() -> None:
     cluster = with_eviction_record(without_contention(), "old", "new", evicted="2h")
-    assert standalone_patches(decide(cluster, with_retention("1h59m59s"))) == [DELETE_RECORD]
-    assert standalone_patches(decide(cluster, with_retention("2h"))) == []
+    assert standalone_patches(answer(cluster, with_retention("1h59m59s"))) == [DELETE_RECORD]
+    assert standalone_patches(answer(cluster, with_retention("2h"))) == []
 
 
 def with_retention(retention: str, **arguments: str) -> Profile:
@@ -130,5 +130,5 @@ def many_eviction_records(count: int) -> Cluster:
 def test_patches_are_in_the_order_of_the_pairs() -> None:
     cluster = many_eviction_records(9)
     backwards = replace(cluster, eviction_history=cluster.eviction_history[::-1])
-    patches = standalone_patches(decide(backwards, default_profile()))
+    patches = standalone_patches(answer(backwards, default_profile()))
     assert [(patch.pod_group, patch.value) for patch in patches] == [(i, i + 1) for i in range(8)]

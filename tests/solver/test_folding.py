@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
-from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
@@ -16,6 +15,7 @@ from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.solver.result.folding import fold_decisions
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -49,7 +49,7 @@ def session() -> Session:
     return Session.open(
         builder.build(),
         Profile((), settings),
-        Registry(BUILT_IN.actions, {"first": AllowingGuard, "second": AllowingGuard}),
+        Registry(actions=BUILT_IN.actions, plugins={"first": AllowingGuard, "second": AllowingGuard}),
     )
 
 

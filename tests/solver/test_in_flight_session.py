@@ -1,14 +1,17 @@
 """Evictions and bindings that are not visible in the snapshot yet, and the end of in-flight groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
-from tenure.solver.in_flight_session import MAX_ATTEMPTS
-from tenure.solver.model.decision import Atomicity, InFlightGroupState
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.in_flight.in_flight_groups import MAX_ATTEMPTS
+from tenure.solver.model.constraints import PodAffinityTerm
+from tenure.solver.model.decision import Atomicity, InFlightGroupState, OutcomeKind
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.registry import default_profile
+from tenure.solver.plugin_api import Idle, PluginConfig, PluginContext, Registry
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -112,15 +115,26 @@ def test_capacity_of_a_binding_in_flight_is_occupied_and_its_pod_not_evicted() -
     assert (found.bound, found.reserved, found.evicted) == ({}, {}, [])
 
 
-def test_conflicting_bindings_are_cancelled_latest_first() -> None:
-    builder = one_node().pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
-    builder.in_flight("1", beneficiary="b", binds={"b-0": "n"}).in_flight(
-        "2", beneficiary="a", binds={"a-0": "n"}
-    )
-    assert run_in_flight_cycle(builder).results == {
-        "1": IN_FLIGHT,
-        "2": (CANCELLED, ReasonCode.INSUFFICIENT_RESOURCES),
-    }
+@pytest.mark.parametrize(
+    ("expires_in", "priorities", "kept"),
+    [
+        (("2m", "1m"), (90, 50), "2"),
+        (("1m", "1m"), (50, 90), "2"),
+        (("1m", "1m"), (50, 50), "1"),
+    ],
+    ids=["that expires first", "of the same cycle, of higher priority", "then of the older pod group"],
+)
+def test_of_conflicting_bindings_one_is_kept(
+    expires_in: tuple[str, str], priorities: tuple[int, int], kept: str
+) -> None:
+    builder = one_node()
+    for name, priority in zip("za", priorities, strict=True):
+        builder.pending(name, queue="q", gpus=1, priority=priority)
+    for id, name, expires in zip("12", "za", expires_in, strict=True):
+        builder.in_flight(id, beneficiary=name, binds={f"{name}-0": "n"}, expires_in=expires)
+    results = run_in_flight_cycle(builder).results
+    assert results[kept] == IN_FLIGHT
+    assert results["12".replace(kept, "")] == (CANCELLED, ReasonCode.INSUFFICIENT_RESOURCES)
 
 
 def test_shared_device_that_is_full_cancels_a_binding() -> None:
@@ -221,11 +235,45 @@ def test_groups_are_unchanged_when_the_cycle_stops_immediately() -> None:
     cluster = builder.in_flight(
         "f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"}
     ).build()
-    decision = decide(cluster, default_profile(), lambda: True)
+    decision = answer(cluster, default_profile(), lambda: True)
     (status,) = decision.in_flight
     assert (status.state, status.reason.code) == (InFlightGroupState.IN_FLIGHT, ReasonCode.BUDGET_EXHAUSTED)
     assert decision.stopped_early
     assert not any(group.evictions or group.reservations or group.bindings for group in decision.groups)
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_cycle_that_stops_while_it_places_reservations_leaves_none_behind(asked: int) -> None:
+    """A stop is asked for once in many steps. Pods with so many different labels are counted in so many."""
+    builder = ClusterBuilder().node("n", gpus=1, labels={"host": "n"}).queue("q")
+    builder.pods("old", RELEASING, node="n", queue="q", gpus=1)
+    for number in range(40):
+        labels = {"app": "db", "number": str(number)}
+        builder.running(f"db{number}", node="n", queue="q", cpus=1, labels=labels, priority=125)
+    builder.pending("new", queue="q", gpus=1, pod_affinity=[PodAffinityTerm((("app", "db"),), "host")])
+    builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})
+    answers = iter([False] * asked)
+    decision = answer(builder.build(), default_profile(), lambda: next(answers, True))
+    (outcome,), (status,) = decision.outcomes, decision.in_flight
+    assert (outcome.kind, status.reason.code) == (OutcomeKind.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED)
+    assert status.reservations == ()
+
+
+def test_nothing_is_decided_without_in_flight_groups_when_their_session_cannot_be_opened_in_time() -> None:
+    """A stop while a plugin is constructed: a session without the groups would decide on stale pods."""
+
+    def slow(context: PluginContext, arguments: Mapping[str, str]) -> object:
+        context.check_stop()
+        return Idle()
+
+    stops = iter((True,))
+    builder = victim().pending("new", queue="q", gpus=1, priority=75)
+    builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})
+    registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, "slow": slow})
+    default = default_profile()
+    profile = replace(default, plugins=(*default.plugins, PluginConfig("slow")))
+    with pytest.raises(CycleStopped):
+        answer(builder.build(), profile, lambda: next(stops, False), registry=registry)
 
 
 def test_stale_gang_retains_its_bindings_in_flight() -> None:

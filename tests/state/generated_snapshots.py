@@ -49,7 +49,7 @@ def generate_next_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.Clust
 
 
 def generate_next_workloads(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """The same with changes of pods, pod groups and in-flight groups only."""
+    """A later snapshot with changes of pods, pod groups and in-flight groups only."""
     return _later(draw, snapshot, _CHANGES_OF_WORKLOADS)
 
 
@@ -249,8 +249,8 @@ def _change_holds(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
         group.not_before_time.seconds = snapshot.now.seconds + draw.integer(-300, 900)
 
 
-def _change_reservations(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
-    rows = snapshot.reservations
+def _change_planned_starts(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    rows = snapshot.planned_starts
     if rows and draw.chance(50):
         del rows[draw.integer(0, len(rows) - 1)]
         return
@@ -264,7 +264,7 @@ def _change_reservations(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
-    *(_change_budgets, _change_usage, _change_holds, _change_reservations),
+    *(_change_budgets, _change_usage, _change_holds, _change_planned_starts),
 )
 _CHANGES_OF_WORKLOADS: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight),

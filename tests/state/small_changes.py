@@ -28,7 +28,7 @@ def next_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapsho
 
 
 def without_claims(snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """The same snapshot without resource claims."""
+    """Copy of a snapshot without resource claims."""
     del snapshot.resource_claims[:]
     for pod in snapshot.pods:
         del pod.resource_claims[:]

@@ -7,7 +7,7 @@ from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import full_state
 from tenure.server.state.versions import next_state
 from tenure.server.state.warm_start import WarmStartCache
-from tenure.solver.cycle import run_cycle
+from tenure.solver.cycle import decide
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import Derived
@@ -24,7 +24,8 @@ from tests.state.small_changes import STEPS, first_snapshot, next_snapshot
 PROFILE: Final = default_profile()
 ATTRIBUTES: Final = {
     "PodGroupPhases": ("pending", "held", "running", "stale", "blocked"),
-    "InitialUsage": ("allocated", "firm", "request", "paths", "kinds", "firm_cores"),
+    "InitialUsage": ("allocated", "firm", "request", "impossible", "paths", "kinds", "firm_cores"),
+    "NodeSizes": ("_nodes",),
     "_WarningCandidates": ("legacy", "odd", "bad"),
     "_Protected": ("now", "pod_groups"),
     "BudgetedTasks": ("names", "counts"),
@@ -53,7 +54,7 @@ def test_value_that_followed_equals_one_that_is_built(seed: int) -> None:
 
 def values(cluster: Cluster, warm_start: WarmStartCache) -> dict[Derived[Any, Any], Any]:
     """The derived data of a session at the end of its cycle."""
-    context, _ = run_cycle(cluster, PROFILE, warm_start=warm_start)
+    context = decide(cluster, PROFILE, warm_start=warm_start).context
     for group in cluster.pod_groups:
         if group.queue is not None:
             context.pod_groups.key_after_eviction(group.index)
@@ -108,7 +109,7 @@ def test_first_session_of_a_kept_state_builds_what_played_cycles_need() -> None:
     cluster = full_state("epoch", first_snapshot(SeededDraw(0)), DEFAULT_ROWS).cluster
     leaves = {queue.index for queue in cluster.queues if queue.is_leaf}
     for warm_start, kinds in ((WarmStartCache(), leaves), (None, set[int]())):
-        context, _ = run_cycle(cluster, PROFILE, warm_start=warm_start)
+        context = decide(cluster, PROFILE, warm_start=warm_start).context
         built = {type(each): each for each in context.session.derived_data._values.values()}
         assert (PodGroupSizes in built) == (warm_start is not None)
         assert built[FiledPodGroups].by_kind.keys() == kinds

@@ -1,5 +1,7 @@
 """The metrics of a server after calls of every kind that metrics count."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from tenure.v1.snapshot_pb2 import (
     ClusterSnapshot,
 )
 
+from tests.examples.installation import install
 from tests.requirements.cluster import ClusterText
 from tests.requirements.cluster_life import go_on
 from tests.requirements.victims.notice_story import notice
@@ -40,6 +43,10 @@ NOTICE_CYCLES = 3
 RESERVATIONS = "reservations"
 """ID of another cluster, on which capacity is reserved for a large pod group."""
 RESERVATION_CYCLES = 5
+CHECKPOINTS = "checkpoints"
+"""ID of another cluster, and its queue, which a guard of another package protects."""
+CHECKPOINT = Path(__file__).parents[1] / "examples/checkpoint"
+CHECKPOINT_CYCLES = 1
 MEASURED = "tenure_call_duration_seconds"
 """A histogram whose exemplars refer to traces."""
 
@@ -63,13 +70,19 @@ class ServerMetrics(NamedTuple):
 
 
 def collect_server_metrics(folder: Path) -> ServerMetrics:
-    port = free_port()
+    port, site = free_port(), folder / "site"
+    install(CHECKPOINT, site)
     with (
+        _import_path(site),
         run_receiver() as (received, address),
         run_telemetry_server(
             folder,
             options={**AMPLE_RATE, "maxNotice": "1h"},
-            plugins={"evictioncost": {}, "reservation": {"minWait": "200d"}},
+            plugins={
+                "checkpoint": {"queue": CHECKPOINTS},
+                "evictioncost": {},
+                "reservation": {"minWait": "200d"},
+            },
             actions=", ".join(BUILT_IN.actions),
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
@@ -83,6 +96,14 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
         received.wait_until(_has_the_traces)
     families = {family.name: family for family in text_string_to_metric_families(text)}
     return ServerMetrics(text, families, received)
+
+
+@contextmanager
+def _import_path(site: Path) -> Iterator[None]:
+    """Processes that start in the context find the packages of a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(site)
+        yield
 
 
 def _has_the_traces(received: ReceivedTelemetry) -> bool:
@@ -100,6 +121,9 @@ def _call(client: Client) -> None:
     assert session.decide(now=now) == answer
     _give_notices(client)
     _reserve(client)
+    cluster = ClusterText().node().queue(CHECKPOINTS).runs("v", CHECKPOINTS)
+    cluster.waits("p", CHECKPOINTS, priority=75).snapshot.cluster_id = CHECKPOINTS
+    client.decide(cluster.snapshot)
     client.report_results(_report_first_applied(answer))
     with pytest.raises(InvalidSnapshot):
         client.decide(ClusterSnapshot())

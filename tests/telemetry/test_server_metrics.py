@@ -6,7 +6,7 @@ import subprocess
 from operator import attrgetter
 
 import pytest
-from tenure.codec.decisions.reservations import NO_RESERVATIONS
+from tenure.codec.decisions.planned_starts import NO_PLANNED_STARTS
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.server.telemetry.gauges import MAX_QUEUES, MAX_SHARDS, OTHER, LastCycles
 from tenure.terms.durations import SECOND
@@ -16,6 +16,7 @@ from tenure.wire.enum_labels import enum_label
 from tests.server.telemetry.cycle_summaries import summary_with
 from tests.telemetry.external_programs import find_program
 from tests.telemetry.server_metrics_page import (
+    CHECKPOINT_CYCLES,
     CYCLES,
     MEASURED,
     NOTICE_CYCLES,
@@ -43,7 +44,7 @@ def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None
         assert family.type in ("counter", "gauge", "histogram")
 
 
-ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES
+ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES + CHECKPOINT_CYCLES
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,8 @@ def test_reserved_capacity_is_charged_until_the_next_cycle(
     idle: int | None, seconds: int, gpu_seconds: float
 ) -> None:
     """Of the same shard, and for at most 15 minutes: a caller may stay away."""
-    cycles, counts = LastCycles(), NO_RESERVATIONS._replace(idle=idle)
-    assert cycles.update(summary_with(cluster_id="c", reservations=counts, now=10**18)) == 0
+    cycles, counts = LastCycles(), NO_PLANNED_STARTS._replace(idle=idle)
+    assert cycles.update(summary_with(cluster_id="c", planned_starts=counts, now=10**18)) == 0
     later = summary_with(cluster_id="other", now=10**18 + seconds * SECOND)
     assert cycles.update(later) == 0
     assert cycles.update(later._replace(cluster_id="c")) == gpu_seconds

@@ -1,9 +1,9 @@
 """docs/reference/reason-codes.md: every reason code with number, outcome and rank, and every condition."""
 
 from tenure.kubernetes.apply.conditions import build_condition
+from tenure.solver.diagnosis.outcomes import outcome_kind
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.outcomes import outcome_kind
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb

@@ -16,7 +16,8 @@ from tenure.terms.reasons import (
 from tenure.v1 import decision_pb2 as pb
 
 EVICTIONS = {
-    *("RECLAIMED", "PREEMPTED", "CONSOLIDATED", "STALE_GANG", "REQUEUED", "TIME_LIMIT", "BACKFILL_ENDED"),
+    *("RECLAIMED", "PREEMPTED", "CONSOLIDATED", "STALE_GANG", "STALE_SUB_GROUP", "REQUEUED"),
+    *("TIME_LIMIT", "BACKFILL_ENDED"),
 }
 
 

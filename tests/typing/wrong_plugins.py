@@ -1,11 +1,13 @@
 """One implementation of each protocol of the plugin API that mypy must reject."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
+from tenure.solver.model.carried import CarriedChange
 from tenure.solver.model.placement import Placement, Zones
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
+from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
@@ -31,6 +33,11 @@ class CapacityGate:
 
 class QueueOrder:
     def queue_key(self, queue: int, request: Share) -> int:
+        raise NotImplementedError
+
+
+class ReservedRequests:
+    def reserved_request(self, queue: str) -> Share:
         raise NotImplementedError
 
 
@@ -87,6 +94,21 @@ class NodePreference:
 class GpuScore:
     def gpu_score(self, used: str) -> float:
         raise NotImplementedError
+
+
+class PodDependency:
+    def needed(self, tasks: Sequence[int], others: Sequence[int]) -> Collection[int]:
+        return ()
+
+
+class PodBlocking:
+    def blocking(self, tasks: Sequence[int]) -> Collection[int]:
+        return ()
+
+
+class ReservedPods:
+    def can_stay(self, tasks: Sequence[int], returned: Sequence[int]) -> str:
+        return ""
 
 
 class SearchListener:
@@ -154,6 +176,21 @@ class QueueReporter:
         raise NotImplementedError
 
 
+class CarriedReporter:
+    def carried_changes(self, queues: Sequence[QueueStatus]) -> Sequence[CarriedChange]:
+        raise NotImplementedError
+
+
+class UsageFollower:
+    def follows_past_use(self) -> str:
+        raise NotImplementedError
+
+
+class WarningReporter:
+    def warnings(self) -> Iterable[SnapshotWarning]:
+        raise NotImplementedError
+
+
 class GuardCacheKey:
     def guard_cache_key(self) -> Hashable | None:
         raise NotImplementedError
@@ -188,6 +225,7 @@ _TaskPreFilter: type[points.TaskPreFilter] = TaskPreFilter
 _Gate: type[points.Gate] = Gate
 _CapacityGate: type[points.CapacityGate] = CapacityGate
 _QueueOrder: type[points.QueueOrder] = QueueOrder
+_ReservedRequests: type[points.ReservedRequests] = ReservedRequests
 _PodGroupOrder: type[points.PodGroupOrder] = PodGroupOrder
 _VictimOrder: type[points.VictimOrder] = VictimOrder
 _TaskOrder: type[points.TaskOrder] = TaskOrder
@@ -199,6 +237,9 @@ _NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
 _NodeScore: type[points.NodeScore] = NodeScore
 _NodePreference: type[points.NodePreference] = NodePreference
 _GpuScore: type[points.GpuScore] = GpuScore
+_PodDependency: type[points.PodDependency] = PodDependency
+_PodBlocking: type[points.PodBlocking] = PodBlocking
+_ReservedPods: type[points.ReservedPods] = ReservedPods
 _SearchListener: type[points.SearchListener] = SearchListener
 _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
 _VictimFilter: type[points.VictimFilter] = VictimFilter
@@ -212,6 +253,9 @@ _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator
 _MoveListener: type[points.MoveListener] = MoveListener
 _ProtectionReporter: type[points.ProtectionReporter] = ProtectionReporter
 _QueueReporter: type[points.QueueReporter] = QueueReporter
+_CarriedReporter: type[points.CarriedReporter] = CarriedReporter
+_UsageFollower: type[points.UsageFollower] = UsageFollower
+_WarningReporter: type[points.WarningReporter] = WarningReporter
 _GuardCacheKey: type[traits.GuardCacheKey] = GuardCacheKey
 _GuardExpiry: type[traits.GuardExpiry] = GuardExpiry
 _PlacementKind: type[traits.PlacementKind] = PlacementKind

@@ -20,6 +20,7 @@ from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesRe
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.v1.pod_group_status_pb2 import PodGroupStatus
 from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -29,6 +30,7 @@ from tenure.v1.state_pb2 import (
     ApplyDeltaRequest,
     ApplyDeltaResponse,
     GetStateRequest,
+    GetStateResponse,
     PutSnapshotResponse,
     StateDelta,
     StateReference,
@@ -84,13 +86,17 @@ class Client:
         self._last_response_at = -math.inf  # by the monotonic clock
 
     def decide(
-        self, snapshot: ClusterSnapshot, actions: Iterable[str] = (), timeout: float | None = None
+        self,
+        snapshot: ClusterSnapshot,
+        actions: Iterable[str] = (),
+        timeout: float | None = None,
+        include_pod_group_statuses: bool = False,
     ) -> DecideResponse:
         """Decide on a snapshot, with the given actions or those of the server.
 
         Raises an error of `tenure.client.errors`; no decision was made then.
         """
-        request = encode_decide_request(snapshot, actions)
+        request = encode_decide_request(snapshot, actions, include_pod_group_statuses)
         answer: DecideResponse = self._call(self._decide, request, timeout, snapshot)
         return answer
 
@@ -101,11 +107,18 @@ class Client:
         now: Timestamp | None = None,
         timeout: float | None = None,
         estimate_starts: bool = False,
+        include_pod_group_statuses: bool = False,
     ) -> DecideResponse:
         """Decide on a pushed state, at its time or a later one; see `StateSession`. With `estimate_starts`,
         tell when pod groups start (semantics R17.24). Raises as `decide` does.
         """
-        request = DecideRequest(state=state, actions=actions, now=now, estimate_starts=estimate_starts)
+        request = DecideRequest(
+            state=state,
+            actions=actions,
+            now=now,
+            estimate_starts=estimate_starts,
+            include_pod_group_statuses=include_pod_group_statuses,
+        )
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)
         return answer
 
@@ -178,13 +191,28 @@ class Client:
 
         Raises an error of `tenure.client.errors`; StateMismatch if there is no such state.
         """
-        request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()
-        with self._metadata():
-            for response in self._call_stream(self._service.GetState, request, timeout, request):
-                reference.MergeFrom(response.state)
-                snapshot.MergeFrom(to_pods(response.chunk))
+        request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
+        for response in self._read_state(request, timeout):
+            reference.MergeFrom(response.state)
+            snapshot.MergeFrom(to_pods(response.chunk))
         return reference, snapshot
+
+    def get_state_with_statuses(
+        self, cluster_id: str, node_pool: str = "", timeout: float | None = None
+    ) -> tuple[StateReference, ClusterSnapshot, list[PodGroupStatus]]:
+        """State as by `get_state`, and the status of each of its pod groups at its time, by uid."""
+        reference, snapshot, statuses = StateReference(), ClusterSnapshot(), list[PodGroupStatus]()
+        request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool, include_pod_group_statuses=True)
+        for response in self._read_state(request, timeout):
+            reference.MergeFrom(response.state)
+            snapshot.MergeFrom(to_pods(response.chunk))
+            statuses.extend(response.pod_group_statuses)
+        return reference, snapshot, statuses
+
+    def _read_state(self, request: GetStateRequest, timeout: float | None) -> Iterator[GetStateResponse]:
+        with self._metadata():
+            yield from self._call_stream(self._service.GetState, request, timeout, request)
 
     def list_states(self, timeout: float | None = None) -> list[StateReference]:
         """Newest versions of the states that the caller may read.

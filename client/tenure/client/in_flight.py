@@ -13,6 +13,7 @@ from tenure.v1.decision_pb2 import (
     IN_FLIGHT_GROUP_STATE_IN_FLIGHT,
     IN_FLIGHT_GROUP_STATE_UNSPECIFIED,
     DecisionGroup,
+    InFlightGroupStatus,
 )
 from tenure.v1.snapshot_pb2 import InFlightGroup
 
@@ -36,9 +37,9 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
                 step = decision.evict
                 kept.evictions.add(pod=step.pod, node=step.node, pod_group=step.pod_group)
             case "notify":
-                told = decision.notify
-                kept.notices.add(pod=told.pod, node=told.node, pod_group=told.pod_group)
-                kept.evict_time.CopyFrom(told.evict_time)
+                notice = decision.notify
+                kept.notices.add(pod=notice.pod, node=notice.node, pod_group=notice.pod_group)
+                kept.evict_time.CopyFrom(notice.evict_time)
             case "reserve" if not failed:
                 promise = decision.reserve
                 kept.reservations.add(
@@ -47,6 +48,7 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
                     gpu_groups=promise.gpu_groups,
                     numa_placement=promise.numa_placement,
                     pod_group=promise.pod_group,
+                    sub_group=promise.sub_group,
                 )
             case "bind":
                 binding = decision.bind
@@ -60,6 +62,21 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
 
 
 def retain_in_flight(groups: Iterable[InFlightGroup], response: DecideResponse) -> list[InFlightGroup]:
-    """In-flight groups to send again after a response; drop the others."""
-    kept = {status.id for status in response.in_flight_group_statuses if status.state in _IN_FLIGHT_STATES}
-    return [group for group in groups if group.id in kept]
+    """In-flight groups to send again after a response; drop the others.
+
+    Their reservations are changed in place: each names the pod that has it now.
+    """
+    statuses = {
+        each.id: each for each in response.in_flight_group_statuses if each.state in _IN_FLIGHT_STATES
+    }
+    kept = [group for group in groups if group.id in statuses]
+    for group in kept:
+        replace_pods(group, statuses[group.id])
+    return kept
+
+
+def replace_pods(group: InFlightGroup, status: InFlightGroupStatus) -> None:
+    """Give reservations of pods that no longer exist to those that replace them."""
+    replaced = {each.pod: each.by for each in status.replaced_pods}
+    for hold in group.reservations if replaced else ():
+        hold.pod = replaced.get(hold.pod, hold.pod)

@@ -1,7 +1,8 @@
 """Reasons in sentences without names.
 
 `Reason.message` is for operators: it names pod groups, queues and nodes. The owner of an evicted pod must not
-learn from it which pod group the pod was evicted for. These sentences follow from a reason's code and time.
+learn from it which pod group the pod was evicted for. These sentences follow from a reason's code and time;
+plugins and actions of other packages declare sentences of their own.
 """
 
 from tenure.terms.reasons import REASONS, UNKNOWN_PUBLIC
@@ -17,6 +18,8 @@ def format_public_message(reason: pb.Reason) -> str:
     """A reason without names; times are RFC 3339 in UTC. Codes of a newer version have a general sentence."""
     row = REASONS.get(reason.code)
     sentence = UNKNOWN_PUBLIC if row is None else row.public
+    if reason.custom.public_message:
+        sentence = reason.custom.public_message
     if not reason.HasField("until"):
         return sentence
     return f"{sentence} This may change at {reason.until.ToJsonString()}."

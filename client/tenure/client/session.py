@@ -158,7 +158,7 @@ class StateSession:
                     return None
         return None
 
-    def _with_retry(self, ask: Callable[[StateReference, float], _Response]) -> _Response:
+    def _with_retry(self, call: Callable[[StateReference, float], _Response]) -> _Response:
         """Call with a state that the server has, pushed first if necessary, until there is a response.
 
         Once the time is over, the failure of the last attempt that had enough time is raised.
@@ -172,7 +172,7 @@ class StateSession:
                     whole = self._require_local_state().snapshot()
                     epoch, left = uuid4().hex, _left(deadline)
                     self._server_version = self._client.put_snapshot(epoch, whole, left, self._on_set_aside)
-                return ask(self._server_version, _left(deadline))
+                return call(self._server_version, _left(deadline))
             except DeadlineExceeded:
                 if last is None:
                     raise

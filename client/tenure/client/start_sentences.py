@@ -43,7 +43,7 @@ def start_sentence(estimate: StartEstimate, now: int) -> str:
     return f"{text}, if nothing more important arrives."
 
 
-def told_until(estimate: StartEstimate) -> float:
+def valid_until(estimate: StartEstimate) -> float:
     """Until when the sentence holds, in nanoseconds since the Unix epoch: to the last start that it names."""
     starts = (estimate.latest_start, estimate.likely_start_by, estimate.likely_start)
     return max(each.ToNanoseconds() for each in starts) or inf

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
 from tenure.integration import telemetry
-from tenure.integration.evictions import GroupEvictions, Lane, take_turns
+from tenure.integration.evictions import GroupEvictions, Lane, share_lanes
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.integration.ports import (
     APPLIED,
@@ -141,10 +141,10 @@ class GroupApplier:
                 for eviction in (eviction for stage in group.stages for eviction in stage):
                     self._add_result(group.entry, eviction.decision, retry(why))
         for stage in zip(*(group.stages for group in groups), strict=True):
-            turns = take_turns(eviction for evictions in stage for eviction in evictions)
-            self._call_pool.all(self._evict_in_turn, turns)
+            lanes = share_lanes(eviction for evictions in stage for eviction in evictions)
+            self._call_pool.all(self._evict_lane, lanes)
 
-    def _evict_in_turn(self, lane: Lane) -> None:
+    def _evict_lane(self, lane: Lane) -> None:
         """Send what is left of a lane. Several threads may share it."""
         while (eviction := lane.next()) is not None:
             try:

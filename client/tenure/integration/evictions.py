@@ -104,7 +104,7 @@ class Lane:
                 self._changed.notify()
 
 
-def take_turns(evictions: Iterable[Eviction]) -> list[Lane]:
+def share_lanes(evictions: Iterable[Eviction]) -> list[Lane]:
     """The lanes, each as often as threads may share it; every lane once before any is shared."""
     lanes: dict[str, Lane] = {}
     for eviction in evictions:

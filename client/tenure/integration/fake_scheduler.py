@@ -22,6 +22,7 @@ from tenure.integration.ports import (
     LeaseLost,
     SnapshotSource,
     precondition_failed,
+    retry,
 )
 from tenure.integration.reconciler import ClusterPorts, Reconciler
 from tenure.integration.testing import AdapterKilled, KillPoint
@@ -36,7 +37,7 @@ _ALIVE: Final = KillPoint(0)
 
 
 class FakeScheduler(SnapshotSource):
-    """A scheduler in memory that implements all ports and CrashCluster. Uids are names.
+    """A scheduler in memory that implements all ports and RefusingCluster. Uids are names.
 
     A call raises AssertionError if it breaks the order of effects: a decision is sent before the journal
     contains it, a group leaves the journal before its results were reported, or a patch is written before
@@ -51,6 +52,8 @@ class FakeScheduler(SnapshotSource):
         self.max_bytes = 1_000_000
         self.is_leader, self.term = True, 1
         self.applied: Counter[str] = Counter()
+        self.attempts: Counter[str] = Counter()
+        """Writes by name; also those that fail."""
         self.derived_pod_groups: set[str] = set()
         """Pod groups without an object that could store patches."""
         self.failures: list[tuple[str, Exception | ApplyResult]] = []
@@ -90,6 +93,10 @@ class FakeScheduler(SnapshotSource):
             for pod in self.rows.pods:
                 if pod.status == pb.POD_STATUS_BOUND:
                     pod.status = pb.POD_STATUS_RUNNING
+
+    def refuse(self, effect: str, seconds: float) -> None:
+        """Refuse the next such write, and request a pause."""
+        self.failures.append((effect, retry("busy", after=seconds)))
 
     def stored_pod_group(self, name: str) -> pb.PodGroup:
         """The row of a pod group."""
@@ -232,6 +239,7 @@ class FakeScheduler(SnapshotSource):
             if not self.is_leader:
                 raise LeaseLost
             self.writes += 1
+            self.attempts[name] += 1
             is_killed = self.writes == self._kill.write
             if is_killed and not self._kill.after:
                 self.is_dead = True

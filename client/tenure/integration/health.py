@@ -3,13 +3,11 @@
 An adapter that waits for leadership is ready: otherwise it would block a rolling update.
 """
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-_SLOWEST_SECONDS = 5.0
+from tenure.process.metrics_page import MetricsPage
 
 
 class Health(NamedTuple):
@@ -22,49 +20,27 @@ class Health(NamedTuple):
 
 
 class HealthServer:
-    """Serves probes from its own threads, from creation on. Raises OSError for an invalid address."""
+    """Serves probes, with the limits of the metrics page. Raises OSError for an invalid address."""
 
     def __init__(self, address: str, health: Callable[[], Health]) -> None:
         host, _, port = address.rpartition(":")
-        handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
-        self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="tenure-probes", daemon=True)
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
+        self._health = health
+        self._page = MetricsPage(self._answer, host.strip("[]"), int(port))
+        self.address = f"{host}:{self._page.port}"
         """Address of the probes, with the actual port."""
-        host, port = self._server.server_address[:2]
-        return f"{host!s}:{port}"
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._page.stop()
 
-
-class _Handler(BaseHTTPRequestHandler):
-    health: Callable[[], Health]
-    timeout = _SLOWEST_SECONDS
-
-    def do_GET(self) -> None:
-        now = self.health()
-        match self.path.partition("?")[0]:
-            case "/healthz":
-                self._answer(now.stuck)
-            case "/readyz":
-                self._answer(now.stuck or now.waiting_for)
-            case _:
-                self.send_error(HTTPStatus.NOT_FOUND)
-
-    def _answer(self, problem: str) -> None:
+    def _answer(self, environ: Mapping[str, str], start_response: Callable[..., Any]) -> list[bytes]:
+        now = self._health()
+        problems = {"/healthz": now.stuck, "/readyz": now.stuck or now.waiting_for}
+        problem = problems.get(environ["PATH_INFO"])
+        status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
+        if problem is None or environ["REQUEST_METHOD"] != "GET":
+            status, problem = HTTPStatus.NOT_FOUND, "there is no such page"
         body = (problem or "ok").encode() + b"\n"
-        self.send_response(HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Do not log probes: they arrive every few seconds."""
+        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return [body]

@@ -1,4 +1,4 @@
-"""The journal in memory: in-flight groups, eviction history, rates, past use, and patches to be written."""
+"""The journal in memory: in-flight groups, the rows that callers carry, and patches to be written."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,11 @@ from tenure.v1.decision_pb2 import (
     Patch,
 )
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, PodGroup, QueueUsage, Reservation
+from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup
+from tenure.wire.carried import StoredRows
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
-MAX_USAGE: Final = 6_000
-"""Maximum number of queues with past use. Queues come and go, and a server accepts 5,000 at a time."""
 _IN_FLIGHT_STATES: Final = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_UNSPECIFIED)
 _CLEARED_FIELDS: Final[Mapping[str, str]] = {"clear_stale_since": "stale_since"}
 """Fields of a pod group that a patch clears, by the change of the patch."""
@@ -58,12 +57,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.entries: dict[str, JournalEntry] = {}
-        self.eviction_history: dict[Pair, EvictionRecord] = {}
-        self.queue_usage: dict[str, QueueUsage] = {}
-        """Past use by name of the queue; "": that of the capacity."""
-        self.reservations: dict[str, Reservation] = {}
-        """By uid of the pod group."""
-        self.eviction_rates: dict[str, EvictionRateState] = {}
+        self.carried = StoredRows()
         self.pending_patches: dict[str, PendingPatches] = {}
         self.changed_pod_groups: set[str] = set()
         """Uids of pod groups whose pending patches changed since rows were last sent."""
@@ -81,39 +75,22 @@ class Journal:
         for entry in entries:
             self.entries.pop(entry.id, None)
 
-    def store_state(self, response: DecideResponse, is_accepted: bool) -> None:
-        """Store past use of queues and reservations; if a group was accepted, eviction rates."""
-        for patch in response.state_patches:
-            if patch.HasField("set_queue_usage"):
-                self.queue_usage[patch.set_queue_usage.queue] = patch.set_queue_usage
-            elif patch.HasField("reserve"):
-                self.reservations[patch.reserve.pod_group] = patch.reserve
-            elif patch.HasField("release"):
-                self.reservations.pop(patch.release, None)
-            else:
-                continue
-            self.is_changed = True
-        if len(self.queue_usage) > MAX_USAGE:
-            latest = sorted(self.queue_usage.values(), key=_usage_order)[-MAX_USAGE:]
-            self.queue_usage = {row.queue: row for row in latest}
-        if is_accepted:
-            self._store_rates(response)
+    @property
+    def eviction_history(self) -> dict[Pair, EvictionRecord]:
+        """Eviction records, which decisions change."""
+        return self.carried["eviction_history"]
 
-    def _store_rates(self, response: DecideResponse) -> None:
-        """Store the states of eviction rates that a response changes, and forget rates that are gone."""
-        names = {rate.name for rate in response.eviction_rates}
-        known = {name: state for name, state in self.eviction_rates.items() if name in names}
-        for patch in response.state_patches:
-            if patch.HasField("set_eviction_rate"):
-                known[patch.set_eviction_rate.name] = patch.set_eviction_rate
-        if known != self.eviction_rates:
-            self.eviction_rates, self.is_changed = known, True
+    def store_state(self, response: DecideResponse, is_accepted: bool) -> None:
+        """Store the state patches of a response; `is_accepted`: a decision group of it was accepted."""
+        self.is_changed |= self.carried.store(response, is_accepted)
 
     def update_states(self, statuses: Iterable[InFlightGroupStatus]) -> None:
         """Stop the groups that the server dropped, and remove closed ones."""
         for status in statuses:
             entry = self.entries.get(status.id)
-            if entry is not None and status.state not in _IN_FLIGHT_STATES:
+            if entry is not None and status.state in _IN_FLIGHT_STATES:
+                entry.replaced.update({each.pod: each.by for each in status.replaced_pods})
+            elif entry is not None:
                 has_expired = status.state == IN_FLIGHT_GROUP_STATE_EXPIRED
                 entry.handle(EntryEvent.EXPIRED if has_expired else EntryEvent.DROPPED)
                 self.is_changed = True
@@ -174,10 +151,11 @@ class Journal:
         if due in entry.stored_patches:
             return
         entry.stored_patches.append(due)
-        if (state := self.eviction_rates.get(due.returned_tokens.name)) is not None:
-            tokens = state.tokens_milli + due.returned_tokens.tokens_milli
-            given = EvictionRateState(name=state.name, tokens_milli=tokens, time=state.time)
-            self.eviction_rates = {**self.eviction_rates, state.name: given}
+        rates = self.carried["eviction_rates"]
+        if (state := rates.get(due.returned_tokens.name)) is not None:
+            given = type(state)(name=state.name, time=state.time)
+            given.tokens_milli = state.tokens_milli + due.returned_tokens.tokens_milli
+            rates[state.name] = given
         patch = due.patch
         match patch.WhichOneof("change"):
             case "set_eviction_record":
@@ -200,8 +178,3 @@ def _field_of(patch: Patch) -> str:
 def _latest_seconds(row: EvictionRecord) -> float:
     latest = max(row.last_eviction_time, row.last_failure_time, key=Timestamp.ToNanoseconds)
     return latest.ToNanoseconds() / 1e9
-
-
-def _usage_order(row: QueueUsage) -> tuple[bool, int, str]:
-    """The earliest first, that of the capacity last."""
-    return not row.queue, row.time.seconds, row.queue

@@ -108,6 +108,10 @@ class JournalEntry:
     stored_patches: list[PatchToStore] = field(default_factory=list)
     """Patches that the journal already contains."""
     state: EntryState = EntryState.ACCEPTED
+    replaced: dict[str, str] = field(default_factory=dict)
+    """Pods that no longer exist, and those that have their reservations since. Not stored: after a restart,
+    the server finds them again.
+    """
     _changing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
@@ -220,6 +224,9 @@ class JournalEntry:
             return None
         refused = {one.id for one in self.group.decisions if self._is_excluded(one)}
         row = track_group(self.group, refused)
+        for hold in row.reservations:
+            while hold.pod in self.replaced:
+                hold.pod = self.replaced[hold.pod]
         return row if row.evictions or row.reservations or row.bindings or row.notices else None
 
     def report(self) -> GroupReport:

@@ -1,7 +1,8 @@
 """The stored form of the journal.
 
 A header in JSON, an empty byte, and messages of the contract with their lengths, all compressed. The header
-has what no message contains, and the number of messages of each kind.
+has what no message contains, and the number of messages of each kind, in the order of the messages. A reader
+skips messages of a kind that it does not know.
 """
 
 import json
@@ -10,19 +11,24 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Final, TypeVar
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
+from pydantic.alias_generators import to_camel
 from tenure.integration.journal import Journal, PendingPatches
 from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import JournalStore, JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import GroupReport, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, EvictionRecord, QueueUsage, Reservation
+from tenure.wire.carried import STORED, CarriedKind
 
 FORMAT: Final = 1
 """Number of the stored form. A header without a number has form 1."""
 _MAX_UNPACKED_BYTES: Final = 64 * 2**20
 _END_OF_HEADER: Final = b"\0"
+_NOT_CARRIED: Final = ("format", "entries", "pendingPatches")
+_CARRIED: Final = {to_camel(kind.name): kind for kind in STORED}
+"""Kinds of carried rows, by their name in the header."""
 _Kind = TypeVar("_Kind", bound=Message)
 
 
@@ -35,10 +41,7 @@ def pack_journal(journal: Journal) -> bytes:
             {"state": entry.state.value, "attempts": entry.attempts, "patches": len(entry.stored_patches)}
             for entry in entries
         ],
-        "evictionHistory": len(journal.eviction_history),
-        "queueUsage": len(journal.queue_usage),
-        "reservations": len(journal.reservations),
-        "evictionRates": len(journal.eviction_rates),
+        **{key: len(journal.carried[kind.name]) for key, kind in _CARRIED.items()},
         "pendingPatches": {
             uid: {"lastSeen": one.last_seen_seconds, "patches": len(one.patches)}
             for uid, one in pending.items()
@@ -76,10 +79,8 @@ def _messages(journal: Journal) -> Iterator[Message]:
     for entry in journal.entries.values():
         yield entry.report()
         yield from entry.stored_patches
-    yield from journal.eviction_history.values()
-    yield from journal.queue_usage.values()
-    yield from journal.reservations.values()
-    yield from journal.eviction_rates.values()
+    for kind in STORED:
+        yield from journal.carried[kind.name].values()
     for pending in journal.pending_patches.values():
         yield from pending.patches.values()
 
@@ -96,20 +97,23 @@ def _split(content: bytes) -> tuple[dict[str, Any], BytesIO]:
 def _unpack(header: dict[str, Any], stream: BytesIO) -> Journal:
     journal = Journal()
     journal.add([_entry(row, stream) for row in header["entries"]])
-    records = [_next(EvictionRecord, stream) for _ in range(header["evictionHistory"])]
-    journal.eviction_history = {(row.victim, row.preemptor): row for row in records}
-    used = [_next(QueueUsage, stream) for _ in range(header.get("queueUsage", 0))]
-    journal.queue_usage = {row.queue: row for row in used}
-    reserved = [_next(Reservation, stream) for _ in range(header.get("reservations", 0))]
-    journal.reservations = {row.pod_group: row for row in reserved}
-    rates = [_next(EvictionRateState, stream) for _ in range(header.get("evictionRates", 0))]
-    journal.eviction_rates = {row.name: row for row in rates}
+    for key, count in header.items():
+        if key not in _NOT_CARRIED:
+            _read_rows(journal, _CARRIED.get(key), count, stream)
     for uid, row in header["pendingPatches"].items():
         pending = journal.pending_patches[uid] = PendingPatches(last_seen_seconds=row["lastSeen"])
         for _ in range(row["patches"]):
             pending.add(_next(Patch, stream))
     journal.is_changed = False
     return journal
+
+
+def _read_rows(journal: Journal, kind: CarriedKind | None, count: int, stream: BytesIO) -> None:
+    """Add rows of a kind to the journal. None: skip them."""
+    for _ in range(count):
+        row = _next(Empty if kind is None else kind.message, stream)
+        if kind is not None:
+            journal.carried[kind.name][kind.key(row)] = row
 
 
 def _entry(row: dict[str, Any], stream: BytesIO) -> JournalEntry:

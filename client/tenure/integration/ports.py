@@ -25,7 +25,7 @@ from tenure.v1.report_pb2 import (
     APPLY_STATUS_PRECONDITION_FAILED,
     ApplyStatus,
 )
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.deltas import compute_delta
 
@@ -118,7 +118,7 @@ class ClusterSource(Protocol):
 
 
 class SnapshotSource:
-    """A ClusterSource for schedulers that list everything each time.
+    """A ClusterSource for schedulers that list everything each time. Implements SentRows, too.
 
     `observe` returns all rows as they are now, without version and time. Deltas are the differences of two
     lists; they cost time proportional to the cluster.
@@ -130,6 +130,9 @@ class SnapshotSource:
         self._observe = observe
         self._last = ClusterSnapshot()
         self._pod_groups: dict[str, PodGroup] = {}
+        self._pods: dict[str, Pod] = {}
+        self._queues: dict[str, Queue] = {}
+        self._nodes = frozenset[str]()
 
     def snapshot(self, now: Timestamp) -> ClusterSnapshot:
         """All rows."""
@@ -137,6 +140,9 @@ class SnapshotSource:
         rows.version = self._last.version + 1
         rows.now.CopyFrom(now)
         self._last, self._pod_groups = rows, {row.uid: row for row in rows.pod_groups}
+        self._pods = {row.uid: row for row in rows.pods}
+        self._queues = {row.name: row for row in rows.queues}
+        self._nodes = frozenset(row.name for row in rows.nodes)
         copy = ClusterSnapshot()
         copy.CopyFrom(rows)
         return copy
@@ -150,11 +156,24 @@ class SnapshotSource:
         """Row of a pod group."""
         return self._pod_groups.get(uid)
 
+    def pod(self, uid: str) -> Pod | None:
+        """Row of a pod."""
+        return self._pods.get(uid)
+
+    def queue(self, name: str) -> Queue | None:
+        """Row of a queue."""
+        return self._queues.get(name)
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node has a row."""
+        return name in self._nodes
+
 
 class DecisionApplier(Protocol):
     """Applies evictions and bindings. Each write checks `Leadership.may_act` and raises LeaseLost.
 
-    Errors of the cluster are results, not exceptions.
+    A decision is trusted no further than the rows that were sent (`tenure.integration.ownership`). Errors of
+    the cluster are results, not exceptions.
     """
 
     def preconditions(self) -> Callable[[Decision], str]:

@@ -51,6 +51,10 @@ ANNOTATIONS_PENDING: Final = _METER.create_gauge(
     "tenure_adapter_annotations_pending",
     description="Pod groups whose objects do not show all of their annotations yet.",
 )
+REFUSED: Final = _METER.create_counter(
+    "tenure_adapter_refused_decisions_total",
+    description="Decisions and patches of objects that this adapter does not schedule.",
+)
 
 RECONCILE: Final = "tenure.adapter.reconcile"
 OBSERVE: Final = "tenure.adapter.observe"

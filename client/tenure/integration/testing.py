@@ -20,6 +20,8 @@ RECONCILES: Final = 8
 """Reconciles that an undisturbed adapter needs at most for the crash scenario."""
 CRASH_EFFECTS: Final = {"evict low-0": 1, "evict low-1": 1, "bind high-0": 1}
 """What an adapter applies in the crash scenario, and how often."""
+PAUSE_SECONDS: Final = 60.0
+"""For how long `check_pause` lets a cluster refuse an eviction."""
 _GIB: Final = 2**30
 
 
@@ -80,6 +82,19 @@ class CrashCluster(Protocol):
         """The fields of a pod group that the cluster stores."""
 
 
+class RefusingCluster(CrashCluster, Protocol):
+    """A cluster with the crash scenario that can refuse decisions for some time."""
+
+    attempts: Counter[str]
+    """Effects on pods, such as "evict low-0"; refused attempts count, too."""
+
+    def refuse(self, effect: str, seconds: float) -> None:
+        """Refuse the next attempt, and request a pause of so many seconds."""
+
+    def pass_time(self, seconds: float = 0.0) -> None:
+        """Let evicted pods terminate, bound pods run, and so many seconds pass."""
+
+
 def check_crash(cluster: CrashCluster, client: Client, kill: KillPoint) -> int:
     """Kill an adapter, start another one, and check the result. Returns the writes of the first adapter."""
     _run(cluster, client, kill)
@@ -92,6 +107,26 @@ def check_crash(cluster: CrashCluster, client: Client, kill: KillPoint) -> int:
     assert low.HasField("last_eviction_time"), "the eviction time is not stored"
     assert high.HasField("last_start_time"), "the start time is not stored"
     return writes
+
+
+def check_pause(cluster: RefusingCluster, client: Client) -> None:
+    """Refuse an eviction once, and check that it is sent again, after the pause and not before."""
+    cluster.refuse("evict low-0", PAUSE_SECONDS)
+    adapter = cluster.start(client, KillPoint(0))
+    for _ in range(3):
+        adapter.reconcile()
+        cluster.pass_time(PAUSE_SECONDS / 4)
+        early = cluster.attempts["evict low-0"] - 1
+        assert not early, f"{early} attempts during the pause that the cluster requested"
+    cluster.pass_time(PAUSE_SECONDS / 4)
+    for _ in range(RECONCILES):
+        adapter.reconcile()
+        cluster.pass_time()
+    left = adapter.groups_in_flight
+    adapter.close()
+    assert dict(cluster.applied) == CRASH_EFFECTS, f"{dict(cluster.applied)}"
+    assert cluster.attempts["evict low-0"] == 2, f"{cluster.attempts['evict low-0']} attempts"
+    assert left == 0, f"{left} groups stay in the journal"
 
 
 def _run(cluster: CrashCluster, client: Client, kill: KillPoint) -> int:
@@ -112,8 +147,8 @@ def crash_scenario(cluster_id: str, now_seconds: int) -> pb.ClusterSnapshot:
     gpus = {name: {"limit": -1, "quota": -1} for name in ("cpu_milli", "memory_bytes", "gpu_milli")}
     amounts = {"cpu_milli": 1_000, "memory_bytes": _GIB}
     snapshot = pb.ClusterSnapshot(cluster_id=cluster_id)
-    room = {"cpu_milli": 64_000, "memory_bytes": 512 * _GIB, "gpu_milli": 8_000, "pods": 110}
-    snapshot.nodes.add(name="n1", allocatable=room, gpu_memory_mib=40_960)
+    allocatable = {"cpu_milli": 64_000, "memory_bytes": 512 * _GIB, "gpu_milli": 8_000, "pods": 110}
+    snapshot.nodes.add(name="n1", allocatable=allocatable, gpu_memory_mib=40_960)
     snapshot.queues.add(name="q", **gpus)
     for name, count, priority in (("low", 2, 10), ("high", 1, 90)):
         snapshot.shapes.add(id=name, requests=amounts, gpu={"devices": 8 // count})

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
 from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber
@@ -57,7 +57,7 @@ class LogExporter(logging.Handler):
         self._provider = provider
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See logging.Handler."""
+        """Export a log record."""
         attributes = {}
         if record.exc_info:
             attributes["exception.stacktrace"] = logging.Formatter().formatException(record.exc_info)
@@ -77,10 +77,12 @@ class LogExporter(logging.Handler):
         return self._loggers[name]
 
 
-def serve(address: str, limits: CardinalityLimits) -> tuple[MetricReader, Callable[[], object]]:
+def serve(
+    address: str, limits: CardinalityLimits, names: Collection[str] = ()
+) -> tuple[MetricReader, Callable[[], object]]:
     """Serve `/metrics` at HOST:PORT; return its metric reader, and a function that stops it.
 
-    `limits` are the maximum numbers of series.
+    `limits` are the maximum numbers of series, `names` host names by which the page may be requested.
 
     Raises TelemetryError if the address cannot be bound or the packages are not installed.
     """
@@ -96,7 +98,7 @@ def serve(address: str, limits: CardinalityLimits) -> tuple[MetricReader, Callab
     )
     host, _, port = address.rpartition(":")
     try:
-        page = MetricsPage(make_wsgi_app(registry), host.strip("[]"), int(port))
+        page = MetricsPage(make_wsgi_app(registry), host.strip("[]"), int(port), names)
     except OSError as error:
         raise TelemetryError(
             f"cannot serve metrics on {address}: {error.strerror}; change telemetry.metricsListen"

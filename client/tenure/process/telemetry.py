@@ -118,7 +118,9 @@ class Telemetry:
                 PeriodicExportingMetricReader(exporter, milliseconds, cardinality_limits=SERIES_LIMITS)
             )
         if self._section.metrics_listen is not None:
-            reader, close = exporters.serve(self._section.metrics_listen, SERIES_LIMITS)
+            reader, close = exporters.serve(
+                self._section.metrics_listen, SERIES_LIMITS, self._section.metrics_hosts
+            )
             readers.append(reader)
             self._ends.append(close)
         return readers

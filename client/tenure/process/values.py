@@ -1,5 +1,6 @@
 """Base class and value types of configuration sections, and the sections `logs` and `telemetry`."""
 
+import re
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -53,6 +54,13 @@ def _longer_than_zero(value: int) -> int:
     return value
 
 
+def _host_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value):
+        raise ValueError("must be a host name without a port, such as tenure.example.com")
+    return value
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]
 Address = Annotated[str, AfterValidator(_address)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 Duration = Annotated[int, BeforeValidator(duration_value), _AS_TEXT]
@@ -99,6 +107,8 @@ class TelemetrySection(ConfigSection):
     """Interval of metric exports to the collector. None: OTEL_METRIC_EXPORT_INTERVAL, else one minute."""
     metrics_listen: Address | None = None
     """HOST:PORT of the page `/metrics` for Prometheus, plaintext and without authentication. None: none."""
+    metrics_hosts: tuple[HostName, ...] = ()
+    """Host names by which collectors may request that page. IP addresses and `localhost` need no entry."""
     include_workload_names: bool = False
     """Whether span events contain uids of pod groups."""
     logs: Annotated[Logs, BeforeValidator(parse_empty_section)] = Logs()

@@ -10,9 +10,9 @@ from rich.text import Text
 from tenure.render.limits import render_limits
 from tenure.render.notices import render_notices
 from tenure.render.overdue import render_overdue
+from tenure.render.planned_starts import render_planned_starts
 from tenure.render.protected import render_protected
 from tenure.render.queues import render_queues
-from tenure.render.reservations import render_reservations
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import (
     print_wake,
@@ -44,7 +44,7 @@ def print_report(
         render_scheduled,
         render_waiting_for_capacity,
         partial(render_pending, remedies=remedies),
-        render_reservations,
+        render_planned_starts,
         render_evicted,
         render_notices,
         render_limits,

@@ -27,9 +27,9 @@ def standing_notices(view: ResponseView) -> Counter[StandingNotice]:
     """Notices with their numbers of pods: those of this response, and of groups that stay in flight."""
     found = Counter[StandingNotice]()
     for group, decision in view.decisions("notify"):
-        told = decision.notify
-        end = told.evict_time.ToNanoseconds()
-        found[StandingNotice(told.pod_group, group.beneficiary, group.action, end, is_new=True)] += 1
+        notice = decision.notify
+        end = notice.evict_time.ToNanoseconds()
+        found[StandingNotice(notice.pod_group, group.beneficiary, group.action, end, is_new=True)] += 1
     states = {status.id: status.state for status in view.response.in_flight_group_statuses}
     for flight in view.snapshot.in_flight_groups:
         if states.get(flight.id) != pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT:

@@ -77,14 +77,14 @@ def preemptor_text(view: ResponseView, protection: pb.Protection) -> str:
 
 
 def rank_text(rank: VictimRank | None) -> str:
-    """Place in its queue, who would take it next, and cost; "": it is not evictable now.
+    """Place as a victim of its queue, next preemptors, and cost; "": the pod group is not evictable now.
 
-    For example `third to go; next for reclaim by research; costs 12 GPU minutes`.
+    For example `evicted third in its queue; next victim of reclaim (research); costs 12 GPU minutes`.
     """
     if rank is None or not rank.place:
         return ""
-    parts = [f"{format_ordinal(rank.place)} to go"]
-    parts += [f"next for {taker.action} by {taker.queue}" for taker in rank.next_for]
+    parts = [f"evicted {format_ordinal(rank.place)} in its queue"]
+    parts += [f"next victim of {taker.action} ({taker.queue})" for taker in rank.next_for]
     if rank.HasField("cost"):
         parts.append(f"costs {format_gpu_time(rank.cost)}")
     return "; ".join(parts)

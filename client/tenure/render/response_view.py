@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Reserve
+from tenure.v1.pod_group_status_pb2 import PodGroupStatus
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
 from tenure.wire.columns import from_columns
 
@@ -73,6 +74,11 @@ class ResponseView:
     def pod_groups(self) -> Mapping[str, PodGroup]:
         """Pod groups by UID."""
         return {group.uid: group for group in self.snapshot.pod_groups}
+
+    @cached_property
+    def statuses(self) -> Mapping[str, PodGroupStatus]:
+        """Statuses by UID of the pod group; empty if the request did not include them."""
+        return {status.pod_group: status for status in self.response.pod_group_statuses}
 
     @cached_property
     def pods(self) -> dict[str, Pod]:

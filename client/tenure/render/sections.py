@@ -8,6 +8,7 @@ from rich.console import Console
 from tenure.render.notices import standing_notices, wait_text
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.terms.custom_reason import qualified
 from tenure.terms.formatting import format_clock, format_count, format_gpu_time, format_remaining, join_words
 from tenure.terms.reason_class import OUTCOMES, ReasonClass
 from tenure.terms.reasons import REASONS
@@ -85,7 +86,7 @@ def render_pending(view: ResponseView, remedies: Mapping[str, str]) -> TableSect
                 view.queue(outcome.pod_group),
                 _reason_text(view, outcome, remedies.get(outcome.pod_group, "")),
             ),
-            (view.queue(outcome.pod_group), _reason_name(outcome.reason.code)),
+            (view.queue(outcome.pod_group), reason_name(outcome.reason)),
         )
         for outcome in pending_outcomes(view.response)
     ]
@@ -101,10 +102,11 @@ def render_pending(view: ResponseView, remedies: Mapping[str, str]) -> TableSect
 
 def render_evicted(view: ResponseView) -> TableSection:
     """Victims, their preemptors and the rule, with the number of evicted pods."""
-    pods: Counter[tuple[str, str, pb.ReasonCode]] = Counter()
+    pods: Counter[tuple[str, str, str, str]] = Counter()
     for _, decision in view.decisions("evict"):
         evict = decision.evict
-        pods[view.owner(evict.pod), evict.preemptor, decision.reason.code] += 1
+        rule = _eviction_rule(decision.reason), reason_name(decision.reason)
+        pods[view.owner(evict.pod), evict.preemptor, *rule] += 1
     costs = {
         (cost.pod_group, group.beneficiary): cost.cost
         for group in view.response.groups
@@ -116,11 +118,11 @@ def render_evicted(view: ResponseView) -> TableSection:
                 view.name(victim),
                 str(number),
                 view.name(preemptor),
-                _eviction_rule(code) + _cost_text(costs.get((victim, preemptor))),
+                rule + _cost_text(costs.get((victim, preemptor))),
             ),
-            (view.queue(victim), view.queue(preemptor), _reason_name(code)),
+            (view.queue(victim), view.queue(preemptor), reason),
         )
-        for (victim, preemptor, code), number in pods.items()
+        for (victim, preemptor, rule, reason), number in pods.items()
     ]
     columns = (
         TableColumn("Pod group"),
@@ -150,6 +152,8 @@ def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome, remedy: str) -
     if outcome.reason.HasField("until"):
         text += f"; may change at {format_remaining(outcome.reason.until.ToNanoseconds(), view.now)}"
     row = REASONS.get(outcome.reason.code)
+    if not remedy and outcome.reason.custom.remedy:
+        return f"{text}. What helps: {outcome.reason.custom.remedy}"
     if remedy or row is None or row.reason_class not in _DEFINITE:
         return f"{text}. {remedy}" if remedy else text
     return f"{text}. What helps: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
@@ -177,9 +181,9 @@ def _evicted_text(pod_groups: Iterable[str]) -> str:
     return join_words(parts) if parts else "terminating pods on the node"
 
 
-def _eviction_rule(code: int) -> str:
-    row = REASONS.get(code)
-    return "" if row is None else row.victim_clause
+def _eviction_rule(reason: pb.Reason) -> str:
+    row = REASONS.get(reason.code)
+    return reason.custom.clause or ("" if row is None else row.victim_clause)
 
 
 def _nodes_text(nodes: Iterable[str]) -> str:
@@ -189,9 +193,11 @@ def _nodes_text(nodes: Iterable[str]) -> str:
     )
 
 
-def _reason_name(code: pb.ReasonCode) -> str:
-    """Code in words: `over fair share`."""
-    return enum_label(pb.ReasonCode, code).replace("_", " ")
+def reason_name(reason: pb.Reason) -> str:
+    """Code in words: `over fair share`; that of another package with its name: `keepqueues/QueueKept`."""
+    if reason.custom.code:
+        return qualified(reason.custom.domain, reason.custom.code)
+    return enum_label(pb.ReasonCode, reason.code).replace("_", " ")
 
 
 def render_headline(view: ResponseView) -> str:
@@ -223,10 +229,10 @@ def render_summary(view: ResponseView) -> str:
 
 def _awaited(view: ResponseView) -> str:
     evicted = sum(1 for _ in view.decisions("evict"))
-    told = standing_notices(view).total()
+    pods = standing_notices(view).total()
     parts = [format_count(evicted, "evicted pod")] if evicted else []
     if any(each.reason.code == pb.REASON_CODE_NOTICE_GIVEN for each in view.response.outcomes):
-        parts.append(f"{format_count(told, 'pod')} with notice" if told else "pods with notice")
+        parts.append(f"{format_count(pods, 'pod')} with notice" if pods else "pods with notice")
     return join_words(parts) or "terminating pods"
 
 

@@ -243,14 +243,14 @@ def _events(view: ResponseView) -> Iterator[str]:
 
 
 def _results(view: ResponseView) -> dict[str, str]:
-    """Outcome of every pod group that has pods to schedule, to evict, or to tell of their eviction."""
+    """Outcome of every pod group that has pods to schedule, to evict, or with a notice of eviction."""
     evicted: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for _, decision in view.decisions("evict"):
         evicted[view.owner(decision.evict.pod)][decision.evict.preemptor] += 1
     results = {uid: _evicted_text(view, pods) for uid, pods in evicted.items()}
     for (uid, text), pods in sorted(_notices(view).items()):
-        told = f"{text}: {format_count(pods, 'pod')}"
-        results[uid] = f"{results[uid]}; {told}" if uid in results else told
+        result = f"{text}: {format_count(pods, 'pod')}"
+        results[uid] = f"{results[uid]}; {result}" if uid in results else result
     for outcome in view.response.outcomes:
         text = _outcome(view, outcome)
         uid = outcome.pod_group
@@ -262,9 +262,9 @@ def _notices(view: ResponseView) -> Counter[tuple[str, str]]:
     """Notices that are given and withdrawn, by pod group and text, with their numbers of pods."""
     found = Counter[tuple[str, str]]()
     for _, decision in view.decisions("notify"):
-        told = decision.notify
-        end = format_remaining(told.evict_time.ToNanoseconds(), view.now)
-        found[told.pod_group, f"notice of eviction at {end} for {view.name(told.preemptor)}"] += 1
+        notice = decision.notify
+        end = format_remaining(notice.evict_time.ToNanoseconds(), view.now)
+        found[notice.pod_group, f"notice of eviction at {end} for {view.name(notice.preemptor)}"] += 1
     for _, decision in view.decisions("withdraw_notice"):
         spared = decision.withdraw_notice
         found[spared.pod_group, f"notice withdrawn for {view.name(spared.preemptor)}"] += 1

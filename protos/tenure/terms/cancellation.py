@@ -43,3 +43,11 @@ def check_of(stop: Callable[[], bool]) -> Callable[[], None]:
         return no_check
     check: Any = getattr(stop, "check", no_check)
     return check  # type: ignore[no-any-return]  # a protocol would be looked up for every cycle
+
+
+def time_left_of(stop: Callable[[], bool]) -> Callable[[], int] | None:
+    """The method `search_time_left` of a deadline: microseconds until a search must stop; None: no method."""
+    if stop is never:
+        return None
+    left: Any = getattr(stop, "search_time_left", None)
+    return left  # type: ignore[no-any-return]  # as above

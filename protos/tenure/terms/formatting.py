@@ -11,6 +11,8 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 _ORDINALS: Final = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_SIMILAR: Final = 0.65
+"""From which ratio of common letters on a name is proposed: typing errors, not other words (phase, shape)."""
 
 
 def format_clock(nanoseconds: int, now: int) -> str:
@@ -77,7 +79,7 @@ def join_words(parts: list[str]) -> str:
 
 def known_names_hint(name: str, known: Sequence[str]) -> str:
     """What an unknown name should be: `did you mean minruntime?`, or all known names in their order."""
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
 
 

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tenure.terms.reason_class import ReasonClass
-from tenure.terms.reason_class import ReasonCode as ReasonCode
+from tenure.terms.reason_code import ReasonCode as ReasonCode
 
 NONE: Final = ""
 """A column that does not apply to the reason."""
 LEAST_DOMINANT: Final = 180
-OWN_ENDS: Final = (ReasonCode.STALE_GANG, ReasonCode.TIME_LIMIT)
+OWN_ENDS: Final = (ReasonCode.STALE_GANG, ReasonCode.STALE_SUB_GROUP, ReasonCode.TIME_LIMIT)
 """Reasons of evictions that are for no other pod group."""
 
 
@@ -65,6 +65,11 @@ _ROWS: Final = (
            clause=NONE, victim_clause="it ran below its minimum for longer than its grace period",
            eviction="is evicted because its gang ran below its minimum for longer than the grace period",
            remedy=NONE, public="It ran below its minimum for longer than its grace period."),
+    Reason(ReasonCode.STALE_SUB_GROUP, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="its subgroup can never reach its minimum, and others wait",
+           eviction="is evicted because its subgroup ran below its minimum longer than the grace period and "
+                    "has too few pods to reach it, and another pod group waits for the capacity",
+           remedy=NONE, public="Its subgroup has too few pods to reach its minimum, and others wait."),
     Reason(ReasonCode.TIME_LIMIT, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause="it reached its time limit",
            eviction="is evicted because its pod group reached its time limit", remedy=NONE,

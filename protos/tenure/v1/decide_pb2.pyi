@@ -3,6 +3,7 @@ import datetime
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from tenure.v1 import decision_pb2 as _decision_pb2
 from tenure.v1 import explain_pb2 as _explain_pb2
+from tenure.v1 import pod_group_status_pb2 as _pod_group_status_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from tenure.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
@@ -31,9 +32,10 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_CANNOT_BE_SUSPENDED: _ClassVar[WarningCode]
     WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: _ClassVar[WarningCode]
     WARNING_CODE_NOTICE_ABOVE_MAXIMUM: _ClassVar[WarningCode]
-    WARNING_CODE_INVALID_RESERVATION: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_PLANNED_START: _ClassVar[WarningCode]
     WARNING_CODE_QUEUE_LIMIT_CUT: _ClassVar[WarningCode]
     WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: _ClassVar[WarningCode]
+    WARNING_CODE_PROTECTION_NOT_IN_FORCE: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -49,12 +51,13 @@ WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED: WarningCode
 WARNING_CODE_CANNOT_BE_SUSPENDED: WarningCode
 WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET: WarningCode
 WARNING_CODE_NOTICE_ABOVE_MAXIMUM: WarningCode
-WARNING_CODE_INVALID_RESERVATION: WarningCode
+WARNING_CODE_INVALID_PLANNED_START: WarningCode
 WARNING_CODE_QUEUE_LIMIT_CUT: WarningCode
 WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: WarningCode
+WARNING_CODE_PROTECTION_NOT_IN_FORCE: WarningCode
 
 class DecideRequest(_message.Message):
-    __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults", "estimate_starts")
+    __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults", "estimate_starts", "include_pod_group_statuses")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +65,7 @@ class DecideRequest(_message.Message):
     DELTA_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_STARTS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     actions: _containers.RepeatedScalarFieldContainer[str]
     state: _state_pb2.StateReference
@@ -69,10 +73,11 @@ class DecideRequest(_message.Message):
     delta: _state_pb2.StateDelta
     faults: _state_pb2.Faults
     estimate_starts: bool
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ..., estimate_starts: bool = ...) -> None: ...
+    include_pod_group_statuses: bool
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ..., faults: _Optional[_Union[_state_pb2.Faults, str]] = ..., estimate_starts: bool = ..., include_pod_group_statuses: bool = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches", "reservations", "start_estimates")
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses", "set_aside", "disruption_budgets", "eviction_rates", "state_patches", "planned_starts", "start_estimates", "pod_group_statuses", "shared_time")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -88,8 +93,10 @@ class DecideResponse(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     STATE_PATCHES_FIELD_NUMBER: _ClassVar[int]
-    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
     START_ESTIMATES_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
+    SHARED_TIME_FIELD_NUMBER: _ClassVar[int]
     header: ResponseHeader
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -105,21 +112,23 @@ class DecideResponse(_message.Message):
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudgetStatus]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateStatus]
     state_patches: _containers.RepeatedCompositeFieldContainer[StatePatch]
-    reservations: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.Reservation]
+    planned_starts: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.PlannedStart]
     start_estimates: _containers.RepeatedCompositeFieldContainer[_explain_pb2.StartEstimate]
-    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[_snapshot_pb2.Reservation, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[_explain_pb2.StartEstimate, _Mapping]]] = ...) -> None: ...
+    pod_group_statuses: _containers.RepeatedCompositeFieldContainer[_pod_group_status_pb2.PodGroupStatus]
+    shared_time: bool
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[_snapshot_pb2.PlannedStart, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[_explain_pb2.StartEstimate, _Mapping]]] = ..., pod_group_statuses: _Optional[_Iterable[_Union[_pod_group_status_pb2.PodGroupStatus, _Mapping]]] = ..., shared_time: bool = ...) -> None: ...
 
 class StatePatch(_message.Message):
-    __slots__ = ("set_eviction_rate", "set_queue_usage", "reserve", "release")
+    __slots__ = ("set_eviction_rate", "set_queue_usage", "set_planned_start", "delete_planned_start")
     SET_EVICTION_RATE_FIELD_NUMBER: _ClassVar[int]
     SET_QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
-    RESERVE_FIELD_NUMBER: _ClassVar[int]
-    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    SET_PLANNED_START_FIELD_NUMBER: _ClassVar[int]
+    DELETE_PLANNED_START_FIELD_NUMBER: _ClassVar[int]
     set_eviction_rate: _snapshot_pb2.EvictionRateState
     set_queue_usage: _snapshot_pb2.QueueUsage
-    reserve: _snapshot_pb2.Reservation
-    release: str
-    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ..., reserve: _Optional[_Union[_snapshot_pb2.Reservation, _Mapping]] = ..., release: _Optional[str] = ...) -> None: ...
+    set_planned_start: _snapshot_pb2.PlannedStart
+    delete_planned_start: str
+    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ..., set_planned_start: _Optional[_Union[_snapshot_pb2.PlannedStart, _Mapping]] = ..., delete_planned_start: _Optional[str] = ...) -> None: ...
 
 class EvictionRateStatus(_message.Message):
     __slots__ = ("name", "before_milli", "after_milli", "full_time", "refusals")

@@ -46,6 +46,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_PREEMPTED: _ClassVar[ReasonCode]
     REASON_CODE_CONSOLIDATED: _ClassVar[ReasonCode]
     REASON_CODE_STALE_GANG: _ClassVar[ReasonCode]
+    REASON_CODE_STALE_SUB_GROUP: _ClassVar[ReasonCode]
     REASON_CODE_VICTIMS_EVICTED: _ClassVar[ReasonCode]
     REASON_CODE_FIELD_UPDATED: _ClassVar[ReasonCode]
     REASON_CODE_REQUEUED: _ClassVar[ReasonCode]
@@ -157,6 +158,7 @@ REASON_CODE_RECLAIMED: ReasonCode
 REASON_CODE_PREEMPTED: ReasonCode
 REASON_CODE_CONSOLIDATED: ReasonCode
 REASON_CODE_STALE_GANG: ReasonCode
+REASON_CODE_STALE_SUB_GROUP: ReasonCode
 REASON_CODE_VICTIMS_EVICTED: ReasonCode
 REASON_CODE_FIELD_UPDATED: ReasonCode
 REASON_CODE_REQUEUED: ReasonCode
@@ -333,7 +335,7 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets", "grace_period", "eviction_rates")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group", "fate", "disruption_budgets", "grace_period", "eviction_rates", "overridden_disruption_budgets")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
@@ -344,6 +346,7 @@ class Evict(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     GRACE_PERIOD_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDDEN_DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     preemptor: str
@@ -354,7 +357,8 @@ class Evict(_message.Message):
     disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
     grace_period: _duration_pb2.Duration
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateCharge]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateCharge, _Mapping]]] = ...) -> None: ...
+    overridden_disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ..., fate: _Optional[_Union[_snapshot_pb2.Fate, str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateCharge, _Mapping]]] = ..., overridden_disruption_budgets: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EvictionRateCharge(_message.Message):
     __slots__ = ("name", "per_pod_group")
@@ -405,18 +409,20 @@ class GuardVerdict(_message.Message):
     def __init__(self, guard: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
 
 class Reserve(_message.Message):
-    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group", "sub_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
     NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     gpu_groups: _containers.RepeatedScalarFieldContainer[str]
     numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
     pod_group: str
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
+    sub_group: str
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ...) -> None: ...
 
 class Requeue(_message.Message):
     __slots__ = ("pod_group", "not_before", "contender", "nominated_by")
@@ -431,7 +437,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions", "last_notice_time", "backfill_for")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record", "evictions_without_progress", "held_by", "evictions", "last_notice_time", "backfill_for", "grant")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -447,6 +453,7 @@ class Patch(_message.Message):
     EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_NOTICE_TIME_FIELD_NUMBER: _ClassVar[int]
     BACKFILL_FOR_FIELD_NUMBER: _ClassVar[int]
+    GRANT_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -462,21 +469,38 @@ class Patch(_message.Message):
     evictions: _snapshot_pb2.EvictionCounts
     last_notice_time: _timestamp_pb2.Timestamp
     backfill_for: _snapshot_pb2.BackfillOwners
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., backfill_for: _Optional[_Union[_snapshot_pb2.BackfillOwners, _Mapping]] = ...) -> None: ...
+    grant: _snapshot_pb2.Grant
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ..., evictions_without_progress: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., evictions: _Optional[_Union[_snapshot_pb2.EvictionCounts, _Mapping]] = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., backfill_for: _Optional[_Union[_snapshot_pb2.BackfillOwners, _Mapping]] = ..., grant: _Optional[_Union[_snapshot_pb2.Grant, _Mapping]] = ...) -> None: ...
 
 class Reason(_message.Message):
-    __slots__ = ("code", "message", "source", "until", "detail")
+    __slots__ = ("code", "message", "source", "until", "detail", "custom")
     CODE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    CUSTOM_FIELD_NUMBER: _ClassVar[int]
     code: ReasonCode
     message: str
     source: str
     until: _timestamp_pb2.Timestamp
     detail: str
-    def __init__(self, code: _Optional[_Union[ReasonCode, str]] = ..., message: _Optional[str] = ..., source: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., detail: _Optional[str] = ...) -> None: ...
+    custom: CustomReason
+    def __init__(self, code: _Optional[_Union[ReasonCode, str]] = ..., message: _Optional[str] = ..., source: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., detail: _Optional[str] = ..., custom: _Optional[_Union[CustomReason, _Mapping]] = ...) -> None: ...
+
+class CustomReason(_message.Message):
+    __slots__ = ("domain", "code", "clause", "public_message", "remedy")
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CLAUSE_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
+    domain: str
+    code: str
+    clause: str
+    public_message: str
+    remedy: str
+    def __init__(self, domain: _Optional[str] = ..., code: _Optional[str] = ..., clause: _Optional[str] = ..., public_message: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class Preconditions(_message.Message):
     __slots__ = ("pod_uid", "node", "snapshot_version")
@@ -547,13 +571,23 @@ class Nomination(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., surplus_only: bool = ...) -> None: ...
 
 class InFlightGroupStatus(_message.Message):
-    __slots__ = ("id", "state", "reason", "reservations")
+    __slots__ = ("id", "state", "reason", "reservations", "replaced_pods")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_PODS_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: InFlightGroupState
     reason: Reason
     reservations: _containers.RepeatedCompositeFieldContainer[Reserve]
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[InFlightGroupState, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., reservations: _Optional[_Iterable[_Union[Reserve, _Mapping]]] = ...) -> None: ...
+    replaced_pods: _containers.RepeatedCompositeFieldContainer[ReplacedPod]
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[InFlightGroupState, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., reservations: _Optional[_Iterable[_Union[Reserve, _Mapping]]] = ..., replaced_pods: _Optional[_Iterable[_Union[ReplacedPod, _Mapping]]] = ...) -> None: ...
+
+class ReplacedPod(_message.Message):
+    __slots__ = ("pod", "by")
+    POD_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    pod: str
+    by: str
+    def __init__(self, pod: _Optional[str] = ..., by: _Optional[str] = ...) -> None: ...

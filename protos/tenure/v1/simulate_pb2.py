@@ -29,7 +29,7 @@ from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/simulate.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16tenure/v1/decide.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xdc\x02\n\x0fSimulateRequest\x12.\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshotH\x00\x12*\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReferenceH\x00\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12&\n\x08removals\x18\x05 \x01(\x0b\x32\x14.tenure.v1.StateKeys\x12\x0f\n\x07\x61\x63tions\x18\x06 \x03(\t\x12\x0e\n\x06\x63ycles\x18\x07 \x01(\x05\x12+\n\x08interval\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x65stimate_starts\x18\t \x01(\x08\x42\x08\n\x06source\"=\n\x10SimulateResponse\x12)\n\x06\x63ycles\x18\x01 \x03(\x0b\x32\x19.tenure.v1.DecideResponseB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/simulate.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16tenure/v1/decide.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\x80\x03\n\x0fSimulateRequest\x12.\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshotH\x00\x12*\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReferenceH\x00\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12&\n\x08removals\x18\x05 \x01(\x0b\x32\x14.tenure.v1.StateKeys\x12\x0f\n\x07\x61\x63tions\x18\x06 \x03(\t\x12\x0e\n\x06\x63ycles\x18\x07 \x01(\x05\x12+\n\x08interval\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x65stimate_starts\x18\t \x01(\x08\x12\"\n\x1ainclude_pod_group_statuses\x18\n \x01(\x08\x42\x08\n\x06source\"=\n\x10SimulateResponse\x12)\n\x06\x63ycles\x18\x01 \x03(\x0b\x32\x19.tenure.v1.DecideResponseB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,7 +38,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
   _globals['_SIMULATEREQUEST']._serialized_start=178
-  _globals['_SIMULATEREQUEST']._serialized_end=526
-  _globals['_SIMULATERESPONSE']._serialized_start=528
-  _globals['_SIMULATERESPONSE']._serialized_end=589
+  _globals['_SIMULATEREQUEST']._serialized_end=562
+  _globals['_SIMULATERESPONSE']._serialized_start=564
+  _globals['_SIMULATERESPONSE']._serialized_end=625
 # @@protoc_insertion_point(module_scope)

@@ -14,7 +14,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class SimulateRequest(_message.Message):
-    __slots__ = ("snapshot", "state", "now", "upserts", "removals", "actions", "cycles", "interval", "estimate_starts")
+    __slots__ = ("snapshot", "state", "now", "upserts", "removals", "actions", "cycles", "interval", "estimate_starts", "include_pod_group_statuses")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +24,7 @@ class SimulateRequest(_message.Message):
     CYCLES_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_STARTS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     state: _state_pb2.StateReference
     now: _timestamp_pb2.Timestamp
@@ -33,7 +34,8 @@ class SimulateRequest(_message.Message):
     cycles: int
     interval: _duration_pb2.Duration
     estimate_starts: bool
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[_state_pb2.StateKeys, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., cycles: _Optional[int] = ..., interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., estimate_starts: bool = ...) -> None: ...
+    include_pod_group_statuses: bool
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[_state_pb2.StateKeys, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., cycles: _Optional[int] = ..., interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., estimate_starts: bool = ..., include_pod_group_statuses: bool = ...) -> None: ...
 
 class SimulateResponse(_message.Message):
     __slots__ = ("cycles",)

@@ -166,7 +166,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "reservations")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -184,7 +184,7 @@ class ClusterSnapshot(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
-    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -202,16 +202,16 @@ class ClusterSnapshot(_message.Message):
     disruption_budgets: _containers.RepeatedCompositeFieldContainer[DisruptionBudget]
     queue_usage: _containers.RepeatedCompositeFieldContainer[QueueUsage]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateState]
-    reservations: _containers.RepeatedCompositeFieldContainer[Reservation]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[Reservation, _Mapping]]] = ...) -> None: ...
+    planned_starts: _containers.RepeatedCompositeFieldContainer[PlannedStart]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[PlannedStart, _Mapping]]] = ...) -> None: ...
 
-class Reservation(_message.Message):
-    __slots__ = ("pod_group", "since", "grown_time", "held", "planned_start", "certainty", "pods", "first_bounded_start", "paused_until", "delayed_by")
+class PlannedStart(_message.Message):
+    __slots__ = ("pod_group", "since", "grown_time", "held", "start_time", "certainty", "pods", "first_bounded_start", "paused_until", "delayed_by")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
     GROWN_TIME_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
-    PLANNED_START_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
     CERTAINTY_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
     FIRST_BOUNDED_START_FIELD_NUMBER: _ClassVar[int]
@@ -221,15 +221,15 @@ class Reservation(_message.Message):
     since: _timestamp_pb2.Timestamp
     grown_time: _timestamp_pb2.Timestamp
     held: int
-    planned_start: _timestamp_pb2.Timestamp
+    start_time: _timestamp_pb2.Timestamp
     certainty: Certainty
-    pods: _containers.RepeatedCompositeFieldContainer[ReservedPods]
+    pods: _containers.RepeatedCompositeFieldContainer[PlannedPods]
     first_bounded_start: _timestamp_pb2.Timestamp
     paused_until: _timestamp_pb2.Timestamp
     delayed_by: StartDelay
-    def __init__(self, pod_group: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., grown_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., held: _Optional[int] = ..., planned_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[Certainty, str]] = ..., pods: _Optional[_Iterable[_Union[ReservedPods, _Mapping]]] = ..., first_bounded_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., paused_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delayed_by: _Optional[_Union[StartDelay, str]] = ...) -> None: ...
+    def __init__(self, pod_group: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., grown_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., held: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., certainty: _Optional[_Union[Certainty, str]] = ..., pods: _Optional[_Iterable[_Union[PlannedPods, _Mapping]]] = ..., first_bounded_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., paused_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delayed_by: _Optional[_Union[StartDelay, str]] = ...) -> None: ...
 
-class ReservedPods(_message.Message):
+class PlannedPods(_message.Message):
     __slots__ = ("node", "shape", "pods")
     NODE_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
@@ -318,18 +318,20 @@ class InFlightGroup(_message.Message):
     def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evictions: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., bindings: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., notices: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., evict_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class InFlightDecision(_message.Message):
-    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group", "sub_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
     NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     gpu_groups: _containers.RepeatedScalarFieldContainer[str]
     numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
     pod_group: str
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
+    sub_group: str
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ...) -> None: ...
 
 class PodColumns(_message.Message):
     __slots__ = ("string_table", "uid", "name", "pod_group", "sub_group", "shape", "status", "node", "creation_time_delta_ns", "nominated_node")
@@ -523,7 +525,7 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ..., lending_limit: _Optional[int] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time", "last_checkpoint_time", "checkpoint_interval", "restart_cost", "eviction_cost", "shrink_loses_work", "evictions", "notice", "termination_grace", "checkpoint_on_notice", "last_notice_time", "time_limit", "not_before_time", "eligible_time", "depends_on", "on_time_limit", "backfill_for")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait", "min_runtime", "never_evicts", "evictions_without_progress", "on_evict", "suspendable", "held_by", "release_time", "last_checkpoint_time", "checkpoint_interval", "restart_cost", "eviction_cost", "shrink_loses_work", "evictions", "notice", "termination_grace", "checkpoint_on_notice", "last_notice_time", "time_limit", "not_before_time", "eligible_time", "depends_on", "on_time_limit", "backfill_for", "grant")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -577,6 +579,7 @@ class PodGroup(_message.Message):
     DEPENDS_ON_FIELD_NUMBER: _ClassVar[int]
     ON_TIME_LIMIT_FIELD_NUMBER: _ClassVar[int]
     BACKFILL_FOR_FIELD_NUMBER: _ClassVar[int]
+    GRANT_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -623,7 +626,22 @@ class PodGroup(_message.Message):
     depends_on: _containers.RepeatedScalarFieldContainer[str]
     on_time_limit: Fate
     backfill_for: BackfillOwners
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., suspendable: bool = ..., held_by: _Optional[_Union[HoldReason, str]] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_checkpoint_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., checkpoint_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., restart_cost: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_cost: _Optional[int] = ..., shrink_loses_work: bool = ..., evictions: _Optional[_Union[EvictionCounts, _Mapping]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., termination_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., checkpoint_on_notice: bool = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., not_before_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eligible_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., depends_on: _Optional[_Iterable[str]] = ..., on_time_limit: _Optional[_Union[Fate, str]] = ..., backfill_for: _Optional[_Union[BackfillOwners, _Mapping]] = ...) -> None: ...
+    grant: Grant
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., never_evicts: bool = ..., evictions_without_progress: _Optional[int] = ..., on_evict: _Optional[_Union[Fate, str]] = ..., suspendable: bool = ..., held_by: _Optional[_Union[HoldReason, str]] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_checkpoint_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., checkpoint_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., restart_cost: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., eviction_cost: _Optional[int] = ..., shrink_loses_work: bool = ..., evictions: _Optional[_Union[EvictionCounts, _Mapping]] = ..., notice: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., termination_grace: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., checkpoint_on_notice: bool = ..., last_notice_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., not_before_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eligible_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., depends_on: _Optional[_Iterable[str]] = ..., on_time_limit: _Optional[_Union[Fate, str]] = ..., backfill_for: _Optional[_Union[BackfillOwners, _Mapping]] = ..., grant: _Optional[_Union[Grant, _Mapping]] = ...) -> None: ...
+
+class Grant(_message.Message):
+    __slots__ = ("queue", "preemptibility", "opt_out_actions", "min_pods", "expected_runtime")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTIBILITY_FIELD_NUMBER: _ClassVar[int]
+    OPT_OUT_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    MIN_PODS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    preemptibility: Preemptibility
+    opt_out_actions: _containers.RepeatedScalarFieldContainer[str]
+    min_pods: int
+    expected_runtime: _duration_pb2.Duration
+    def __init__(self, queue: _Optional[str] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., min_pods: _Optional[int] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class BackfillOwners(_message.Message):
     __slots__ = ("pod_groups",)

@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import pod_group_status_pb2 as _pod_group_status_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -90,22 +91,26 @@ class SetAsideRow(_message.Message):
     def __init__(self, field: _Optional[str] = ..., key: _Optional[str] = ..., violations: _Optional[_Iterable[_Union[FieldViolation, _Mapping]]] = ..., dependent: bool = ...) -> None: ...
 
 class GetStateRequest(_message.Message):
-    __slots__ = ("cluster_id", "node_pool")
+    __slots__ = ("cluster_id", "node_pool", "include_pod_group_statuses")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ...) -> None: ...
+    include_pod_group_statuses: bool
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., include_pod_group_statuses: bool = ...) -> None: ...
 
 class GetStateResponse(_message.Message):
-    __slots__ = ("state", "chunk", "last_chunk")
+    __slots__ = ("state", "chunk", "last_chunk", "pod_group_statuses")
     STATE_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     LAST_CHUNK_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
     state: StateReference
     chunk: _snapshot_pb2.ClusterSnapshot
     last_chunk: bool
-    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ...) -> None: ...
+    pod_group_statuses: _containers.RepeatedCompositeFieldContainer[_pod_group_status_pb2.PodGroupStatus]
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ..., pod_group_statuses: _Optional[_Iterable[_Union[_pod_group_status_pb2.PodGroupStatus, _Mapping]]] = ...) -> None: ...
 
 class StateDelta(_message.Message):
     __slots__ = ("base", "version", "now", "upserts", "removals")
@@ -122,7 +127,7 @@ class StateDelta(_message.Message):
     def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
 
 class StateKeys(_message.Message):
-    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "reservations")
+    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts")
     NODES_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -135,7 +140,7 @@ class StateKeys(_message.Message):
     DISRUPTION_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
-    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     queues: _containers.RepeatedScalarFieldContainer[str]
     pod_groups: _containers.RepeatedScalarFieldContainer[str]
@@ -148,8 +153,8 @@ class StateKeys(_message.Message):
     disruption_budgets: _containers.RepeatedScalarFieldContainer[str]
     queue_usage: _containers.RepeatedScalarFieldContainer[str]
     eviction_rates: _containers.RepeatedScalarFieldContainer[str]
-    reservations: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., reservations: _Optional[_Iterable[str]] = ...) -> None: ...
+    planned_starts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., planned_starts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
     __slots__ = ("delta", "faults")

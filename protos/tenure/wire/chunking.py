@@ -1,8 +1,9 @@
 """Split a snapshot into chunks that a server accepts."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeVar
 
+from google.protobuf.message import Message
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import FAULTS_UNSPECIFIED, Faults, PutSnapshotRequest
 from tenure.wire.columns import from_columns, to_columns
@@ -12,6 +13,7 @@ MAX_CHUNK_BYTES: Final = 2**20 - 2**12
 """Maximum bytes of the rows of one chunk. The rest of 1 MiB is for the message around them."""
 _AROUND_ROW: Final = 64
 """Maximum bytes that a list, or columns, add to a row."""
+_Row = TypeVar("_Row", bound=Message)
 
 
 def chunk_snapshot(
@@ -30,6 +32,21 @@ def chunk_snapshot(
 def split_snapshot(snapshot: ClusterSnapshot) -> Iterator[ClusterSnapshot]:
     """Rows of the snapshot in chunks; the first chunk has the other fields too."""
     return map(to_columns, _split(snapshot))
+
+
+def split_rows(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
+    """Rows of one list in chunks; a larger row is a chunk of its own."""
+    part: list[_Row] = []
+    size = 0
+    for row in rows:
+        more = row.ByteSize() + _AROUND_ROW
+        if part and size + more > MAX_CHUNK_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += more
+    if part:
+        yield part
 
 
 def _split(snapshot: ClusterSnapshot) -> Iterator[ClusterSnapshot]:

@@ -103,7 +103,7 @@ def remove_rows(columns: PodColumns, gone: Container[str]) -> PodColumns:
 
 
 def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The same snapshot with pods in `pod_columns` if all their fields have a column, else in `pods`.
+    """Copy of a snapshot with pods in `pod_columns` if all their fields have a column, else in `pods`.
 
     Decisions on both are the same.
     """
@@ -119,7 +119,7 @@ def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def to_pods(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The same snapshot with every pod in `pods`. Columns must be valid."""
+    """Copy of a snapshot with every pod in `pods`. Columns must be valid."""
     result = ClusterSnapshot()
     result.CopyFrom(snapshot)
     result.ClearField("pod_columns")

@@ -44,7 +44,7 @@ def compute_delta(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
         rows = {key(row): row for row in getattr(before, name)}
         changed = [row for row in getattr(after, name) if rows.pop(key(row), None) != row]
         getattr(delta.upserts, name).extend(changed)
-        _add_removals(delta.removals, name, rows)
+        add_removals(delta.removals, name, rows)
     return delta
 
 
@@ -71,7 +71,7 @@ class MergedDelta:
         """Add a delta after all others. It has no `pod_columns`."""
         for name, key in KEYS.items():
             rows, gone = self._fresh[name], self._gone[name]
-            for removed in _removed(removals, name):
+            for removed in removed_keys(removals, name):
                 rows.pop(removed, None)
                 gone[removed] = None
             for row in getattr(upserts, name):
@@ -132,9 +132,9 @@ class Overlay:
 
     def locate(self, violation: FieldViolation) -> FieldViolation:
         """Path of a violation for the sender: in `upserts`, or by key in the state."""
-        name, opening, rest = violation.field.partition("[")
+        name, bracket, rest = violation.field.partition("[")
         index, _, inner = rest.partition("]")
-        if not opening or not index.isdecimal():
+        if not bracket or not index.isdecimal():
             return violation
         rows, upserts = _rows(self.snapshot, name), _rows(self.upserts, name)
         key, at = _shown_key(name, rows[int(index)]), int(index) - len(rows) + len(upserts)
@@ -152,15 +152,46 @@ def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removals: StateKey
     result = ClusterSnapshot(cluster_id=state.cluster_id, node_pool=state.node_pool, version=state.version)
     result.now.CopyFrom(state.now)
     fresh = {name: getattr(upserts, name) for name in KEYS}
-    gone = {name: {*_removed(removals, name), *map(key, fresh[name])} for name, key in KEYS.items()}
+    gone = {name: {*removed_keys(removals, name), *map(key, fresh[name])} for name, key in KEYS.items()}
     gone["pods"].update(upserts.pod_columns.uid)
     for _ in change_rows(result, state, RowChanges(gone, fresh, upserts.pod_columns)):
         pass
     return Overlay(result, upserts)
 
 
-def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
-    """Violations of upserts alone: duplicate keys, invalid columns."""
+def check_changes(upserts: ClusterSnapshot, removals: StateKeys) -> list[FieldViolation]:
+    """Violations of changed rows alone: fields without effect, duplicate keys, invalid columns."""
+    return [*_without_effect(upserts, removals), *_check_upserts(upserts)]
+
+
+HEADER: Final[Mapping[str, str]] = {
+    "cluster_id": "the state that they change has it",
+    "node_pool": "the state that they change has it",
+    "version": "the delta has one of its own",
+    "now": "the request has one of its own",
+}
+"""Fields of a snapshot that are not rows, and why changes of rows do not have them."""
+
+
+def _without_effect(upserts: ClusterSnapshot, removals: StateKeys) -> Iterator[FieldViolation]:
+    """Fields that a sender believes to change something, and that change nothing."""
+    for field, _ in upserts.ListFields():
+        if field.name in HEADER:
+            why = HEADER[field.name]
+            yield FieldViolation(f"upserts.{field.name}", f"has no effect on rows: leave it out, {why}")
+    for name, keys in KEY_FIELDS.items():
+        if len(keys) == 1:
+            continue
+        known = frozenset(keys)
+        for i, key in enumerate(getattr(removals, name)):
+            for field, _ in key.ListFields():
+                if field.name not in known:
+                    fix = f"has no effect on a removal: name {' and '.join(keys)} alone"
+                    yield FieldViolation(f"removals.{name}[{i}].{field.name}", fix)
+
+
+def _check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
+    """Duplicate keys, invalid columns."""
     sent = {field.name for field, _ in upserts.ListFields()}
     findings = {
         name: ViolationCollector(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent
@@ -177,17 +208,20 @@ def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     return [violation for found in findings.values() for violation in found.violations()]
 
 
-def _removed(removals: StateKeys, name: str) -> Iterable[Any]:
+def removed_keys(removals: StateKeys, name: str) -> Iterable[Any]:
+    """Keys of the removed rows of a list."""
     keys = getattr(removals, name)
-    return map(KEYS[name], keys) if name == "eviction_history" else keys
+    return map(KEYS[name], keys) if len(KEY_FIELDS[name]) > 1 else keys
 
 
-def _add_removals(removals: StateKeys, name: str, keys: Iterable[Any]) -> None:
-    if name == "eviction_history":
-        for victim, preemptor in keys:
-            removals.eviction_history.add(victim=victim, preemptor=preemptor)
+def add_removals(removals: StateKeys, name: str, keys: Iterable[Any]) -> None:
+    """Add keys of removed rows of a list. A key of several fields is a message with these fields."""
+    fields, removed = KEY_FIELDS[name], getattr(removals, name)
+    if len(fields) > 1:
+        for key in keys:
+            removed.add(**dict(zip(fields, key, strict=True)))
     else:
-        getattr(removals, name).extend(keys)
+        removed.extend(keys)
 
 
 def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, ViolationCollector]) -> None:

@@ -23,15 +23,13 @@ class LimitExceeded(ValueError):
 
 
 class RowLimits(Protocol):
-    """Maximum number of rows by list of a snapshot. Each list has an attribute with its name."""
+    """Maximum number of rows by list of a snapshot."""
 
-    @property
-    def pods(self) -> int:
-        """Applies to `pods` and `pod_columns` separately."""
+    def of(self, name: str) -> int:
+        """Limit of a list. That of `pods` applies to `pods` and to `pod_columns` separately.
 
-    @property
-    def elements(self) -> int:
-        """Total number of entries of all lists and maps, except rows."""
+        `elements` is the total number of entries of all lists and maps, except rows.
+        """
 
 
 class RequestLimits(Protocol):

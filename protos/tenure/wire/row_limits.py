@@ -4,42 +4,37 @@ A sender that checks each row with the limits of its server never has a snapshot
 object: it leaves out that row, and names the object.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from google.protobuf.message import Message
 from tenure.v1.capabilities_pb2 import Limits
-from tenure.wire.deltas import KEY_FIELDS
 from tenure.wire.field_plan import ELEMENTS
 from tenure.wire.limits import LimitExceeded
 from tenure.wire.scanner import check_request
+from tenure.wire.schema import default_max_rows
 from tenure.wire.violations import SnapshotValidationError
 
-_LISTS: Final = (*KEY_FIELDS, ELEMENTS)
 _AROUND_ROW: Final = 2**12
 """Bytes of a message around its only row, at most."""
 _STATE_PART: Final = 8
 """A server accepts an n-th of the memory of its states for one state: others and deltas need the rest."""
 
 
+DEFAULT_MAX_ROWS: Final[Mapping[str, int]] = {**default_max_rows(), ELEMENTS: 1_000_000}
+"""What a server accepts by default, by list of a snapshot; and the limit of all other entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListLimits:
     """Implements RowLimits. The defaults are those of a server, for servers that do not report them."""
 
-    nodes: int = 20_000
-    queues: int = 5_000
-    pod_groups: int = 100_000
-    pods: int = 200_000
-    shapes: int = 100_000
-    topologies: int = 1_000
-    resource_claims: int = 200_000
-    eviction_history: int = 200_000
-    in_flight_groups: int = 10_000
-    disruption_budgets: int = 20_000
-    queue_usage: int = 10_000
-    reservations: int = 10_000
-    eviction_rates: int = 1_000
-    elements: int = 1_000_000
+    by_list: Mapping[str, int] = field(default_factory=lambda: DEFAULT_MAX_ROWS)
+
+    def of(self, name: str) -> int:
+        """Limit of a list of a snapshot, or of ELEMENTS."""
+        return self.by_list[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +52,11 @@ class SenderLimits:
     @classmethod
     def of(cls, limits: Limits) -> "SenderLimits":
         """Limits that a server reports; those that it does not report have their defaults."""
-        rows = ListLimits()
-        most = {name: limits.max_rows.get(name) or getattr(rows, name) for name in _LISTS}
+        most = {name: limits.max_rows.get(name) or usual for name, usual in DEFAULT_MAX_ROWS.items()}
         usual = cls()
         sizes = [size for size in (limits.max_chunk_bytes, limits.max_message_bytes) if size]
         return cls(
-            max_rows=ListLimits(**most),
+            max_rows=ListLimits(most),
             max_name_length=limits.max_name_length or usual.max_name_length,
             max_text_length=limits.max_text_length or usual.max_text_length,
             max_row_bytes=min(sizes) - _AROUND_ROW if sizes else usual.max_row_bytes,
@@ -72,7 +66,7 @@ class SenderLimits:
     def problem(self, row: Message) -> str:
         """Why the server would refuse a row, with the field and the limit; "": it would not."""
         size = row.ByteSize()
-        if size <= min(self.max_name_length, self.max_text_length, self.max_rows.elements):
+        if size <= min(self.max_name_length, self.max_text_length, self.max_rows.of(ELEMENTS)):
             return ""  # as most rows: no text in it is too long
         if size > self.max_row_bytes:
             return f"it has {size:,} bytes, more than {self.max_row_bytes:,}, the limit of one row"
@@ -81,5 +75,5 @@ class SenderLimits:
         except SnapshotValidationError as invalid:
             return str(invalid.violations[0])
         except LimitExceeded:
-            return f"it has more than {self.max_rows.elements:,} entries, the limit elements"
+            return f"it has more than {self.max_rows.of(ELEMENTS):,} entries, the limit elements"
         return ""

@@ -24,11 +24,11 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError
 def check_rows(snapshot: ClusterSnapshot, most: RowLimits) -> None:
     """Check the number of rows. Raises LimitExceeded for the first list with too many rows."""
     for name in KEY_FIELDS:
-        limit: int = getattr(most, name)
+        limit = most.of(name)
         if len(getattr(snapshot, name)) > limit:
             raise LimitExceeded(name, name, limit)
-    if len(snapshot.pod_columns.uid) > most.pods:
-        raise LimitExceeded("pod_columns.uid", "pods", most.pods)
+    if len(snapshot.pod_columns.uid) > most.of("pods"):
+        raise LimitExceeded("pod_columns.uid", "pods", most.of("pods"))
 
 
 _LIMITS: Final = (*KEY_FIELDS, ELEMENTS)
@@ -83,7 +83,7 @@ class _Scan:
         self._check = check
         self._look_at = _LOOK_BYTES
         self._data = data
-        self._most: Mapping[str, int] = {name: getattr(limits.max_rows, name) for name in _LIMITS}
+        self._most: Mapping[str, int] = {name: limits.max_rows.of(name) for name in _LIMITS}
         self._allowances: dict[str, _Allowance] = {}
         self._unknown = _FieldCount(None, self._allowance(""))
         self._longest = {FieldKind.NAME: limits.max_name_length, FieldKind.TEXT: limits.max_text_length}

@@ -77,7 +77,7 @@ class FactKind(Enum):
     FLAG = auto()
     NUMBER = auto()
     COUNT = auto()
-    """A number from 0 to MAX_COUNT."""
+    """A number from 0 to MAX_COUNT; None if the field is optional and unset."""
     TIME = auto()
     """Nanoseconds since the Unix epoch; None if unset."""
     REQUIRED_TIME = auto()
@@ -85,8 +85,12 @@ class FactKind(Enum):
     """A time that is 0 if unset."""
     DURATION = auto()
     """Nanoseconds, 0 if unset."""
+    OPTIONAL_DURATION = auto()
+    """Nanoseconds, None if unset: an explicit 0 has a meaning of its own."""
     SIGNED_DURATION = auto()
     """Nanoseconds, None if unset. A negative value has a meaning of its own."""
+    CHOICE = auto()
+    """A value of an enum of the solver (`Field.enum`), UNSPECIFIED if unset."""
 
 
 class Field(NamedTuple):
@@ -115,6 +119,10 @@ class Field(NamedTuple):
     """Part of the facts that few objects have; empty: the object itself."""
     is_common: bool = False
     """Whether most rows have it, so that it is read from the bytes without parsing the message."""
+    enum: str = ""
+    """Enum of the solver for a choice; numbers as on the wire."""
+    default: int | None = None
+    """What an optional number is if it is unset; None: it has no number then."""
 
     def as_fact(self, kind: FactKind, into: str = "") -> "Field":
         """The field with a fact that is generated."""
@@ -123,6 +131,10 @@ class Field(NamedTuple):
     def of(self, part: str) -> "Field":
         """The field as a fact of a part of its object, such as `victim`."""
         return self._replace(part=part)
+
+    def otherwise(self, default: int) -> "Field":
+        """The field as an optional number with a default."""
+        return self._replace(default=default)
 
     def common(self) -> "Field":
         """The field as one that most rows have."""
@@ -162,9 +174,33 @@ def fact(field: str, kind: FactKind, into: str = "") -> Field:
     return Field(field, FieldType.VALUE).as_fact(kind, into)
 
 
+def choice(field: str, enum: str) -> Field:
+    """A value of an enum with a fact that is generated. `enum`: a class of `solver/model/fate.py`."""
+    return fact(field, FactKind.CHOICE)._replace(enum=enum)
+
+
 def messages(*fields: str) -> tuple[Field, ...]:
     """Messages, or lists of messages."""
     return tuple([Field(field, FieldType.MESSAGE) for field in fields])
+
+
+class Carried(NamedTuple):
+    """How callers store the rows of a list from one cycle to the next (docs/internals/state.md)."""
+
+    set_by: str = ""
+    """Change of a StatePatch that stores a row. Empty: patches of decisions store it."""
+    deleted_by: str = ""
+    """Change of a StatePatch that deletes the row with this key. Empty: none does."""
+    named_by: str = ""
+    """List of a DecideResponse with the names of all rows in use; others are deleted. Empty: none is."""
+    needs_acceptance: bool = False
+    """Whether changes are stored only if a decision group of the response is accepted."""
+    most_stored: int = 0
+    """How many rows are stored at most: those with the latest `time`, and that without a name. 0: all."""
+    names_workloads: bool = False
+    """Whether rows refer to pods and pod groups, whose indices a delta can change."""
+    ages: bool = False
+    """Whether responses with such rows depend on the time even if they have no decisions."""
 
 
 class Row(NamedTuple):
@@ -174,6 +210,10 @@ class Row(NamedTuple):
     fields: tuple[Field, ...]
     key: tuple[str, ...] = ()
     """Fields of the row key, if rows of a snapshot are such messages."""
+    max_rows: int = 0
+    """How many rows a server accepts by default, if rows of a snapshot are such messages."""
+    carried: Carried | None = None
+    """None: callers observe the rows."""
 
     @property
     def descriptor(self) -> Descriptor:
@@ -193,7 +233,7 @@ ROWS: Final = (
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
-            *messages("eviction_rates", "queue_usage", "reservations"),
+            *messages("eviction_rates", "queue_usage", "planned_starts"),
         ),
     ),
     Row(
@@ -208,6 +248,7 @@ ROWS: Final = (
             name("node_class", _K.NODE_CLASS).as_fact(FactKind.TEXT),
         ),
         key=("name",),
+        max_rows=20_000,
     ),
     Row(
         pb.OtherPods,
@@ -234,14 +275,25 @@ ROWS: Final = (
     Row(
         pb.Queue,
         (
-            name("name", _K.QUEUE),
-            name("parent", _K.QUEUE),
-            *values("priority", "creation_time", "preempt_min_runtime", "reclaim_min_runtime"),
-            *values("expected_runtime", "requeue_delay", "max_min_runtime", "on_evict", "notice"),
-            *values("at_eviction_limit", "time_limit", "max_running", "on_time_limit"),
+            name("name", _K.QUEUE).as_fact(FactKind.TEXT),
+            name("parent", _K.QUEUE).as_fact(FactKind.TEXT, "parent_name"),
+            fact("priority", FactKind.NUMBER).otherwise(100),
+            fact("creation_time", FactKind.TIME_OR_ZERO, "creation"),
             *messages("cpu_milli", "memory_bytes", "gpu_milli", "class_limits"),
+            fact("preempt_min_runtime", FactKind.OPTIONAL_DURATION),
+            fact("reclaim_min_runtime", FactKind.OPTIONAL_DURATION),
+            fact("expected_runtime", FactKind.OPTIONAL_DURATION),
+            fact("requeue_delay", FactKind.OPTIONAL_DURATION),
+            fact("max_min_runtime", FactKind.OPTIONAL_DURATION),
+            choice("on_evict", "Fate"),
+            fact("notice", FactKind.OPTIONAL_DURATION),
+            choice("at_eviction_limit", "AtEvictionLimit"),
+            fact("time_limit", FactKind.OPTIONAL_DURATION),
+            fact("max_running", FactKind.COUNT),
+            choice("on_time_limit", "Fate"),
         ),
         key=("name",),
+        max_rows=5_000,
     ),
     Row(pb.QueueResource, values("quota", "limit", "over_quota_weight", "lending_limit")),
     Row(pb.ClassLimit, (name("node_class", _K.NODE_CLASS), *values("quota_gpu_milli", "limit_gpu_milli"))),
@@ -274,7 +326,9 @@ ROWS: Final = (
             fact("eviction_count", FactKind.COUNT),
             fact("total_eviction_wait", FactKind.DURATION),
             fact("evictions_without_progress", FactKind.COUNT),
-            *values("on_evict", "on_time_limit", "held_by", "release_time"),
+            choice("on_evict", "Fate").of("victim"),
+            choice("on_time_limit", "Fate").of("victim"),
+            *values("held_by", "release_time"),
             fact("suspendable", FactKind.FLAG).of("victim"),
             *messages("evictions"),
             fact("last_checkpoint_time", FactKind.TIME, "last_checkpoint").of("victim"),
@@ -290,13 +344,22 @@ ROWS: Final = (
             fact("not_before_time", FactKind.TIME, "not_before").of("victim"),
             fact("eligible_time", FactKind.TIME, "eligible").of("victim"),
             name("depends_on", _K.POD_GROUP),
-            *messages("backfill_for"),
+            *messages("backfill_for", "grant"),
         ),
         key=("uid",),
+        max_rows=100_000,
     ),
     Row(
         pb.EvictionCounts,
         (mapping("by_cause", None, reason="a closed list of causes; a snapshot with another is refused"),),
+    ),
+    Row(
+        pb.Grant,
+        (
+            name("queue", _K.QUEUE),
+            *values("preemptibility", "min_pods", "expected_runtime"),
+            text("opt_out_actions", "a closed list of actions; a snapshot with another is refused"),
+        ),
     ),
     Row(
         pb.SubGroup,
@@ -315,7 +378,12 @@ ROWS: Final = (
             name("preferred_level", _K.LABEL, is_long=True),
         ),
     ),
-    Row(pb.Topology, (name("name", _K.TOPOLOGY), name("levels", _K.LABEL, is_long=True)), key=("name",)),
+    Row(
+        pb.Topology,
+        (name("name", _K.TOPOLOGY), name("levels", _K.LABEL, is_long=True)),
+        key=("name",),
+        max_rows=1_000,
+    ),
     Row(
         pb.Pod,
         (
@@ -338,6 +406,7 @@ ROWS: Final = (
             name("disruption_budgets", _K.BUDGET),
         ),
         key=("uid",),
+        max_rows=200_000,
     ),
     Row(
         pb.PodColumns,
@@ -361,6 +430,7 @@ ROWS: Final = (
             *values("guaranteed"),
         ),
         key=("id",),
+        max_rows=100_000,
     ),
     Row(resources_pb2.GpuRequest, values("devices", "portion_milli", "memory_mib")),
     Row(pb.NodeSelectorTerm, messages("requirements")),
@@ -419,27 +489,9 @@ ROWS: Final = (
             *values("from_template", "other_consumers"),
         ),
         key=("id",),
+        max_rows=200_000,
     ),
     Row(pb.DeviceRequest, (name("device_class", _K.DEVICE_CLASS), *values("count"))),
-    Row(
-        pb.QueueUsage,
-        (name("queue", _K.QUEUE), *values("time"), *messages("used", "entitled", "normalized")),
-        key=("queue",),
-    ),
-    Row(
-        pb.Reservation,
-        (
-            name("pod_group", _K.POD_GROUP),
-            *values("since", "grown_time", "held", "planned_start", "certainty"),
-            *messages("pods"),
-            *values("first_bounded_start", "paused_until", "delayed_by"),
-        ),
-        key=("pod_group",),
-    ),
-    Row(pb.ReservedPods, (name("node", _K.NODE), name("shape", _K.SHAPE), *values("pods"))),
-    Row(pb.BackfillOwners, (name("pod_groups", _K.POD_GROUP),)),
-    Row(pb.UsageMean, messages("average", "held", "rate")),
-    Row(pb.UsageAmounts, values("cpu", "memory", "gpu")),
     Row(
         pb.EvictionRecord,
         (
@@ -448,7 +500,32 @@ ROWS: Final = (
             *values("last_eviction_time", "consecutive_failures", "last_failure_time", "result_pending"),
         ),
         key=("victim", "preemptor"),
+        max_rows=200_000,
+        carried=Carried(names_workloads=True, ages=True),
     ),
+    Row(
+        pb.QueueUsage,
+        (name("queue", _K.QUEUE), *values("time"), *messages("used", "entitled", "normalized")),
+        key=("queue",),
+        max_rows=10_000,
+        carried=Carried(set_by="set_queue_usage", most_stored=6_000, ages=True),
+    ),
+    Row(
+        pb.PlannedStart,
+        (
+            name("pod_group", _K.POD_GROUP),
+            *values("since", "grown_time", "held", "start_time", "certainty"),
+            *messages("pods"),
+            *values("first_bounded_start", "paused_until", "delayed_by"),
+        ),
+        key=("pod_group",),
+        max_rows=10_000,
+        carried=Carried(set_by="set_planned_start", deleted_by="delete_planned_start", ages=True),
+    ),
+    Row(pb.PlannedPods, (name("node", _K.NODE), name("shape", _K.SHAPE), *values("pods"))),
+    Row(pb.BackfillOwners, (name("pod_groups", _K.POD_GROUP),)),
+    Row(pb.UsageMean, messages("average", "held", "rate")),
+    Row(pb.UsageAmounts, values("cpu", "memory", "gpu")),
     Row(
         pb.InFlightGroup,
         (
@@ -459,11 +536,15 @@ ROWS: Final = (
             *messages("evictions", "reservations", "bindings", "notices"),
         ),
         key=("id",),
+        max_rows=10_000,
+        carried=Carried(names_workloads=True),
     ),
     Row(
         pb.EvictionRateState,
         (text("name", "a name of the configuration"), *values("tokens_milli", "time")),
         key=("name",),
+        max_rows=1_000,
+        carried=Carried(set_by="set_eviction_rate", named_by="eviction_rates", needs_acceptance=True),
     ),
     Row(
         pb.DisruptionBudget,
@@ -473,6 +554,7 @@ ROWS: Final = (
             name("counted_pods", _K.POD),
         ),
         key=("name",),
+        max_rows=20_000,
     ),
     Row(
         pb.InFlightDecision,
@@ -482,6 +564,7 @@ ROWS: Final = (
             name("gpu_groups", _K.DEVICE, Scope.NODE, is_long=True),
             *messages("numa_placement"),
             name("pod_group", _K.POD_GROUP),
+            name("sub_group", _K.SUB_GROUP, Scope.POD_GROUP),
         ),
     ),
 )
@@ -491,9 +574,23 @@ _BY_NAME: Final[Mapping[str, Row]] = {row.descriptor.full_name: row for row in R
 
 def row_keys() -> Mapping[str, tuple[str, ...]]:
     """Fields of the row key, by list of a snapshot."""
+    return {name: row.key for name, row in _rows_of_lists().items()}
+
+
+def default_max_rows() -> Mapping[str, int]:
+    """How many rows a server accepts by default, by list of a snapshot."""
+    return {name: row.max_rows for name, row in _rows_of_lists().items()}
+
+
+def carried_lists() -> Mapping[str, Row]:
+    """Rows that callers carry from cycle to cycle, by list of a snapshot, in the order of the table."""
+    rows = {name: row for name, row in _rows_of_lists().items() if row.carried is not None}
+    return dict(sorted(rows.items(), key=lambda item: ROWS.index(item[1])))
+
+
+def _rows_of_lists() -> Mapping[str, Row]:
     snapshot = _BY_NAME[pb.ClusterSnapshot.DESCRIPTOR.full_name].descriptor
-    lists = [field for field in snapshot.fields if field.is_repeated]
-    return {field.name: _BY_NAME[_inner(field).full_name].key for field in lists}
+    return {field.name: _BY_NAME[_inner(field).full_name] for field in snapshot.fields if field.is_repeated}
 
 
 def text_columns() -> tuple[str, ...]:

@@ -85,8 +85,12 @@ _NANOS: Final = tag(Timestamp, "nanos")
 _SNAPSHOT: Final = tag(DecideRequest, "snapshot")
 
 
-def encode_decide_request(snapshot: ClusterSnapshot, actions: Iterable[str]) -> bytes:
+def encode_decide_request(
+    snapshot: ClusterSnapshot, actions: Iterable[str], include_pod_group_statuses: bool = False
+) -> bytes:
     """A serialized DecideRequest. In a message object, the snapshot would have to be copied."""
     content = snapshot.SerializeToString()
-    rest = DecideRequest(actions=actions).SerializeToString()
+    rest = DecideRequest(
+        actions=actions, include_pod_group_statuses=include_pod_group_statuses
+    ).SerializeToString()
     return b"".join((_SNAPSHOT, number(len(content)), content, rest))

@@ -1,11 +1,21 @@
 """`tenure decide`: one cycle on a snapshot from a file."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.options import Connection, refuse_config
+from tenure.cli.local_or_remote import find_start_estimates, find_tested_remedies
+from tenure.cli.options import (
+    Config,
+    Connection,
+    Form,
+    Server,
+    SnapshotFile,
+    SnapshotFormat,
+    Starts,
+    Timeout,
+    refuse_config,
+)
 from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
@@ -13,41 +23,10 @@ if TYPE_CHECKING:
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
-class SnapshotFormat(StrEnum):
-    """Format of a snapshot; values of `tenure.client.snapshot_file.Format`."""
-
-    JSON = "json"
-    YAML = "yaml"
-    TEXT = "text"
-    BINARY = "binary"
-
-
-SnapshotFile = Annotated[
-    str, typer.Argument(metavar="SNAPSHOT", help="File with the snapshot; - reads standard input.")
-]
-Server = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="Send the request to this server instead of deciding in this process."
-    ),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Scheduler configuration. Cannot be used with --server."),
-]
 Actions = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Run only this action; repeat it for several, in order."),
 ]
-Form = Annotated[
-    SnapshotFormat | None,
-    typer.Option("--format", help="Format of SNAPSHOT if the file name has no known extension."),
-]
-Starts = Annotated[
-    bool,
-    typer.Option("--when-starts", help="Tell the places of pod groups that wait, and when they start."),
-]
-Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Deadline of the request to --server.")]
 
 
 def decide(
@@ -77,15 +56,12 @@ def decide(
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     read, response = read_and_decide(snapshot, form, connection, config, action or [])
     if starts:
-        from tenure.cli.local_or_remote import find_start_estimates
-
         response.start_estimates.extend(find_start_estimates(read, connection, config))
     if output is Output.JSON:
         from google.protobuf.json_format import MessageToJson
 
         typer.echo(MessageToJson(response, preserving_proto_field_name=True))
         return
-    from tenure.cli.local_or_remote import find_tested_remedies
     from tenure.render import print_report
     from tenure.render.terminal import TerminalConsole
 
@@ -103,8 +79,9 @@ def read_and_decide(
     connection: Connection,
     config: Path | None,
     actions: list[str],
+    with_statuses: bool = False,
 ) -> "tuple[ClusterSnapshot, DecideResponse]":
-    """Read a snapshot, and decide on a server or in this process."""
+    """Read a snapshot, and decide on a server or in this process, `with_statuses` of its pod groups."""
     from tenure.client.snapshot_file import Format, read_snapshot
 
     if connection.server:
@@ -112,11 +89,14 @@ def read_and_decide(
     snapshot = read_snapshot(file, Format(form) if form else None)
     if connection.server:
         with connection.client(connection.server) as client:
-            return snapshot, client.decide(snapshot, actions)
-    return snapshot, _decide_here(snapshot, actions, config)
+            answer = client.decide(snapshot, actions, include_pod_group_statuses=with_statuses)
+            return snapshot, answer
+    return snapshot, _decide_here(snapshot, actions, config, with_statuses)
 
 
-def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path | None) -> "DecideResponse":
+def _decide_here(
+    snapshot: "ClusterSnapshot", actions: list[str], config: Path | None, with_statuses: bool
+) -> "DecideResponse":
     from tenure.codec.engine import Engine
     from tenure.server.garbage_collection import pause_gc
     from tenure.server.installed import installed_registry
@@ -124,4 +104,5 @@ def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path |
     from tenure.v1.decide_pb2 import DecideRequest
 
     engine = Engine(load_settings(config).profile, installed_registry(), pause_gc)
-    return engine.decide(DecideRequest(snapshot=snapshot, actions=actions)).parse()
+    request = DecideRequest(snapshot=snapshot, actions=actions, include_pod_group_statuses=with_statuses)
+    return engine.decide(request).parse()

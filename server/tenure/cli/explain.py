@@ -4,8 +4,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Config, Form, Server, SnapshotFile, Timeout
-from tenure.cli.options import Connection
+from tenure.cli.options import Config, Connection, Form, Server, SnapshotFile, Timeout
 from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tenure.cli.decide import SnapshotFormat
-from tenure.cli.options import Connection, refuse_config
+from tenure.cli.options import Connection, SnapshotFormat, refuse_config
 
 if TYPE_CHECKING:
     from tenure.solver.plugin_api.profile import Profile

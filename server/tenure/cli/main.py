@@ -1,6 +1,7 @@
 """The command line `tenure`. Commands import their dependencies when they run, so that help is quick."""
 
 import gc
+import os
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -23,8 +24,11 @@ from tenure.cli.simulate import simulate
 from tenure.cli.sweep.command import sweep
 from tenure.cli.workloads import workloads
 from tenure.process.entry_points import check_callable, load_group
+from tenure.process.printable_output import printable_output
 from tenure.process.version import is_compiled, package_version
 
+_KEPT: Final = "\t" if "_TENURE_COMPLETE" in os.environ else ""
+"""Shells read a candidate and its description, separated by a tab."""
 _OBJECTS_PER_COLLECTION: Final = 50_000
 """Garbage collection threshold. A snapshot has millions of small objects without cycles, so collecting less
 often saves a quarter of the time.
@@ -102,5 +106,5 @@ for _name, _problem in _commands.failures.items():
 def main() -> None:
     """Run the command that the process was started with."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    with report_errors():
+    with printable_output(_KEPT), report_errors():
         app()

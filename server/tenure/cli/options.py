@@ -1,7 +1,8 @@
-"""Options and lookups that commands share: server connections, pushed states, and pod groups by name."""
+"""Options and lookups that commands share: snapshots, server connections, pushed states, pod groups."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -10,6 +11,41 @@ from tenure.wire.violations import escape_control_characters
 
 if TYPE_CHECKING:
     from tenure.client import Client
+
+
+class SnapshotFormat(StrEnum):
+    """Format of a snapshot; values of `tenure.client.snapshot_file.Format`."""
+
+    JSON = "json"
+    YAML = "yaml"
+    TEXT = "text"
+    BINARY = "binary"
+
+
+SnapshotFile = Annotated[
+    str, typer.Argument(metavar="SNAPSHOT", help="File with the snapshot; - reads standard input.")
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Send the request to this server instead of deciding in this process."
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Scheduler configuration. Cannot be used with --server."),
+]
+Form = Annotated[
+    SnapshotFormat | None,
+    typer.Option("--format", help="Format of SNAPSHOT if the file name has no known extension."),
+]
+Starts = Annotated[
+    bool,
+    typer.Option(
+        "--when-starts", help="Show each pending pod group's place in its queue and estimated start."
+    ),
+]
+Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Deadline of the request to --server.")]
 
 
 def refuse_config(config: Path | None) -> None:
@@ -80,7 +116,9 @@ def check_source(
 def read_state_and_decide(
     connection: Connection, cluster_id: str, node_pool: str
 ) -> "tuple[ClusterSnapshot, DecideResponse]":
-    """Newest version of a pushed state, and the decisions on it. Simulated, so there are no side effects."""
+    """Newest version of a pushed state, and the decisions on it with statuses of pod groups. Simulated, so
+    there are no side effects.
+    """
     from tenure.client.errors import StateMismatch
 
     assert connection.server is not None
@@ -100,7 +138,8 @@ def _read_and_decide(
     from tenure.v1.simulate_pb2 import SimulateRequest
 
     state, snapshot = client.get_state(cluster_id, node_pool)
-    return snapshot, client.simulate(SimulateRequest(state=state)).cycles[0]
+    request = SimulateRequest(state=state, include_pod_group_statuses=True)
+    return snapshot, client.simulate(request).cycles[0]
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Form, SnapshotFile, SnapshotFormat
+from tenure.cli.options import Form, SnapshotFile, SnapshotFormat
 
 if TYPE_CHECKING:
     from tenure.client.snapshot_file import Format

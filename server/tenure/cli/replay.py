@@ -41,11 +41,13 @@ def replay(
 
     With the recorded configuration, responses must be identical byte for byte. With --config, decisions and
     outcomes are compared. If the recorded cycle stopped at its deadline, its evictions, reservations and
-    bindings must be among those of the complete cycle.
+    bindings must be among those of the complete cycle. If the order of its work depended on the time that
+    was left, it is not compared.
 
-    JSON: replayed, same, different, stopped_early, and records, a list of objects with id, cluster_id,
-    node_pool, version, now, stopped_early, engine_version, result (same, different) and differences: a list
-    of kind (added, missing, other node, other reason, other content), step, subject, before and after.
+    JSON: replayed, same, different, not_compared, stopped_early, and records, a list of objects with id,
+    cluster_id, node_pool, version, now, stopped_early, engine_version, result (same, different, not
+    compared) and differences: a list of kind (added, missing, other node, other reason, other content),
+    step, subject, before and after.
 
     Exit status: 0 identical; 1 different; 2 invalid command line or file. Unreadable records are
     reported after the others are replayed.
@@ -83,10 +85,10 @@ def _select_records(kept: "RecordsFile", named: list[int] | None, limit: int | N
 
 def _with_progress(numbers: list[int]) -> Iterator[int]:
     """Iterate with a progress bar on standard error, if it is a terminal."""
-    from rich.console import Console
     from rich.progress import track
+    from tenure.render.terminal import TerminalConsole
 
-    console = Console(stderr=True)
+    console = TerminalConsole(stderr=True)
     yield from track(numbers, "Replaying", console=console, transient=True, disable=not console.is_terminal)
 
 

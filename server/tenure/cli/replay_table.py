@@ -33,10 +33,12 @@ def print_replay(console: Console, results: Sequence[ReplayResult], *, has_other
 def replay_json(results: Sequence[ReplayResult]) -> str:
     """JSON with totals and one object for each record; `tenure replay --help` lists the keys."""
     different = sum(bool(result.differences) for result in results)
+    compared = sum(result.is_compared for result in results)
     document = {
         "replayed": len(results),
-        "same": len(results) - different,
+        "same": compared - different,
         "different": different,
+        "not_compared": len(results) - compared,
         "stopped_early": sum(result.stopped_early for result in results),
         "records": [_facts(result) for result in results],
     }
@@ -45,19 +47,25 @@ def replay_json(results: Sequence[ReplayResult]) -> str:
 
 def _headline(results: Sequence[ReplayResult], *, has_other: bool) -> str:
     different = sum(bool(result.differences) for result in results)
+    compared = sum(result.is_compared for result in results)
+    if results and not compared:
+        return "No record can be compared."
     how = " with the other configuration" if has_other else ""
-    if not different:
-        return f"{format_count(len(results), 'record')} replayed{how}: all identical."
-    return f"{format_count(len(results), 'record')} replayed{how}: {different:,} different."
+    what = f"{different:,} different" if different else "all identical"
+    return f"{format_count(compared, 'record')} replayed{how}: {what}."
 
 
 def _notes(results: Sequence[ReplayResult]) -> list[str]:
     """Notes on what the comparison does not cover."""
-    stopped = sum(result.stopped_early for result in results)
+    stopped = sum(result.stopped_early and result.is_compared for result in results)
+    not_compared = sum(not result.is_compared for result in results)
     engines = {result.engine_version for result in results} - {package_version()}
     notes = []
     if stopped:
         notes.append(f"{format_count(stopped, 'record')} stopped early: compared up to that point.")
+    if not_compared:
+        what = format_count(not_compared, "record")
+        notes.append(f"{what} not compared: the order of the work depended on the time that was left.")
     if engines:
         notes.append(f"Recorded by version {', '.join(sorted(engines))}; this is {package_version()}.")
     return notes
@@ -77,6 +85,12 @@ def _facts(result: ReplayResult) -> dict[str, object]:
         "now": time_text(result.now),
         "stopped_early": result.stopped_early,
         "engine_version": result.engine_version,
-        "result": "different" if result.differences else "same",
+        "result": _result(result),
         "differences": [each._asdict() for each in result.differences],
     }
+
+
+def _result(result: ReplayResult) -> str:
+    if not result.is_compared:
+        return "not compared"
+    return "different" if result.differences else "same"

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Form, Server, SnapshotFile, Starts, Timeout
-from tenure.cli.options import Connection
+from tenure.cli.options import Connection, Form, Server, SnapshotFile, Starts, Timeout
 from tenure.cli.what_if.removals import remove
 from tenure.cli.what_if.submitted_job import add_job, is_job, parse_job
 from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile

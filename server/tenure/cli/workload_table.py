@@ -2,28 +2,31 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
-from tenure.cli.workload_rows import LEGACY, Workload
+from tenure.cli.workload_rows import WorkloadRow
 from tenure.render.notices import StandingNotice, notice_text
 from tenure.render.overdue import is_overdue, overrun_text, result_name
 from tenure.render.protected import preemptor_text, rank_text
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import print_wake
 from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.render.workload import mode_label
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import format_clock, format_count, format_remaining, format_rough
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import VictimRank
+from tenure.v1.snapshot_pb2 import Certainty, HoldReason
 from tenure.wire.enum_labels import enum_label
 from tenure.wire.timestamps import timestamp
 
 Facts = dict[str, object]
 
 
-def workloads_json(view: ResponseView, workloads: Sequence[Workload]) -> str:
+def workloads_json(view: ResponseView, workloads: Sequence[WorkloadRow]) -> str:
     """JSON with the snapshot time, the next wake time and one object for each pod group."""
     response = view.response
     document = {
@@ -34,25 +37,33 @@ def workloads_json(view: ResponseView, workloads: Sequence[Workload]) -> str:
     return json.dumps(document, indent=2)
 
 
-def _facts(workload: Workload) -> Facts:
-    group, expected = workload.group, workload.expected
+def _facts(workload: WorkloadRow) -> Facts:
+    group, status = workload.group, workload.status
     return {
-        "uid": group.facts.uid,
-        "name": group.facts.name,
-        "namespace": group.facts.namespace,
-        "queue": group.facts.queue_name,
-        "priority": group.facts.priority,
+        "uid": group.uid,
+        "name": workload.name,
+        "namespace": group.namespace,
+        "queue": group.queue,
+        "priority": group.priority,
         "preemptibility": workload.preemptibility,
         "preemptibility_source": workload.preemptibility_source,
-        "preemptibility_problem": group.facts.unknown_preemptibility,
+        "preemptibility_problem": status.preemptibility_problem,
+        "preemptibility_requested": mode_label(status.requested_preemptibility) or None,
+        "not_in_force": status.not_in_force,
         "pods_running": workload.running,
-        "pods_pending": workload.pending,
+        "pods_pending": workload.waiting,
         "pods_minimum": workload.minimum,
+        "state": workload.state.value,
+        "held_by": enum_label(HoldReason, status.held_by) if status.held_by else None,
+        "not_before": _time(status.not_before_time) if status.HasField("not_before_time") else None,
         "runs_for_seconds": _seconds(workload.runs_for),
         "is_protected": bool(workload.protections),
         "protections": [_protection_fields(protection) for protection in workload.protections],
-        "expected_runtime_seconds": _seconds(expected.value),
-        "expected_runtime_source": workload.expected_source,
+        "expected_runtime_seconds": _seconds(workload.expected_runtime),
+        "expected_runtime_source": status.expected_runtime_source,
+        "expected_end": _time(status.expected_end) if status.HasField("expected_end") else None,
+        "expected_end_certainty": enum_label(Certainty, status.expected_end_certainty),
+        "latest_end": _time(status.latest_end) if status.HasField("latest_end") else None,
         "disruption_budgets": [{"name": name, "left": left} for name, left in workload.budgets.items()],
         "requeue": None if workload.nomination is None else _requeue(workload.nomination),
         "notices": [_notice_fields(workload, each, pods) for each, pods in workload.notices.items()],
@@ -72,14 +83,15 @@ def _protection_fields(protection: pb.Protection) -> Facts:
     }
 
 
-def _notice_fields(workload: Workload, notice: StandingNotice, pods: int) -> Facts:
-    told = workload.group.facts.victim.last_notice
+def _notice_fields(workload: WorkloadRow, notice: StandingNotice, pods: int) -> Facts:
+    group = workload.group
+    is_earlier = group.HasField("last_notice_time") and not notice.is_new
     return {
         "pods": pods,
         "action": notice.action,
         "pod_group": notice.beneficiary,
         "evict_time": _time(timestamp(notice.evict_time)),
-        "given_time": _time(timestamp(told)) if told is not None and not notice.is_new else None,
+        "given_time": _time(group.last_notice_time) if is_earlier else None,
     }
 
 
@@ -120,25 +132,26 @@ def _time(moment: Timestamp) -> str:
     return moment.ToJsonString()
 
 
-NOTE = "Pods: running/pending/minimum. ! legacy: preemptibility is not set; derived from priority."
+NOTE = "Pods: running/pending/minimum. ! priority: preemptibility is not set; derived from priority."
+_PRIORITY: Final = "priority"
 
 
-def print_workloads(console: Console, view: ResponseView, workloads: Sequence[Workload]) -> None:
+def print_workloads(console: Console, view: ResponseView, workloads: Sequence[WorkloadRow]) -> None:
     """Print a headline, one row for each pod group, and the next wake time."""
     console.print(Text(_headline(view, workloads), style="bold"), "\n", sep="")
     _section(view, workloads).print(console)
     print_wake(console, view)
 
 
-def _headline(view: ResponseView, workloads: Sequence[Workload]) -> str:
+def _headline(view: ResponseView, workloads: Sequence[WorkloadRow]) -> str:
     running = sum(1 for workload in workloads if workload.running)
-    legacy = sum(workload.preemptibility_source == LEGACY for workload in workloads)
+    legacy = sum(workload.preemptibility_source == _PRIORITY for workload in workloads)
     text = f"{format_count(len(workloads), 'pod group')}, {running:,} running"
     derived = f"; preemptibility of {legacy:,} derived from priority" if legacy else ""
     return f"{format_clock(view.now, view.now)}: {text}{derived}."
 
 
-def _section(view: ResponseView, workloads: Sequence[Workload]) -> TableSection:
+def _section(view: ResponseView, workloads: Sequence[WorkloadRow]) -> TableSection:
     rows = [TableRow(_cells(view, workload), _kind(workload)) for workload in workloads]
     columns = (
         TableColumn("Pod group, queue", wraps=True),
@@ -151,37 +164,45 @@ def _section(view: ResponseView, workloads: Sequence[Workload]) -> TableSection:
     return TableSection("Workloads", columns, ("Queue", "Preemptibility", "Source"), rows, NOTE)
 
 
-def _kind(workload: Workload) -> tuple[str, str, str]:
-    return workload.group.facts.queue_name, workload.preemptibility, workload.preemptibility_source
+def _kind(workload: WorkloadRow) -> tuple[str, str, str]:
+    return workload.group.queue, workload.preemptibility, workload.preemptibility_source
 
 
-def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
+def _cells(view: ResponseView, workload: WorkloadRow) -> tuple[str, ...]:
     return (
         _name_text(workload),
-        str(workload.group.facts.priority),
+        str(workload.group.priority),
         f"{workload.preemptibility}\n{_source_text(workload)}",
-        f"{workload.running}/{workload.pending}/{workload.minimum}",
+        f"{workload.running}/{workload.waiting}/{workload.minimum}",
         "\n".join(
-            filter(None, (*_told(view, workload), _protected(view, workload), rank_text(workload.rank)))
+            filter(
+                None,
+                (
+                    *_notices(view, workload),
+                    workload.request_text,
+                    _protected(view, workload),
+                    rank_text(workload.rank),
+                ),
+            )
         ),
         _runtime(view, workload),
     )
 
 
-def _name_text(workload: Workload) -> str:
+def _name_text(workload: WorkloadRow) -> str:
     group = workload.group
-    name = f"{group.facts.namespace}/{group.facts.name}" if group.facts.namespace else group.facts.name
-    return f"{name}\n{group.facts.queue_name}"
+    name = f"{group.namespace}/{workload.name}" if group.namespace else workload.name
+    return f"{name}\n{group.queue}"
 
 
-def _source_text(workload: Workload) -> str:
-    if workload.group.facts.unknown_preemptibility:
+def _source_text(workload: WorkloadRow) -> str:
+    if workload.status.preemptibility_problem:
         return "! unknown value"
     source = workload.preemptibility_source
-    return f"! {source}" if source == LEGACY else source
+    return f"! {source}" if source == _PRIORITY else source
 
 
-def _protected(view: ResponseView, workload: Workload) -> str:
+def _protected(view: ResponseView, workload: WorkloadRow) -> str:
     """The protection that ends first, and the number of others."""
     if not workload.running:
         return ""
@@ -193,14 +214,14 @@ def _protected(view: ResponseView, workload: Workload) -> str:
     return f"{_protection(view, first)}{more}" + (f"; {held}" if held else "")
 
 
-def _told(view: ResponseView, workload: Workload) -> Iterator[str]:
+def _notices(view: ResponseView, workload: WorkloadRow) -> Iterator[str]:
     """Notices of eviction: `notice: 2 pods evicted at 10:42 UTC (in 7m) for NAME by preempt`."""
     for notice, pods in workload.notices.items():
         number = "" if pods == workload.running else f"{format_count(pods, 'pod')} "
         yield f"notice: {number}{notice_text(view, notice)}"
 
 
-def _held_by_budgets(workload: Workload) -> str:
+def _held_by_budgets(workload: WorkloadRow) -> str:
     """Disruption budgets that allow no disruption of its pods."""
     held = [name for name, left in workload.budgets.items() if not left]
     more = f" and {len(held) - 1} more" if len(held) > 1 else ""
@@ -222,9 +243,9 @@ def _until_text(view: ResponseView, protection: pb.Protection) -> str:
     return f"until {format_clock(protection.until.ToNanoseconds(), view.now)}"
 
 
-def _runtime(view: ResponseView, workload: Workload) -> str:
+def _runtime(view: ResponseView, workload: WorkloadRow) -> str:
     """Time since the last start, expected runtime, and the result of requeue nomination."""
-    text, expected = _age(workload), workload.expected.value
+    text, expected = _age(workload), workload.expected_runtime
     if expected is not None:
         text += (
             f" of {format_rough(expected)}" if _has_age(workload) else f", expected {format_rough(expected)}"
@@ -233,15 +254,15 @@ def _runtime(view: ResponseView, workload: Workload) -> str:
     return f"{text}; {result}" if result else text
 
 
-def _age(workload: Workload) -> str:
+def _age(workload: WorkloadRow) -> str:
     if not workload.running:
-        return "pending" if workload.pending else "-"
+        return "pending" if workload.waiting else "-"
     if workload.runs_for is None:
         return "start time missing"
     return format_rough(workload.runs_for) if _has_age(workload) else "starts in the future"
 
 
-def _has_age(workload: Workload) -> bool:
+def _has_age(workload: WorkloadRow) -> bool:
     return workload.runs_for is not None and workload.runs_for >= 0
 
 

@@ -3,13 +3,23 @@
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.cli.decide import Config, Form, Server, Timeout, read_and_decide
+from tenure.cli.decide import read_and_decide
 from tenure.cli.options import Cluster as ClusterId
-from tenure.cli.options import Connection, NodePool, check_source, read_state_and_decide, refuse_config
+from tenure.cli.options import (
+    Config,
+    Connection,
+    Form,
+    NodePool,
+    Server,
+    Timeout,
+    check_source,
+    read_state_and_decide,
+    refuse_config,
+)
 from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
-    from tenure.solver.model.cluster import Cluster
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 QueueName = Annotated[
     str | None,
@@ -47,8 +57,8 @@ def workloads(
 
     For example: tenure workloads --server 127.0.0.1:50051 --cluster-id prod --node-pool gpu
 
-    PREEMPTIBILITY is that of the pod group's field (explicit), else of its annotation, else derived from its
-    priority: "! legacy" marks such pod groups, which are non-preemptible from priority 100.
+    PREEMPTIBILITY is that of the pod group's field, else of its annotation, else derived from its priority:
+    "! priority" marks such pod groups. The solver reads it, and the other values of its status.
 
     PROTECTED is the protection that ends first, with its source. "minimum only": the surplus can be evicted.
     "not protected": it can be evicted at any time, subject to queue and priority rules. A disruption budget
@@ -62,9 +72,17 @@ def workloads(
     \b
       uid, name, namespace, queue, priority
       preemptibility            Preemptible, Non-Preemptible, Semi-Preemptible
-      preemptibility_source     explicit, annotation, legacy
+      preemptibility_source     field, annotation, priority
       preemptibility_problem    error in the annotation, or empty
+      preemptibility_requested  null, or a stronger one that its owner wants and that
+                                is not in force
+      not_in_force              which quota does not cover what its owner wants, or
+                                empty
       pods_running, pods_pending, pods_minimum
+      state                     such as running, waiting, held or delayed
+      held_by                   null, or what holds it: user, admin, dependency,
+                                eviction_limit, evicted, time_limit, not_before
+      not_before                null, or the time that it waits for
       runs_for_seconds          null: not running, or its start time is missing
       is_protected              whether any part of it is protected
       protections               list of guard, actions, against,
@@ -77,6 +95,9 @@ def workloads(
                                 given_time (null: in this cycle)
       expected_runtime_seconds  null: not set, or invalid
       expected_runtime_source   where it is set
+      expected_end              null: it does not run, or nothing says
+      expected_end_certainty    bounded, expected, assumed, unknown
+      latest_end                null, or when its time limit ends it
       requeue                   null, or the result of requeue nomination: result,
                                 skip_reason, detail, nominated_by, overrun_seconds,
                                 until, contender, not_before
@@ -87,8 +108,7 @@ def workloads(
     Exit status: 0 listed; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.local_or_remote import find_ranks
-    from tenure.cli.workload_rows import workloads as rows_of
-    from tenure.codec.decode import decode_snapshot
+    from tenure.cli.workload_rows import workload_rows
     from tenure.render.response_view import ResponseView
 
     check_source(snapshot, server, cluster_id, node_pool)
@@ -98,11 +118,11 @@ def workloads(
         message, response = read_state_and_decide(connection, cluster_id, node_pool or "")
     else:
         assert snapshot is not None
-        message, response = read_and_decide(snapshot, form, connection, config, [])
-    decoded, view = decode_snapshot(message), ResponseView(message, response)
+        message, response = read_and_decide(snapshot, form, connection, config, [], with_statuses=True)
+    view = ResponseView(message, response)
     if queue is not None:
-        _check_queue(decoded, queue)
-    rows = rows_of(decoded, view, queue, find_ranks(message, queue, connection, config))
+        _check_queue(message, queue)
+    rows = workload_rows(view, queue, find_ranks(message, queue, connection, config))
     if output is Output.JSON:
         from tenure.cli.workload_table import workloads_json
 
@@ -114,11 +134,9 @@ def workloads(
     print_workloads(TerminalConsole(), view, rows)
 
 
-def _check_queue(cluster: "Cluster", name: str) -> None:
+def _check_queue(snapshot: "ClusterSnapshot", name: str) -> None:
     """Refuse a queue that neither exists nor is named by any pod group."""
-    known = {queue.name for queue in cluster.queues} | {
-        group.facts.queue_name for group in cluster.pod_groups
-    }
+    known = {queue.name for queue in snapshot.queues} | {group.queue for group in snapshot.pod_groups}
     if name not in known:
         some = ", ".join(sorted(known)[:_KNOWN_QUEUES])
         more = ", ..." if len(known) > _KNOWN_QUEUES else ""

@@ -11,42 +11,36 @@ from typing import Final
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import duration, time
+from tenure.solver.model.facts import PodGroupFacts
 from tenure.solver.model.requeue import NO_TERMS, ParsedValue, RequeueSettings
-from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.pod_group_status import preemptibility_source
+from tenure.terms.annotations import ANNOTATIONS, Annotation, ValueKind, annotation, key_of
 from tenure.terms.durations import LongDurationError, parse_signed_duration
+from tenure.terms.preemptibility import (
+    Preemptibility,
+    PreemptibilityReading,
+    effective_preemptibility,
+    parse_preemptibility,
+    read_preemptibility,
+)
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION
 from tenure.wire.violations import ViolationCollector, quote_name
 
-PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
-EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
-REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
-REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
-MIN_RUNTIME: Final = "kai.scheduler/min-runtime"
-KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE, MIN_RUNTIME)
-"""Annotations that are read."""
-
-_MODES: Final = {
-    "": Preemptibility.UNSPECIFIED,
-    "preemptible": Preemptibility.PREEMPTIBLE,
-    "non-preemptible": Preemptibility.NON_PREEMPTIBLE,
-    "nonpreemptible": Preemptibility.NON_PREEMPTIBLE,
-    "semi-preemptible": Preemptibility.SEMI_PREEMPTIBLE,
-    "semipreemptible": Preemptibility.SEMI_PREEMPTIBLE,
-}
-"""All valid spellings. A similar value such as "-preemptible" is unknown, and protects."""
-
-
-def preemptibility(text: str) -> Preemptibility | None:
-    """Mode of a text, in any case and with or without the hyphen; None if it is unknown."""
-    return _MODES.get(text.strip().lower())
+PREEMPTIBILITY: Final = key_of("preemptibility")
+_EXPECTED_RUNTIME: Final = annotation("expected-runtime")
+_REQUEUE_DELAY: Final = annotation("requeue-delay")
+_REQUEUE_NOT_BEFORE: Final = annotation("requeue-not-before")
+_MIN_RUNTIME: Final = annotation("min-runtime")
+SENT: Final = {each.key: each for each in ANNOTATIONS if each.is_sent}
+"""Annotations that are read, by key."""
 
 
 def is_readable(key: str, text: str) -> bool:
     """Whether the value of an annotation has the form of its key: a mode, a duration or a time."""
     if key == PREEMPTIBILITY:
-        return preemptibility(text) is not None
-    if key == REQUEUE_NOT_BEFORE:
+        return parse_preemptibility(text) is not None
+    if key in SENT and SENT[key].kind is ValueKind.TIME:
         return not _moment(text.strip()).problem
     try:
         parse_signed_duration(text.strip())
@@ -57,28 +51,34 @@ def is_readable(key: str, text: str) -> bool:
     return True
 
 
+def read_own_preemptibility(message: pb.PodGroup) -> PreemptibilityReading:
+    """Field, else annotation, of a pod group that was accepted."""
+    return read_preemptibility(message.preemptibility, message.annotations.get(PREEMPTIBILITY, ""))
+
+
+def preemptibility_of(group: pb.PodGroup | PodGroupFacts) -> PreemptibilityReading:
+    """Preemptibility in force of a pod group that was accepted, and where it is from (semantics R1.80).
+
+    For programs that have the row of a caller and no cluster; others read `PodGroupStatus`.
+    """
+    if isinstance(group, PodGroupFacts):
+        own = PreemptibilityReading(Preemptibility(group.preemptibility), preemptibility_source(group))
+    else:
+        own = read_own_preemptibility(group)
+    return own._replace(mode=effective_preemptibility(own.mode, group.priority))
+
+
 def requeue_terms(i: int, message: pb.PodGroup, findings: ViolationCollector) -> RequeueSettings:
     """Runtimes and requeue settings of a pod group: each the field, else the annotation."""
-    notes = message.annotations
-    if not (notes or _has_terms(message)):
+    if not (message.annotations or _has_terms(message)):
         return NO_TERMS
-    expected, delay, minimum = ParsedValue(), ParsedValue(), ParsedValue()
-    if message.HasField("expected_runtime"):
-        expected = _typed(i, message.expected_runtime, findings, "expected_runtime")
-    elif EXPECTED_RUNTIME in notes:
-        expected = _text(notes, EXPECTED_RUNTIME)
+    expected = _span(i, message, _EXPECTED_RUNTIME, findings)
     if expected.value is not None and expected.value <= 0:
         expected = ParsedValue(problem="its expected runtime is not above zero")
-    if message.HasField("requeue_delay"):
-        delay = _typed(i, message.requeue_delay, findings, "requeue_delay")
-    elif REQUEUE_DELAY in notes:
-        delay = _text(notes, REQUEUE_DELAY)
+    delay = _span(i, message, _REQUEUE_DELAY, findings)
     if delay.value is not None and delay.value < 0:
         delay = ParsedValue(problem="its requeue delay is negative")
-    if message.HasField("min_runtime"):
-        minimum = _typed(i, message.min_runtime, findings, "min_runtime")
-    elif MIN_RUNTIME in notes:
-        minimum = _text(notes, MIN_RUNTIME)
+    minimum = _span(i, message, _MIN_RUNTIME, findings)
     if minimum.value is not None and minimum.value < 0:
         minimum = ParsedValue(problem="its minimum runtime is negative")
     return RequeueSettings(expected, delay, _not_before(i, message, findings), minimum)
@@ -90,8 +90,12 @@ def _has_terms(message: pb.PodGroup) -> bool:
     return any(is_set(field) for field in fields)
 
 
-def _typed(i: int, span: Duration, findings: ViolationCollector, field: str) -> ParsedValue:
-    return ParsedValue(duration(span, findings, i, field, negative=True))
+def _span(i: int, message: pb.PodGroup, row: Annotation, findings: ViolationCollector) -> ParsedValue:
+    """A duration: the field, else the annotation; it may be negative."""
+    if message.HasField(row.field):
+        span: Duration = getattr(message, row.field)
+        return ParsedValue(duration(span, findings, i, row.field, negative=True))
+    return _text(message.annotations, row.key) if row.key in message.annotations else ParsedValue()
 
 
 def _text(notes: Mapping[str, str], key: str) -> ParsedValue:
@@ -104,7 +108,7 @@ def _text(notes: Mapping[str, str], key: str) -> ParsedValue:
 def _not_before(i: int, message: pb.PodGroup, findings: ViolationCollector) -> ParsedValue:
     if message.HasField("requeue_not_before"):
         return ParsedValue(time(message.requeue_not_before, findings, i, "requeue_not_before"))
-    text = message.annotations.get(REQUEUE_NOT_BEFORE)
+    text = message.annotations.get(_REQUEUE_NOT_BEFORE.key)
     return ParsedValue() if text is None else _moment(text.strip())
 
 
@@ -118,7 +122,7 @@ def _moment(text: str) -> ParsedValue:
         datetime.fromisoformat(text)
     except ValueError:
         problem = f"{quote_name(text)} is not a time: write it like 2025-01-15T10:30:00Z"
-        return ParsedValue(problem=f"annotation {REQUEUE_NOT_BEFORE}: {problem}")
+        return ParsedValue(problem=f"annotation {_REQUEUE_NOT_BEFORE.key}: {problem}")
     return ParsedValue(moment.ToNanoseconds())
 
 

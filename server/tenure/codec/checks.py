@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -14,6 +14,7 @@ from tenure.wire.timestamps import nanoseconds
 from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
 
 MISSING: Final = "is required"
+E = TypeVar("E")
 
 
 def index_names(names: list[str], findings: ViolationCollector, field: str = "name") -> dict[str, int]:
@@ -28,6 +29,18 @@ def index_names(names: list[str], findings: ViolationCollector, field: str = "na
         elif positions.setdefault(name, i) != i:
             findings.add(i, field, f"{quote_name(name)} is already used by element {positions[name]}")
     return positions
+
+
+def excessive_names(field: str, named: int, most: int, things: str) -> FieldViolation | None:
+    """Violation of a list in a request that names more things than there are; None: it does not.
+
+    Each name is work, so that such a list is not looked through.
+    """
+    if named <= most:
+        return None
+    return FieldViolation(
+        field, f"has {named:,} names, but there are {most:,} {things}: name each of them once"
+    )
 
 
 def name_ranks(positions: Mapping[str, int]) -> dict[str, int]:
@@ -72,6 +85,14 @@ def check_enum(
     problem = "is required" if value == 0 else f"{value} is not a value of this version of the contract"
     findings.add(index, field, problem)
     return False
+
+
+def choice(value: int, known: Mapping[int, E], findings: ViolationCollector, index: int, field: str) -> E:
+    """Check an enum value that may be unset; return its member, that of 0 if it is unknown."""
+    if value in known:
+        return known[value]
+    check_enum(value, frozenset(known), findings, index, field)
+    return known[0]
 
 
 def time(moment: Timestamp, findings: ViolationCollector, index: int, field: str) -> int:

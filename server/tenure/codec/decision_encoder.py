@@ -33,12 +33,18 @@ _GPU_GROUPS: Final = tag(pb.Reserve, "gpu_groups")
 _NUMA_PLACEMENT: Final = tag(pb.Reserve, "numa_placement")
 """Bind has the same fields with the same numbers."""
 _POD_GROUP: Final = tag(pb.Reserve, "pod_group")
+_SUB_GROUP: Final = tag(pb.Reserve, "sub_group")
 
 
 def encode_reserve(cluster: Cluster, cache: EncodingCache, reserve: Reserve) -> bytes:
     """Reservation of capacity for a pod."""
-    pod_group = cache.pod_group(cluster.tasks[reserve.task].pod_group)
-    return message([*_placement(cluster, cache, reserve), _POD_GROUP, pod_group.encoded])
+    task = cluster.tasks[reserve.task]
+    fields = [*_placement(cluster, cache, reserve), _POD_GROUP, cache.pod_group(task.pod_group).encoded]
+    pod_sets = cluster.pod_groups[task.pod_group].pod_sets
+    for pod_set in pod_sets if len(pod_sets) > 1 else ():
+        if pod_set.index == task.pod_set:
+            fields += [_SUB_GROUP, text(pod_set.name)]
+    return message(fields)
 
 
 def encode_bind(cluster: Cluster, cache: EncodingCache, binding: Bind) -> bytes:
@@ -83,6 +89,7 @@ _EVICTED_OF: Final = tag(pb.Evict, "pod_group")
 _FATE: Final = tag(pb.Evict, "fate")
 _GRACE_PERIOD: Final = tag(pb.Evict, "grace_period")
 _SPENT_BUDGETS: Final = tag(pb.Evict, "disruption_budgets")
+_OVERRIDDEN: Final = tag(pb.Evict, "overridden_disruption_budgets")
 _EVICTION_RATES: Final = tag(pb.Evict, "eviction_rates")
 _RATE_NAME: Final = tag(pb.EvictionRateCharge, "name")
 _PER_POD_GROUP: Final = tag(pb.EvictionRateCharge, "per_pod_group")
@@ -117,7 +124,7 @@ class DecisionEncoder:
         cluster: Cluster,
         header: ResponseHeader,
         cache: EncodingCache,
-        say: ReasonMessages,
+        messages: ReasonMessages,
         rates: Sequence[EvictionRateStatus] = (),
     ) -> None:
         self._cluster = cluster
@@ -125,8 +132,8 @@ class DecisionEncoder:
         self._no_preconditions = self.preconditions(_NOTHING, _NOTHING)
         self._id_seed = compute_id_seed(header)
         self._recurring, self._rates = cache, rates
-        self._messages = say
-        self._notices = NoticeEncoder(cluster, cache, say, self.preconditions)
+        self._messages = messages
+        self._notices = NoticeEncoder(cluster, cache, messages, self.preconditions)
         self.group_ids: list[str] = []
         """IDs of the groups that were encoded, in order."""
 
@@ -176,6 +183,8 @@ class DecisionEncoder:
         if task.placement.status is TaskStatus.RUNNING:
             for name in task.facts.disruption_budgets:
                 fields += [_SPENT_BUDGETS, recurring.encoded_text(name)]
+            for name in step.overridden_budgets:
+                fields += [_OVERRIDDEN, recurring.encoded_text(name)]
         if grace := self._cluster.pod_groups[task.pod_group].facts.victim.termination_grace:
             fields += [_GRACE_PERIOD, serialize_message(span(grace))]
         for rate in self._rates:
@@ -183,7 +192,8 @@ class DecisionEncoder:
                 charge = [_RATE_NAME, recurring.encoded_text(rate.name)]
                 charge.append(scalar(_PER_POD_GROUP, number(rate.per_pod_group)))
                 fields += [_EVICTION_RATES, message(charge)]
-        sentence = self._messages.eviction(group.reason, step, group.beneficiary)
+        custom = recurring.reasons.evictions.get(group.action)
+        sentence = self._messages.eviction(group.reason, step, group.beneficiary, custom)
         return message(
             [
                 _ID,
@@ -191,7 +201,7 @@ class DecisionEncoder:
                 _EVICT,
                 message(fields),
                 _REASON,
-                encode_reason(recurring, group.reason, sentence, group.action),
+                encode_reason(recurring, group.reason, sentence, group.action, custom=custom),
                 _PRECONDITIONS,
                 self.preconditions(pod, node.encoded),
             ]

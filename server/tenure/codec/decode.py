@@ -11,11 +11,9 @@ from tenure.codec.carried.history import (
     check_in_flight,
     decode_disruption_budgets,
     decode_eviction_history,
-    decode_eviction_rates,
     decode_in_flight,
 )
-from tenure.codec.carried.reservations import decode_reservations
-from tenure.codec.carried.usage import decode_queue_usage
+from tenure.codec.carried.kinds import BUDGETS, CODECS, Referents, decode_carried
 from tenure.codec.checks import (
     MISSING,
     excessive_totals,
@@ -56,10 +54,10 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, Viol
 
 _LISTS: Final = (
     *("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
-    *("eviction_history", "pod_columns", "in_flight_groups"),
-    *("disruption_budgets", "eviction_rates", "queue_usage", "reservations"),
+    *("eviction_history", "pod_columns", "in_flight_groups", BUDGETS.kind.name),
+    *(codec.kind.name for codec in CODECS),
 )
-"""Lists of a snapshot in the order of the message."""
+"""Lists of a snapshot in the order of their violations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +207,10 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
     if remembered := message.eviction_history:
         history = decode_eviction_history(remembered, name_ranks(uids), found["eviction_history"])
     carried = message.in_flight_groups
-    index_names([group.id for group in carried], found["in_flight_groups"], "id")
     check_in_flight(carried, found["in_flight_groups"])
-    index_names([budget.name for budget in message.disruption_budgets], found["disruption_budgets"])
-    index_names([rate.name for rate in message.eviction_rates], found["eviction_rates"])
-    rates = decode_eviction_rates(message.eviction_rates, found["eviction_rates"])
-    budgets = decode_disruption_budgets(message.disruption_budgets, found["disruption_budgets"])
-    usage = decode_queue_usage(message.queue_usage, queue_ranks, found["queue_usage"])
-    reserved = decode_reservations(message.reservations, node_ranks, shape_ranks, found["reservations"])
+    budgets = decode_disruption_budgets(message.disruption_budgets, found[BUDGETS.kind.name])
+    referents = Referents(lambda: node_ranks, lambda: queue_ranks, lambda: shape_ranks)
+    stored = decode_carried(message, referents, found)
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
     check()
     sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
@@ -242,10 +236,9 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Cal
         if carried
         else (),
         disruption_budgets=budgets,
-        queue_usage=usage,
-        reservations=reserved,
-        eviction_rates=rates,
+        carried=stored,
         delayed=workloads.delayed,
+        changed_grants=workloads.changed_grants,
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)

@@ -8,9 +8,9 @@ deterministic protobuf serializer gives.
 from collections.abc import Callable
 from typing import Final
 
-from tenure.codec.carried.usage import encode_queue_usage
+from tenure.codec.carried.kinds import encode_patches
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
-from tenure.codec.decisions.reservations import reservation_fields
+from tenure.codec.decisions.planned_starts import planned_start_fields
 from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
@@ -22,9 +22,9 @@ from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import Protection
 from tenure.terms.cancellation import STRIDE, no_check
+from tenure.terms.custom_reason import NO_REASONS, DeclaredReasons
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1 import snapshot_pb2
 from tenure.wire.timestamps import span, timestamp
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, scalar, serialize_message, tag, text
@@ -37,11 +37,12 @@ _RESERVED: Final = tag(pb.PodGroupOutcome, "reserved")
 _PENDING: Final = tag(pb.PodGroupOutcome, "pending")
 
 
-def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMessages) -> bytes:
+def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, messages: ReasonMessages) -> bytes:
     """Outcome of one pod group that has pods to schedule."""
     reason = outcome.reason
-    detail = printable_detail(reason.detail)
-    sentence = say.outcome(outcome, detail)
+    custom = cache.reasons.find(reason.source, reason.code, reason.custom)
+    detail = printable_detail(reason.detail) or ("" if custom is None else custom.clause)
+    sentence = messages.outcome(outcome, detail)
     return message(
         [
             _POD_GROUP,
@@ -49,7 +50,7 @@ def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMe
             _KIND,
             number(outcome.kind),
             _REASON,
-            encode_reason(cache, reason.code, sentence, reason.source, reason.until, detail),
+            encode_reason(cache, reason.code, sentence, reason.source, reason.until, detail, custom),
             scalar(_BOUND, number(outcome.bound)),
             scalar(_RESERVED, number(outcome.reserved)),
             scalar(_PENDING, number(outcome.pending)),
@@ -113,19 +114,25 @@ _ID: Final = tag(pb.InFlightGroupStatus, "id")
 _STATE: Final = tag(pb.InFlightGroupStatus, "state")
 _STATUS_REASON: Final = tag(pb.InFlightGroupStatus, "reason")
 _RESERVATIONS: Final = tag(pb.InFlightGroupStatus, "reservations")
+_REPLACED_PODS: Final = tag(pb.InFlightGroupStatus, "replaced_pods")
+_REPLACED_POD: Final = tag(pb.ReplacedPod, "pod")
+_REPLACED_BY: Final = tag(pb.ReplacedPod, "by")
 
 
 def encode_in_flight_status(
-    cluster: Cluster, cache: EncodingCache, status: InFlightGroupStatus, say: ReasonMessages
+    cluster: Cluster, cache: EncodingCache, status: InFlightGroupStatus, messages: ReasonMessages
 ) -> bytes:
     """State of one in-flight group."""
     reason = status.reason
     fields = [_ID, text(cluster.in_flight[status.group].id), _STATE, number(status.state)]
     detail = printable_detail(reason.detail)
-    sentence, source = say.in_flight(status, detail), reason.source or "fulfill"
+    sentence, source = messages.in_flight(status, detail), reason.source or "fulfill"
     fields += [_STATUS_REASON, encode_reason(cache, reason.code, sentence, source, None, detail)]
     for hold in status.reservations:
         fields += [_RESERVATIONS, encode_reserve(cluster, cache, hold)]
+    for pod, task in status.replaced:
+        replaced = [_REPLACED_POD, text(pod), _REPLACED_BY, text(cluster.tasks[task].facts.uid)]
+        fields += [_REPLACED_PODS, message(replaced)]
     return message(fields)
 
 
@@ -185,6 +192,7 @@ _NEXT_WAKE_TIME: Final = tag(service_pb.DecideResponse, "next_wake_time")
 _WARNINGS: Final = tag(service_pb.DecideResponse, "warnings")
 _SEARCH_COUNTERS: Final = tag(service_pb.DecideResponse, "counters")
 _NOMINATIONS: Final = tag(service_pb.DecideResponse, "nominations")
+_SHARED_TIME: Final = tag(service_pb.DecideResponse, "shared_time")
 _STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
 _BUDGETS: Final = tag(service_pb.DecideResponse, "disruption_budgets")
@@ -207,15 +215,17 @@ def encode_response(
     result: CycleResult,
     header: service_pb.ResponseHeader,
     check: Callable[[], None] = no_check,
+    reasons: DeclaredReasons = NO_REASONS,
 ) -> EncodedResponse:
     """Encode the result of a cycle. Pure: equal input gives equal bytes.
 
-    `check` is called every few rows, and raises when the call has ended.
+    `check` is called every few rows, and raises when the call has ended. `reasons` are those that plugins and
+    actions of other packages may give.
 
     Groups are in the order of decision, outcomes and protections by UID, queues by name. Indices of a cluster
     are in the order of UIDs and names, so sorting by index is enough. IDs depend on the header.
     """
-    cache = EncodingCache(cluster)
+    cache = EncodingCache(cluster, reasons)
     messages = ReasonMessages(cluster, cache)
     decisions = DecisionEncoder(cluster, header, cache, messages, result.eviction_rates)
     groups: list[bytes] = []
@@ -224,7 +234,7 @@ def encode_response(
         if not ordinal % STRIDE:
             check()
         groups += [_GROUPS, decisions.group(ordinal, group)]
-    summary = summarize(cluster, result, header, decisions.group_ids)
+    summary = summarize(cluster, result, header, decisions.group_ids, reasons)
     fields = [encode_header(summary), *groups]
     check()
     for outcome in sorted(result.outcomes, key=_outcome_order):
@@ -251,13 +261,10 @@ def encode_response(
         fields += [_BUDGETS, serialize_message(service_pb.DisruptionBudgetStatus(**budget._asdict()))]
     for rate in result.eviction_rates:
         fields += [_RATES, serialize_message(_encode_rate(rate))]
-    now = timestamp(cluster.now)
-    for rate in (rate for rate in result.eviction_rates if rate.is_changed):
-        state = snapshot_pb2.EvictionRateState(name=rate.name, tokens_milli=rate.after, time=now)
-        fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_eviction_rate=state))]
-    for row in encode_queue_usage(cluster, result.queue_usage):
-        fields += [_STATE_PATCHES, serialize_message(service_pb.StatePatch(set_queue_usage=row))]
-    fields += reservation_fields(cluster, result)
+    for patch in encode_patches(cluster, result.carried):
+        fields += [_STATE_PATCHES, serialize_message(patch)]
+    fields += planned_start_fields(cluster, result)
+    fields.append(scalar(_SHARED_TIME, number(result.shared_time)))
     return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 
@@ -281,7 +288,7 @@ def _protection_order(protection: Protection) -> tuple[int, str, tuple[str, ...]
 
 
 def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
-    fields = [_NAME, text(cluster.queues[status.queue].name)]
+    fields = [_NAME, text(cluster.queues[status.queue].facts.name)]
     for name, share in zip(_SHARES, status[1:-1], strict=True):  # `by_class` is for metrics
         if share is not None:
             fields += [name, _encode_share(share)]

@@ -17,13 +17,14 @@ from tenure.codec.decisions.group_counts import (
     pods_with_notice,
     summarize_groups,
 )
-from tenure.codec.decisions.reservations import NO_RESERVATIONS, ReservationCounts, count_reservations
+from tenure.codec.decisions.planned_starts import NO_PLANNED_STARTS, PlannedStartCounts, count_planned_starts
 from tenure.codec.messages import printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.disruption_limits import EvictionRateStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
+from tenure.terms.custom_reason import NO_REASONS, DeclaredReasons
 from tenure.v1.decide_pb2 import DecideResponse, ResponseHeader, SearchCounters
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import escape_control_characters
@@ -111,6 +112,8 @@ class CycleSummary(NamedTuple):
     """Number of outcomes by OutcomeKind."""
     pending_reasons: Mapping[int, int]
     """Number of outcomes that are not BOUND, by ReasonCode."""
+    custom_reasons: Mapping[tuple[str, str], int]
+    """Number of outcomes that are not BOUND, by plugin or action and its declared code."""
     held: Mapping[str, int]
     """Pod groups that are held, by what holds them."""
     has_outcome_until: bool
@@ -128,27 +131,29 @@ class CycleSummary(NamedTuple):
     warnings: tuple[WarningSummary, ...]
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
     notices: NoticeCounts = NO_NOTICES
-    reservations: ReservationCounts = NO_RESERVATIONS
+    planned_starts: PlannedStartCounts = NO_PLANNED_STARTS
 
 
 class EncodedResponse(NamedTuple):
     """A serialized DecideResponse and its summary."""
 
     content: bytes
-    """The same bytes that the deterministic protobuf serializer gives."""
+    """Serialized message; equal to what the deterministic protobuf serializer returns."""
     header_length: int
     """Number of bytes of the header, which is the first field."""
     summary: CycleSummary
+    statuses: bytes = b""
+    """Serialized `pod_group_statuses` of a DecideResponse, for the caller alone: not recorded or cached."""
 
     def at(self, now: int) -> "EncodedResponse":
-        """The same response with another time in the header."""
+        """Copy of the response with another time in its header."""
         summary = self.summary._replace(now=now)
         header = encode_header(summary)
         return EncodedResponse(header + self.content[self.header_length :], len(header), summary)
 
     def parse(self) -> DecideResponse:
         """The response as a message, for callers in the same process."""
-        return DecideResponse.FromString(self.content)
+        return DecideResponse.FromString(self.content + self.statuses)
 
 
 _HEADER = tag(DecideResponse, "header")
@@ -168,16 +173,25 @@ def encode_header(summary: CycleSummary) -> bytes:
 
 
 def summarize(
-    cluster: Cluster, result: CycleResult, header: ResponseHeader, group_ids: list[str]
+    cluster: Cluster,
+    result: CycleResult,
+    header: ResponseHeader,
+    group_ids: list[str],
+    declared: DeclaredReasons = NO_REASONS,
 ) -> CycleSummary:
     """Summarize the result of a cycle. `group_ids` are the IDs of its decision groups."""
     outcomes: dict[int, int] = {}
     reasons: dict[int, int] = {}
+    customs: dict[tuple[str, str], int] = {}
     for outcome in result.outcomes:
         outcomes[int(outcome.kind)] = outcomes.get(int(outcome.kind), 0) + 1
         if outcome.kind is not OutcomeKind.BOUND:
             code = int(outcome.reason.code)
             reasons[code] = reasons.get(code, 0) + 1
+            source = outcome.reason.source
+            custom = declared.find(source, outcome.reason.code, outcome.reason.custom)
+            if custom is not None:
+                customs[source, custom.code] = customs.get((source, custom.code), 0) + 1
     groups, decisions, allowed = summarize_groups(result, group_ids)
     victim_sets, put_back, evicted_cost = _count_victim_sets(result)
     return CycleSummary(
@@ -197,6 +211,7 @@ def summarize(
         outcomes=outcomes,
         held=_count_held(cluster, result) if OutcomeKind.HELD in outcomes else {},
         pending_reasons=reasons,
+        custom_reasons=customs,
         has_outcome_until=any(outcome.reason.until is not None for outcome in result.outcomes),
         protected=_count_protected(result),
         in_flight_states=frozenset([int(status.state) for status in result.in_flight]),
@@ -207,7 +222,7 @@ def summarize(
         warnings=_summarize_warnings(cluster, result),
         eviction_rates=result.eviction_rates,
         notices=count_notices(cluster, result),
-        reservations=count_reservations(cluster, result),
+        planned_starts=count_planned_starts(cluster, result),
     )
 
 
@@ -236,14 +251,14 @@ def _count_protected(result: CycleResult) -> dict[str, int]:
 
 
 def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSummary, ...]:
-    told = pods_with_notice(cluster, result)
+    noticed_pods = pods_with_notice(cluster, result)
     return tuple(
         [
             QueueSummary(
-                cluster.queues[status.queue].name,
+                cluster.queues[status.queue].facts.name,
                 status.fair_share,
                 status.allocated_after,
-                told[status.queue],
+                noticed_pods[status.queue],
                 status.past_use,
                 status.kept,
                 status.by_class,

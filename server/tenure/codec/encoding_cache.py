@@ -12,11 +12,19 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
+from tenure.terms.custom_reason import NO_REASONS, CustomReason, DeclaredReasons
+from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import ResponseHeader
 from tenure.wire.violations import escape_control_characters
-from tenure.wire.writer import moment, text
+from tenure.wire.writer import message, moment, scalar, tag, text
 
 __all__ = ["ID_LENGTH", "NO_SUBJECT", "Identifiers", "compute_id_seed", "quoted"]
+
+_DOMAIN: Final = tag(pb.CustomReason, "domain")
+_CUSTOM_CODE: Final = tag(pb.CustomReason, "code")
+_CLAUSE: Final = tag(pb.CustomReason, "clause")
+_PUBLIC_MESSAGE: Final = tag(pb.CustomReason, "public_message")
+_REMEDY: Final = tag(pb.CustomReason, "remedy")
 
 ID_LENGTH: Final = 16
 """Hex digits of an ID: 64 bits. A million IDs collide with a probability of 3 in 10^8."""
@@ -100,10 +108,13 @@ class _EncodedNames:
 class EncodingCache:
     """Encoded values of one response, computed on first use."""
 
-    __slots__ = ("_cluster", "_moments", "_nodes", "_pod_groups", "_texts")
+    __slots__ = ("_cluster", "_customs", "_moments", "_nodes", "_pod_groups", "_texts", "reasons")
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, reasons: DeclaredReasons = NO_REASONS) -> None:
         self._cluster = cluster
+        self.reasons = reasons
+        """Reasons that plugins and actions of other packages declare; others are left out."""
+        self._customs: dict[tuple[str, str], bytes] = {}
         self._pod_groups = _EncodedNames(len(cluster.pod_groups))
         self._nodes = _EncodedNames(len(cluster.nodes))
         self._texts: dict[str, bytes] = {}
@@ -131,6 +142,15 @@ class EncodingCache:
         written = self._texts.get(word)
         if written is None:
             written = self._texts[word] = text(word)
+        return written
+
+    def custom_reason(self, domain: str, reason: CustomReason) -> bytes:
+        """A declared reason."""
+        written = self._customs.get((domain, reason.code))
+        if written is None:
+            fields = [_DOMAIN, text(domain), _CUSTOM_CODE, text(reason.code), _CLAUSE, text(reason.clause)]
+            fields += [_PUBLIC_MESSAGE, text(reason.public), scalar(_REMEDY, text(reason.remedy))]
+            written = self._customs[domain, reason.code] = message(fields)
         return written
 
     def moment(self, nanoseconds: int) -> bytes:

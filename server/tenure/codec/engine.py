@@ -5,10 +5,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from tenure.codec.checks import excessive_names
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import EncodedResponse
+from tenure.codec.pod_group_status import with_statuses
 from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
@@ -22,7 +25,9 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, quot
 
 
 def check_actions(actions: Sequence[str], registry: Registry) -> list[FieldViolation]:
-    """One violation for every unknown action; paths are `actions[i]`."""
+    """One violation for every unknown action; paths are `actions[i]`. Each name is work: they are bounded."""
+    if too_many := excessive_names("actions", len(actions), len(registry.actions), "actions"):
+        return [too_many]
     return [
         FieldViolation(
             f"actions[{i}]", f"unknown action {quote_name(name)}; known: {', '.join(registry.actions)}"
@@ -139,7 +144,7 @@ class Engine:
     def warm_up(self, cluster: Cluster, warm_start: WarmStart, stop: Callable[[], bool] = never) -> None:
         """Derive what every session on a state begins with, before the first request."""
         profile = replace(self._latest.session_profile, actions=())
-        decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
+        decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry).close()
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
@@ -147,14 +152,15 @@ class Engine:
         """Decoded rows are released on return, before garbage collection resumes."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
             cluster = _checked_cluster(request, self._registry, check_of(stop))
-        return self._respond(cluster, request.snapshot, request, stop, timeline)
+        response = self._respond(cluster, request.snapshot, request, stop, timeline)
+        return with_statuses(response, cluster, request, self._registry, check_of(stop))
 
     def profile_for(self, actions: tuple[str, ...]) -> Profile:
         """The profile with these actions; without any, the configured profile."""
         return self._profile_for(actions).profile
 
     def _profile_for(self, actions: tuple[str, ...]) -> _PreparedProfile:
-        """The same, prepared; the latest one is cached."""
+        """The prepared profile with these actions. The latest one is cached."""
         latest, actions = self._latest, actions or self._profile.actions
         if latest.profile.actions != actions:
             profile = replace(self._profile, actions=actions)
@@ -171,13 +177,14 @@ class Engine:
         warm_start: WarmStart | None = None,
     ) -> EncodedResponse:
         _, profile, digest = self._profile_for(tuple(request.actions))
-        decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)
+        decision = answer(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.ENCODE):
-            answer = encode_response(cluster, decision, build_header(header, digest), check_of(stop))
+            reasons, check = self._registry.reasons, check_of(stop)
+            response = encode_response(cluster, decision, build_header(header, digest), check, reasons)
         if timeline is not None and timeline.is_detailed:
-            for group, encoded in zip(decision.groups, answer.summary.groups, strict=True):
+            for group, encoded in zip(decision.groups, response.summary.groups, strict=True):
                 timeline.group_ids[group.action, group.beneficiary] = encoded.id
-        return answer
+        return response
 
 
 def _prepare_profile(profile: Profile) -> _PreparedProfile:

@@ -5,47 +5,41 @@ modify them, and unchanged rows keep their slots (`resolution.slot_map`). After 
 change is invalid, everything is decoded again, which also reports the violations.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenure.codec.carried.history import (
     InFlightRows,
     check_in_flight,
-    decode_disruption_budgets,
     decode_eviction_history,
-    decode_eviction_rates,
     decode_in_flight,
 )
-from tenure.codec.carried.reservations import decode_reservations, merge_reservations
-from tenure.codec.carried.usage import decode_queue_usage
+from tenure.codec.carried.kinds import BUDGETS, Referents, carried_after, rows_after
 from tenure.codec.checks import excessive_totals, total_requests
 from tenure.codec.decode import DecodeBase, DecodedSnapshot
 from tenure.codec.missing_nodes import collect_missing_node_warnings
 from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
-from tenure.solver.model.caller_state import Reservation
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
-from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import leaves_by_name
 from tenure.terms.cancellation import Pace, no_check
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateKeys
+from tenure.wire.carried import CARRIED
+from tenure.wire.deltas import KEYS, removed_keys
 from tenure.wire.rows import read_rows
 from tenure.wire.violations import ViolationCollector
 
-_WORKLOADS: Final = frozenset(
-    (
-        *("pod_groups", "pods", "pod_columns", "in_flight_groups", "eviction_history"),
-        *("disruption_budgets", "eviction_rates", "queue_usage", "reservations"),
-    )
-)
-_UNKNOWN: Final = -2
-"""Stands for a queue that does not exist."""
+_WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", BUDGETS.kind.name, *CARRIED))
+_CHECKS: Final[Mapping[str, Callable[[Any, ViolationCollector], object]]] = {
+    "in_flight_groups": check_in_flight,
+    "eviction_history": lambda rows, found: decode_eviction_history(rows, {}, found),
+}
+"""Checks of carried rows that refer to workloads, by list."""
 
 
 class _Rows(NamedTuple):
@@ -87,19 +81,15 @@ def decode_change(
     if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, base.pods))):
         return None
     check()
-    in_flight, history = _in_flight(state, upserts, removes), _eviction_history(state, upserts, removes)
-    budgets = _disruption_budgets(cluster, upserts, removes)
-    rates, usage = _eviction_rates(cluster, upserts, removes), _queue_usage(cluster, upserts, removes)
-    reserved = _reservations(before, upserts, removes)
-    if in_flight is None or history is None or budgets is None or rates is None:
+    about_workloads = _rows_about_workloads(state, upserts, removes)
+    referents = _referents(before)
+    budgets = rows_after(BUDGETS, cluster.disruption_budgets, upserts, removes, referents)
+    carried = carried_after(cluster.carried, upserts, removes, referents)
+    if about_workloads is None or budgets is None or carried is None:
         return None
-    if usage is None or reserved is None:
-        return None
-    after = _cluster(before, base, history, in_flight, now, check)
+    after = _cluster(before, base, about_workloads, now, check)
     return DecodedSnapshot(
-        replace(
-            after, disruption_budgets=budgets, eviction_rates=rates, queue_usage=usage, reservations=reserved
-        ),
+        replace(after, disruption_budgets=budgets, carried=carried),
         rows.pod_groups,
         rows.tasks,
         rows.references,
@@ -115,7 +105,7 @@ def with_base(
 ) -> DecodedSnapshot:
     """Add the base of the next change, for states that will change.
 
-    `state` has the eviction history and in-flight groups that it was decoded from. Indices change.
+    `state` has the carried rows about workloads that it was decoded from. Indices change.
     """
     if decoded.base is not None or decoded.cluster.claims or decoded.references.zones:
         return decoded
@@ -125,19 +115,20 @@ def with_base(
         decoded.pod_groups.to_dict(), decoded.tasks.to_dict(), leaves_by_name(cluster.queues)
     )
     check()
-    standing = _cluster(decoded, base, state.eviction_history, state.in_flight_groups, cluster.now, check)
+    rows = {name: getattr(state, name) for name in _CHECKS}
+    standing = _cluster(decoded, base, rows, cluster.now, check)
     return replace(decoded, cluster=standing, base=base)
 
 
 def _cluster(
     decoded: DecodedSnapshot,
     decode_base: DecodeBase,
-    eviction_history: Sequence[EvictionRecord],
-    in_flight: Sequence[InFlightGroup],
+    about_workloads: Mapping[str, Sequence[Any]],
     now: int,
     check: Callable[[], None],
 ) -> Cluster:
-    """Cluster with the workloads of a base. The eviction history and in-flight groups are valid."""
+    """Cluster with the workloads of a base. The carried rows about workloads, by list, are valid."""
+    eviction_history, in_flight = about_workloads["eviction_history"], about_workloads["in_flight_groups"]
     cluster, slots, known = decoded.cluster, decode_base.slots, decoded.references
     named = {
         uid: slots.group(uid) for record in eviction_history for uid in (record.victim, record.preemptor)
@@ -163,94 +154,37 @@ def _cluster(
         ),
         in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
         disruption_budgets=cluster.disruption_budgets,
-        queue_usage=cluster.queue_usage,
-        reservations=cluster.reservations,
-        eviction_rates=cluster.eviction_rates,
+        carried=cluster.carried,
         delayed=tuple(sorted(slots.delayed)),
+        changed_grants=tuple(sorted(slots.changed_grants)),
     )
 
 
-def _in_flight(
+def _rows_about_workloads(
     state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
-) -> list[InFlightGroup] | None:
-    """In-flight groups after the change; None if they are invalid."""
-    found = ViolationCollector("upserts")
-    check_in_flight(upserts.in_flight_groups, found)
-    groups = {group.id: group for group in state.in_flight_groups}
-    for removed in removes.in_flight_groups:
-        groups.pop(removed, None)
-    groups.update((group.id, group) for group in upserts.in_flight_groups)
-    return None if found or "" in groups else list(groups.values())
+) -> Mapping[str, Sequence[Any]] | None:
+    """Carried rows that refer to workloads after the change, by list; None if they are invalid."""
+    found, after = ViolationCollector("upserts"), dict[str, Sequence[Any]]()
+    for name, check in _CHECKS.items():
+        before, sent, key = getattr(state, name), getattr(upserts, name), KEYS[name]
+        after[name] = before
+        if sent or getattr(removes, name):
+            check(sent, found)
+            rows = {key(row): row for row in before}
+            for removed in removed_keys(removes, name):
+                rows.pop(removed, None)
+            rows.update((key(row), row) for row in sent)
+            after[name] = list(rows.values())
+    return None if found else after
 
 
-def _eviction_history(
-    state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
-) -> Sequence[EvictionRecord] | None:
-    """Eviction history after the change; None if it is invalid."""
-    if not upserts.eviction_history and not removes.eviction_history:
-        return state.eviction_history
-    found = ViolationCollector("upserts")
-    decode_eviction_history(upserts.eviction_history, {}, found)
-    records = {(record.victim, record.preemptor): record for record in state.eviction_history}
-    for removed in removes.eviction_history:
-        records.pop((removed.victim, removed.preemptor), None)
-    records.update(((record.victim, record.preemptor), record) for record in upserts.eviction_history)
-    return None if found else list(records.values())
-
-
-def _disruption_budgets(
-    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
-) -> tuple[DisruptionBudget, ...] | None:
-    """Disruption budgets after the change; None if they are invalid."""
-    if not upserts.disruption_budgets and not removes.disruption_budgets:
-        return before.disruption_budgets
-    found = ViolationCollector("upserts")
-    budgets = {budget.name: budget for budget in before.disruption_budgets}
-    for removed in removes.disruption_budgets:
-        budgets.pop(removed, None)
-    sent = decode_disruption_budgets(upserts.disruption_budgets, found)
-    budgets.update((budget.name, budget) for budget in sent)
-    return None if found or "" in budgets else tuple([budgets[name] for name in sorted(budgets)])
-
-
-def _reservations(
-    before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys
-) -> tuple[Reservation, ...] | None:
-    """Reservations after the change; None if they are invalid."""
-    rows = before.cluster.reservations
-    if not upserts.reservations and not removes.reservations:
-        return rows
-    found, known = ViolationCollector("upserts"), before.references
-    shapes = {shape.id: shape.index for shape in known.shapes.values()}
-    sent = decode_reservations(upserts.reservations, known.nodes, shapes, found)
-    return None if found else merge_reservations(rows, sent, removes.reservations)
-
-
-def _queue_usage(
-    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
-) -> tuple[QueueUsage, ...] | None:
-    """Past use after the change; None if it is invalid."""
-    if not upserts.queue_usage and not removes.queue_usage:
-        return before.queue_usage
-    found = ViolationCollector("upserts")
-    queues = {queue.name: queue.index for queue in before.queues}
-    rows = {row.queue: row for row in before.queue_usage}
-    for removed in removes.queue_usage:
-        rows.pop(queues.get(removed, _UNKNOWN) if removed else WHOLE_CLUSTER, None)
-    rows.update((row.queue, row) for row in decode_queue_usage(upserts.queue_usage, queues, found))
-    return None if found else tuple([rows[queue] for queue in sorted(rows)])
-
-
-def _eviction_rates(
-    before: Cluster, upserts: ClusterSnapshot, removes: StateKeys
-) -> tuple[EvictionRateState, ...] | None:
-    """States of eviction rates after the change; None if they are invalid."""
-    if not upserts.eviction_rates and not removes.eviction_rates:
-        return before.eviction_rates
-    found = ViolationCollector("upserts")
-    rates = {rate.name: rate for rate in before.eviction_rates if rate.name not in removes.eviction_rates}
-    rates.update((rate.name, rate) for rate in decode_eviction_rates(upserts.eviction_rates, found))
-    return None if found or "" in rates else tuple([rates[name] for name in sorted(rates)])
+def _referents(before: DecodedSnapshot) -> Referents:
+    known, queues = before.references, before.cluster.queues
+    return Referents(
+        lambda: known.nodes,
+        lambda: {queue.facts.name: queue.index for queue in queues},
+        lambda: {shape.id: shape.index for shape in known.shapes.values()},
+    )
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:

@@ -21,8 +21,9 @@ from tenure.solver.model.decision import (
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope, VictimCost, VictimSet
+from tenure.terms.custom_reason import CustomReason
 from tenure.terms.reason_class import OUTCOMES
-from tenure.terms.reasons import REASONS, ReasonCode
+from tenure.terms.reasons import OWN_ENDS, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, scalar, tag, text
@@ -39,6 +40,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.LAST_NOTICE_TIME: " was given notice",
     PatchKind.HELD_BY: " is held until it is released",
     PatchKind.BACKFILL_FOR: ": owners of the reserved capacity that it uses updated",
+    PatchKind.GRANT: ": what protects it from now on stored",
     PatchKind.EVICTIONS: ": evictions counted by cause",
     PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
@@ -68,16 +70,22 @@ class ReasonMessages:
         self._cluster = cluster
         self._recurring = cache
 
-    def eviction(self, code: ReasonCode, step: Evict, beneficiary: int) -> str:
+    def eviction(
+        self, code: ReasonCode, step: Evict, beneficiary: int, custom: CustomReason | None = None
+    ) -> str:
         """Why a pod is evicted, and what becomes of it."""
-        before, named, after = _EVICTIONS[code]
+        before, named, after = _evicted_because(code, custom)
         whom = self._pod_group(beneficiary) if named else ""
         then = "; it restarts on another node" if step.relocating else _FATES[step.fate]
-        return f"{self._pod(step.task)} {before}{whom}{after}{then}."
+        overridden = map(escape_control_characters, step.overridden_budgets)
+        held = "".join([f"; disruption budget {name} holds no longer" for name in overridden])
+        return f"{self._pod(step.task)} {before}{whom}{after}{held}{then}."
 
-    def notice(self, code: ReasonCode, step: Evict, beneficiary: int) -> str:
+    def notice(
+        self, code: ReasonCode, step: Evict, beneficiary: int, custom: CustomReason | None = None
+    ) -> str:
         """Why a pod is given notice of its eviction."""
-        before, named, after = _EVICTIONS[code]
+        before, named, after = _evicted_because(code, custom)
         whom = self._pod_group(beneficiary) if named else ""
         return f"{self._pod(step.task)} was given notice. At its end, the pod {before}{whom}{after}."
 
@@ -137,6 +145,15 @@ class ReasonMessages:
         return self._recurring.node(index).display_name
 
 
+def _evicted_because(code: ReasonCode, custom: CustomReason | None) -> tuple[str, str, str]:
+    """Predicate of an evicted pod before its beneficiary, whether that is named, and the rest."""
+    if custom is None:
+        return _EVICTIONS[code]
+    if code in OWN_ENDS:
+        return f"is evicted because {custom.clause}", "", ""
+    return "is evicted for ", "{beneficiary}", f" because {custom.clause}"
+
+
 CODES: Final = {code: number(getattr(pb, f"REASON_CODE_{code.name}")) for code in ReasonCode}
 """Encoded numbers of reason codes."""
 _CODE: Final = tag(pb.Reason, "code")
@@ -144,6 +161,7 @@ _MESSAGE: Final = tag(pb.Reason, "message")
 _SOURCE: Final = tag(pb.Reason, "source")
 _UNTIL: Final = tag(pb.Reason, "until")
 _DETAIL: Final = tag(pb.Reason, "detail")
+_CUSTOM: Final = tag(pb.Reason, "custom")
 
 
 def printable_detail(detail: str) -> str:
@@ -158,13 +176,18 @@ def encode_reason(
     source: str,
     until: int | None = None,
     detail: str = "",
+    custom: CustomReason | None = None,
 ) -> bytes:
-    """A reason. `until` is in nanoseconds; None: it holds until something changes."""
+    """A reason. `until` is in nanoseconds; None: it holds until something changes. `custom` is a declared
+    reason of the source.
+    """
     fields = [_CODE, CODES[code], _MESSAGE, text(sentence), scalar(_SOURCE, cache.encoded_text(source))]
     if until is not None:
         fields += [_UNTIL, cache.moment(until)]
     if detail:
         fields += [_DETAIL, text(detail)]
+    if custom is not None:
+        fields += [_CUSTOM, cache.custom_reason(source, custom)]
     return message(fields)
 
 

@@ -3,13 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tenure.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_terms
-from tenure.codec.checks import MISSING, amount, check_enum, time
-from tenure.codec.queues import Levels, decode_constraint, read_fate, tree_problems
+from tenure.codec.annotations import PREEMPTIBILITY, read_own_preemptibility, requeue_terms
+from tenure.codec.checks import MISSING, amount, check_enum, duration, time
+from tenure.codec.queues import Levels, decode_constraint, tree_problems
 from tenure.codec.read_facts import read_pod_group_facts, read_victim_facts
 from tenure.solver.model.facts import NO_VICTIM_FACTS, PodGroupFacts, VictimFacts
-from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, NO_EVICTIONS, OTHER_CAUSES, Fate, HoldReason
-from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
+from tenure.solver.model.fate import HOLDS_OF_EVICTIONS, NO_EVICTIONS, OTHER_CAUSES, HoldReason
+from tenure.solver.model.grant import Grant
+from tenure.solver.model.workload_parts import SubGroupFacts, TopologyConstraint
+from tenure.terms.preemptibility import (
+    Preemptibility,
+    PreemptibilityReading,
+    PreemptibilitySource,
+    read_preemptibility,
+)
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT, MAX_DEPENDENCIES, MAX_SUB_GROUPS
 from tenure.wire.rows import PodGroupRow
@@ -79,9 +86,10 @@ def _decode_sub_group(
     return SubGroupFacts(message.name, message.parent, min_member, min_sub_groups, topology)
 
 
-_MODES: Final = dict(enumerate(Preemptibility))
-"""Modes by number on the wire; faster than calling the enum."""
-_KNOWN: Final = frozenset(_MODES)
+_FIELDS: Final = {int(mode): read_preemptibility(mode, "") for mode in Preemptibility}
+"""Readings of the field by its number."""
+_UNSET: Final = _FIELDS[0]
+_KNOWN: Final = frozenset(_FIELDS)
 _HOLDS: Final = frozenset(HoldReason) - {HoldReason.NOT_BEFORE}
 _NO_ACTIONS: Final[frozenset[str]] = frozenset()
 
@@ -123,6 +131,7 @@ class _Agreements:
             else _NO_ACTIONS
         )
         self.victim = _victim_facts(i, message, guarded_actions, findings)
+        self.grant = _grant(i, message, guarded_actions, findings)
 
 
 def decode_pod_groups(
@@ -142,7 +151,7 @@ def _decode_pod_group(
     findings.step()
     min_member = row.min_member
     message = pb.PodGroup.FromString(row.more) if row.more else None
-    mode, unknown_mode = _preemptibility(i, row, message, findings)
+    read = _preemptibility(i, row, message, findings)
     if min_member is not None:
         check_minimum(min_member, "min_member", findings, i)
     parts = _UNDIVIDED if message is None else _Parts(i, message, min_member, levels, findings)
@@ -153,8 +162,9 @@ def _decode_pod_group(
         message,
         findings,
         name=row.name or row.uid,
-        preemptibility=mode,
-        unknown_preemptibility=unknown_mode,
+        preemptibility=read.mode,
+        unknown_preemptibility=_unknown_preemptibility(message) if read.is_unknown else "",
+        is_preemptibility_annotated=read.source is PreemptibilitySource.ANNOTATION,
         min_member=min_member,
         min_sub_groups=parts.min_sub_groups,
         sub_groups=parts.sub_groups,
@@ -162,36 +172,58 @@ def _decode_pod_group(
         requeue=agreed.requeue,
         opt_out_actions=agreed.opt_out_actions,
         victim=agreed.victim,
+        grant=agreed.grant,
     )
 
 
 def _preemptibility(
     i: int, row: PodGroupRow, message: pb.PodGroup | None, findings: ViolationCollector
-) -> tuple[Preemptibility, str]:
-    """Mode from the field, else the annotation; problem of an unknown value, which is non-preemptible."""
+) -> PreemptibilityReading:
     if number := row.preemptibility:
         known = check_enum(number, _KNOWN, findings, i, "preemptibility")
-        return (_MODES[number] if known else Preemptibility.UNSPECIFIED), ""
+        return _FIELDS[number] if known else _UNSET
     if message is None:
-        return Preemptibility.UNSPECIFIED, ""
-    text = message.annotations.get(PREEMPTIBILITY, "")
-    mode = preemptibility(text)
-    if mode is not None:
-        return mode, ""
-    known_values = "Preemptible, Non-Preemptible or Semi-Preemptible"
-    problem = f"annotation {PREEMPTIBILITY}: {quote_name(text)} is unknown; write {known_values}"
-    return Preemptibility.NON_PREEMPTIBLE, problem
+        return _UNSET
+    return read_own_preemptibility(message)
+
+
+def _unknown_preemptibility(message: pb.PodGroup | None) -> str:
+    """Problem of an unknown text of the annotation."""
+    text = "" if message is None else message.annotations.get(PREEMPTIBILITY, "")
+    known = "Preemptible, Non-Preemptible or Semi-Preemptible"
+    return f"annotation {PREEMPTIBILITY}: {quote_name(text)} is unknown; write {known}"
 
 
 def _opt_out_actions(
-    i: int, actions: Sequence[str], known: Sequence[str], findings: ViolationCollector
+    i: int,
+    actions: Sequence[str],
+    known: Sequence[str],
+    findings: ViolationCollector,
+    field: str = "opt_out_actions",
 ) -> frozenset[str]:
     for at, action in enumerate(actions):
         findings.step()
         if action not in known:
             problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
-            findings.add(i, f"opt_out_actions[{at}]", problem)
+            findings.add(i, f"{field}[{at}]", problem)
     return frozenset(actions)
+
+
+def _grant(
+    i: int, group: pb.PodGroup, guarded_actions: Sequence[str], findings: ViolationCollector
+) -> Grant | None:
+    """What a pod group was given resources under; None: its caller stores no grants."""
+    if not group.HasField("grant"):
+        return None
+    message = group.grant
+    known = check_enum(message.preemptibility, _KNOWN, findings, i, "grant.preemptibility")
+    mode = Preemptibility(message.preemptibility) if known else Preemptibility.UNSPECIFIED
+    check_minimum(message.min_pods, "grant.min_pods", findings, i)
+    runtime: int | None = None
+    if message.HasField("expected_runtime"):
+        runtime = duration(message.expected_runtime, findings, i, "grant.expected_runtime")
+    actions = _opt_out_actions(i, message.opt_out_actions, guarded_actions, findings, "grant.opt_out_actions")
+    return Grant(message.queue, mode or Preemptibility.PREEMPTIBLE, actions, message.min_pods, runtime)
 
 
 def _victim_facts(
@@ -205,10 +237,6 @@ def _victim_facts(
         i,
         message,
         findings,
-        on_evict=read_fate(message.on_evict, findings, i) if message.on_evict else Fate.UNSPECIFIED,
-        on_time_limit=read_fate(message.on_time_limit, findings, i, "on_time_limit")
-        if message.on_time_limit
-        else Fate.UNSPECIFIED,
         held_by=_held_by(i, message, findings),
         depends_on=_depends_on(i, message.depends_on, findings) if message.depends_on else (),
         evictions=evictions,

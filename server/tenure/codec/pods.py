@@ -55,7 +55,7 @@ class PodReferences:
     """Placements without devices and zones, by status and node; shared by pods."""
 
     def with_pod_groups(self, pod_groups: Container[str]) -> "PodReferences":
-        """The same with other pod groups."""
+        """Copy of the references with other pod groups."""
         return PodReferences(
             self.nodes,
             self.zones,

@@ -1,26 +1,19 @@
 """Decode queues, topologies and topology constraints; check trees of queues and subgroups."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from tenure.codec.checks import MISSING, amount, check_enum, duration, quota, time, weight
+from tenure.codec.checks import MISSING, quota, weight
+from tenure.codec.read_facts import read_queue_facts
 from tenure.solver.model.cluster import Topology
-from tenure.solver.model.fate import AtEvictionLimit, Fate
-from tenure.solver.model.queue import (
-    NO_RULES,
-    ClassLimit,
-    QueueFacts,
-    QueueRules,
-)
-from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.facts import QueueFacts
+from tenure.solver.model.resources import UNLIMITED, ClassLimit
 from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_COUNT, MAX_DEPTH, MAX_LEVELS
+from tenure.wire.limits import MAX_DEPTH, MAX_LEVELS
 from tenure.wire.violations import ViolationCollector, quote_name
 
 _NAMES_OF_A_CYCLE: Final = 4
-_FATES: Final = frozenset(Fate)
-_LIMIT_ACTIONS: Final = frozenset(AtEvictionLimit)
 
 
 def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -138,49 +131,17 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Viol
     findings.step()
     if parent_problem:
         findings.add(i, "parent", parent_problem)
-    creation = time(message.creation_time, findings, i, "creation_time")
     cpu, memory, gpu = (_decode_resource(i, message, name, findings) for name in _RESOURCES)
-    return QueueFacts(
-        name=message.name,
-        parent=message.parent,
-        creation=creation,
-        priority=message.priority if message.HasField("priority") else 100,
-        quota=(cpu[0], memory[0], gpu[0]),
-        limit=(cpu[1], memory[1], gpu[1]),
-        weight=(cpu[2], memory[2], gpu[2]),
-        preempt_min_runtime=_inherited(i, message, "preempt_min_runtime", findings),
-        reclaim_min_runtime=_inherited(i, message, "reclaim_min_runtime", findings),
-        expected_runtime=_inherited(i, message, "expected_runtime", findings),
-        requeue_delay=_inherited(i, message, "requeue_delay", findings),
-        max_min_runtime=_inherited(i, message, "max_min_runtime", findings),
-        on_evict=read_fate(message.on_evict, findings, i),
-        notice=_inherited(i, message, "notice", findings),
-        at_eviction_limit=_at_eviction_limit(message.at_eviction_limit, findings, i),
-        time_limit=_inherited(i, message, "time_limit", findings),
-        rules=_rules(i, message, findings),
+    return read_queue_facts(
+        i,
+        message,
+        findings,
+        quota=(cpu.quota, memory.quota, gpu.quota),
+        limit=(cpu.limit, memory.limit, gpu.limit),
+        weight=(cpu.weight, memory.weight, gpu.weight),
+        lending_limit=(cpu.lending_limit, memory.lending_limit, gpu.lending_limit),
+        class_limits=_class_limits(i, message.class_limits, findings) if message.class_limits else (),
     )
-
-
-def _rules(i: int, message: pb.Queue, findings: ViolationCollector) -> QueueRules:
-    """Bounds that few queues have; one object for all queues without any."""
-    cpu, memory, gpu = (_lending_limit(i, message, name, findings) for name in _RESOURCES)
-    most = amount(message.max_running, findings, i, "max_running", MAX_COUNT)
-    found = QueueRules(
-        _class_limits(i, message.class_limits, findings) if message.class_limits else (),
-        (cpu, memory, gpu),
-        most if message.HasField("max_running") else None,
-        read_fate(message.on_time_limit, findings, i, "on_time_limit"),
-    )
-    return NO_RULES if found == NO_RULES else found
-
-
-def _lending_limit(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> int:
-    if not queue.HasField(name):
-        return UNLIMITED
-    message: pb.QueueResource = getattr(queue, name)
-    if not message.HasField("lending_limit"):
-        return UNLIMITED
-    return quota(message.lending_limit, findings, i, f"{name}.lending_limit")
 
 
 def _class_limits(
@@ -204,35 +165,33 @@ def _class_limits(
     return tuple([found[name] for name in sorted(found)])
 
 
-def read_fate(number: int, findings: ViolationCollector, index: int, field: str = "on_evict") -> Fate:
-    """A field of the queue or pod group at `index`."""
-    known = check_enum(number, _FATES, findings, index, field)
-    return Fate(number) if known else Fate.UNSPECIFIED
+class _Resource(NamedTuple):
+    """Share of one resource; a resource that a queue does not mention is not restricted."""
+
+    quota: int = UNLIMITED
+    limit: int = UNLIMITED
+    weight: float = 1.0
+    lending_limit: int = UNLIMITED
 
 
-def _at_eviction_limit(number: int, findings: ViolationCollector, index: int) -> AtEvictionLimit:
-    known = check_enum(number, _LIMIT_ACTIONS, findings, index, "at_eviction_limit")
-    return AtEvictionLimit(number) if known else AtEvictionLimit.UNSPECIFIED
+_UNRESTRICTED: Final = _Resource()
 
 
-def _decode_resource(
-    i: int, queue: pb.Queue, name: str, findings: ViolationCollector
-) -> tuple[int, int, float]:
-    """Quota, limit and over-quota weight of one resource."""
+def _decode_resource(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> _Resource:
     if not queue.HasField(name):
-        return UNLIMITED, UNLIMITED, 1.0
+        return _UNRESTRICTED
     message: pb.QueueResource = getattr(queue, name)
-    return (
-        quota(message.quota, findings, i, f"{name}.quota"),
-        quota(message.limit, findings, i, f"{name}.limit") if message.HasField("limit") else UNLIMITED,
+
+    def bound(field: str) -> int:
+        value: int = getattr(message, field)
+        return quota(value, findings, i, f"{name}.{field}")
+
+    is_set = message.HasField
+    return _Resource(
+        bound("quota"),
+        bound("limit") if is_set("limit") else UNLIMITED,
         weight(message.over_quota_weight, findings, i, f"{name}.over_quota_weight")
-        if message.HasField("over_quota_weight")
+        if is_set("over_quota_weight")
         else 1.0,
+        bound("lending_limit") if is_set("lending_limit") else UNLIMITED,
     )
-
-
-def _inherited(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> int | None:
-    """Nanoseconds; None if unset, which inherits. An explicit zero does not."""
-    if not queue.HasField(name):
-        return None
-    return duration(getattr(queue, name), findings, i, name)

@@ -14,9 +14,10 @@ from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import build_header, check_actions
 from tenure.codec.incremental_decode import decode_change
-from tenure.solver.cycle import decide
+from tenure.codec.pod_group_status import with_statuses
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
@@ -25,7 +26,7 @@ from tenure.terms.cancellation import check_of, never, no_check
 from tenure.terms.durations import SECOND
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.wire.deltas import check_upserts, overlay
+from tenure.wire.deltas import check_changes, overlay
 from tenure.wire.limits import MAX_DURATION_SECONDS, MAX_TIME_SECONDS
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
@@ -98,7 +99,7 @@ class SimulationEngine:
             base = source or decode_source(
                 request.snapshot if request.HasField("snapshot") else None, self._registry, check
             )
-            cluster, opening = _changed(base, request, self._registry, check)
+            cluster, warm_start = _changed(base, request, self._registry, check)
         except SnapshotValidationError as invalid:
             raise SnapshotValidationError([*invalid.violations, *violations]) from None
         if violations:
@@ -111,10 +112,10 @@ class SimulationEngine:
             )
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         is_estimated = estimate is not None and request.estimate_starts
-        kept = opening.fork() if is_estimated and opening is not None else None
+        kept = warm_start.fork() if is_estimated and warm_start is not None else None
         contents: list[bytes] = []
-        for response in self._cycles(request, profile, base.header, cluster, opening, stop):
-            contents.append(response.content)
+        for response in self._cycles(request, profile, base.header, cluster, warm_start, stop):
+            contents.append(response.content + response.statuses)
             if estimate is not None and is_estimated and len(contents) == 1:
                 contents[0] += estimate(cluster, profile, stop, kept)
         return b"".join([part for each in contents for part in (_CYCLES, number(len(each)), each)])
@@ -131,15 +132,15 @@ class SimulationEngine:
         """Responses; each cycle starts with the previous decisions applied. A stopped cycle is the last."""
         basis = build_header(snapshot, profile_digest(profile))
         for _ in range(max(request.cycles, 1)):
-            decision = decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
+            decision = answer(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
             warm_start = None  # the next cluster is another one
             basis.now.CopyFrom(timestamp(cluster.now))
-            answer = encode_response(cluster, decision, basis, check_of(stop))
-            yield answer
+            response = encode_response(cluster, decision, basis, check_of(stop))
+            yield with_statuses(response, cluster, request, self._registry, check_of(stop))
             if decision.stopped_early:
                 return
             cluster = apply_decisions(
-                cluster, decision, _interval(request), [group.id for group in answer.summary.groups]
+                cluster, decision, _interval(request), [group.id for group in response.summary.groups]
             )
 
 
@@ -149,7 +150,7 @@ def _changed(
     """Cluster of a state with the changes of the request, and its warm-start cache if any. The state is not
     modified.
     """
-    if violations := check_upserts(request.upserts):
+    if violations := check_changes(request.upserts, request.removals):
         raise SnapshotValidationError(violations)
     if not request.upserts.ListFields() and not request.removals.ListFields():
         return base.cluster, None if base.warm_start is None else base.warm_start.fork()

@@ -6,8 +6,9 @@ from typing import Any, Final
 from tenure.client import TenureError
 from tenure.console import what_if
 from tenure.console.access import TooManyQueries
+from tenure.console.audience_texts import failure_text, text_for
 from tenure.console.page_request import Content, NotFound, Request
-from tenure.console.questions import QUESTIONS, failure_text, text_for
+from tenure.console.questions import QUESTIONS
 from tenure.v1.explain_pb2 import RangeReason, RemedyKind, StartEstimate
 from tenure.v1.snapshot_pb2 import Certainty
 from tenure.wire.enum_labels import enum_label

@@ -128,13 +128,13 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
                 victim.reason = victim.reason or decision.reason.detail or decision.reason.message
                 victim.guards = victim.guards or [verdict.guard for verdict in evict.guards]
             case "notify":
-                told = decision.notify
+                notice = decision.notify
                 victim = victims.setdefault(
-                    told.pod_group, Victim(told.pod_group, view.names.name(told.pod_group))
+                    notice.pod_group, Victim(notice.pod_group, view.names.name(notice.pod_group))
                 )
                 victim.pods += 1
-                victim.evict_time = told.evict_time.ToNanoseconds()
-                victim.guards = victim.guards or [verdict.guard for verdict in told.guards]
+                victim.evict_time = notice.evict_time.ToNanoseconds()
+                victim.guards = victim.guards or [verdict.guard for verdict in notice.guards]
             case "withdraw_notice":
                 uid = decision.withdraw_notice.pod_group
                 victim = victims.setdefault(uid, Victim(uid, view.names.name(uid)))

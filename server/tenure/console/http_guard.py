@@ -1,10 +1,12 @@
 """What holds for every response: security headers, limits of requests, and assets of the package alone."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final, NamedTuple
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +21,8 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+PROBE: Final = "/healthz"
+"""Path of liveness probes, which name an address of the pod as the host."""
 _MAX_URL: Final = 16_384
 
 _ASSETS: Final = {
@@ -54,7 +58,7 @@ class SecureHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Pass a request on, with the security headers for its response, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,3 +74,16 @@ class SecureHeaders:
             await PlainTextResponse("the URL is too long", 414)(scope, receive, send_with_headers)
             return
         await self._app(scope, receive, send_with_headers)
+
+
+class OwnHosts:
+    """Refuses requests by other host names than these, except those of probes, which read nothing."""
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._own = TrustedHostMiddleware(app, allowed_hosts=hosts, www_redirect=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        app = self._app if scope["type"] == "http" and scope["path"] == PROBE else self._own
+        await app(scope, receive, send)

@@ -8,7 +8,7 @@ from tenure.console.access import Audience, Reader
 from tenure.console.questions import Questions
 from tenure.console.view import View
 from tenure.console.watch import Watch
-from tenure.console.workloads import Workload, workload
+from tenure.console.workloads import WorkloadRow, workload
 
 
 class NotFound(Exception):
@@ -44,7 +44,7 @@ class Request:
         value = self.query.get(name, "")
         return int(value) if value.isdecimal() and value.isascii() and len(value) < 20 else 0
 
-    def sees(self, row: Workload) -> bool:
+    def sees(self, row: WorkloadRow) -> bool:
         """Whether the audience may see a workload."""
         return self.visible is None or row.group.queue in self.visible
 
@@ -53,7 +53,7 @@ class Request:
         visible = self.visible
         return visible is None or any(queue in self.view.path_of(each) for each in visible)
 
-    def workload(self) -> Workload:
+    def workload(self) -> WorkloadRow:
         """The workload that the URL names. Raises NotFound."""
         row = workload(self.view, self.text("uid"))
         if row is None or not self.sees(row):

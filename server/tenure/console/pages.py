@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 from tenure.console import decisions, nodes, queues, story, workloads
 from tenure.console.answer_pages import explain_page, replay_page, what_if_page
+from tenure.console.audience_texts import reason_for, source_text, warning_texts
 from tenure.console.formatting import clock
 from tenure.console.page_request import Content, NotFound, Request
-from tenure.console.questions import reason_for
 from tenure.console.workload_filter import filter_of, select
-from tenure.render.reservations import reservation_text
+from tenure.render.planned_starts import planned_start_text
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import join_words
-from tenure.v1.snapshot_pb2 import Fate, HoldReason, PodGroup, PodStatus
+from tenure.v1.snapshot_pb2 import Fate, PodGroup, PodStatus
 from tenure.wire.enum_labels import enum_label
 
 ROWS: Final = 100
@@ -35,14 +35,6 @@ _ACTIONS: Final = (
     "stalegangeviction",
     "timelimit",
 )
-_HOLDS: Final = {
-    HoldReason.HOLD_REASON_USER: "its owner",
-    HoldReason.HOLD_REASON_ADMIN: "an operator",
-    HoldReason.HOLD_REASON_DEPENDENCY: "another workload that it waits for",
-    HoldReason.HOLD_REASON_EVICTION_LIMIT: "its eviction limit, until it is released",
-    HoldReason.HOLD_REASON_EVICTED: "its eviction, until it is released",
-    HoldReason.HOLD_REASON_TIME_LIMIT: "its time limit, until it is released",
-}
 _FATES: Final = {
     Fate.FATE_HOLD: "it is held until it is released",
     Fate.FATE_DELETE: "it is deleted",
@@ -71,9 +63,9 @@ def queues_page(request: Request) -> Content:
         "scale": scale,
         "peaks": {row.queue.name: max([*row.history, row.quota, 1]) for row in rows},
         "lendings": queues.lendings(rows),
-        "reserved": [
-            (row, _reservation(request, row.group.uid))
-            for each in request.view.response.reservations
+        "planned_starts": [
+            (row, _planned_start(request, row.group.uid))
+            for each in request.view.response.planned_starts
             if (row := workloads.workload(request.view, each.pod_group)) and request.sees(row)
         ],
         "resource": chosen.field,
@@ -136,10 +128,10 @@ def workloads_page(request: Request) -> Content:
     }
 
 
-def _short(request: Request, row: workloads.Workload) -> str:
+def _short(request: Request, row: workloads.WorkloadRow) -> str:
     if not request.is_operator:
         return reason_for(request.audience, row.reason)  # type: ignore[arg-type]
-    words = row.code.replace("_", " ").capitalize()
+    words = row.code if "/" in row.code else row.code.replace("_", " ").capitalize()
     return f"{words}: {row.reason.detail}" if row.reason is not None and row.reason.detail else words
 
 
@@ -152,28 +144,31 @@ def workload_page(request: Request) -> Content:
         "path": [
             name for name in view.path_of(row.group.queue) if request.is_operator or request.may_name(name)
         ],
-        "story": story.tell(view, row),
+        "story": story.build_story(view, row, lambda source: _source(request, source)),
+        "source": lambda source: _source(request, source),
         "pods": view.pods_of.get(row.group.uid, ()),
         "pod_status": lambda status: enum_label(PodStatus, status).replace("_", " "),
-        "hold_text": _hold_text,
-        "reservation": _reservation(request, row.group.uid),
+        "fate_text": _fate_text,
+        "planned_start": _planned_start(request, row.group.uid),
         "clock": lambda time: clock(time, view.now),
     }
 
 
-def _reservation(request: Request, uid: str) -> str:
-    """The reservation of a workload in words; nothing without one."""
-    rows = request.view.response.reservations
+def _source(request: Request, source: str) -> str:
+    return source_text(request.audience, request.may_name, source)
+
+
+def _planned_start(request: Request, uid: str) -> str:
+    """The planned start of a workload in words; nothing without one."""
+    rows = request.view.response.planned_starts
     own = next((row for row in rows if row.pod_group == uid), None)
     if own is None:
         return ""
-    return reservation_text(request.view.names, own, with_nodes=request.is_operator)
+    return planned_start_text(request.view.names, own, with_nodes=request.is_operator)
 
 
-def _hold_text(group: PodGroup) -> str:
-    """What holds a pod group, or what becomes of it when it is evicted."""
-    if group.held_by:
-        return _HOLDS.get(group.held_by, "another reason")
+def _fate_text(group: PodGroup) -> str:
+    """What becomes of a pod group when it is evicted."""
     return _FATES.get(group.on_evict, "it waits again for capacity")
 
 
@@ -226,6 +221,7 @@ def health_page(request: Request) -> Content:
     counters = request.view.response.counters
     return "health.html.j2", {
         "capabilities": request.watch.capabilities,
+        "warnings": list(warning_texts(request)),
         "busy": 100 * request.watch.budget.spent / max(1.0, time.monotonic() - request.watch.started_at),
         "states": [
             state

@@ -1,6 +1,7 @@
 """The console as a process: credentials, addresses, and the web server."""
 
 import logging
+import re
 import signal
 import socket
 import threading
@@ -14,11 +15,16 @@ from typing import Final, NamedTuple
 import uvicorn
 from tenure.client import Client
 from tenure.console.access import Access, Audience
+from tenure.console.http_connections import LIMITS, REQUEST_SECONDS, LimitedProtocol
 from tenure.console.watch import Watch
 from tenure.console.web import Site, SiteOptions
+from tenure.process.descriptors import raise_descriptor_limit
+from tenure.process.open_connections import OpenConnections
 
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
-MAX_CONNECTIONS: Final = 500
+DESCRIPTORS: Final = 4_096
+"""Files and connections that a console may have open, if the system permits."""
+_HOST: Final = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9a-fA-F:.]+\]")
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -35,7 +41,7 @@ class ConsoleServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """See uvicorn, which raises signals again afterwards: then callers could not end what they began."""
+        """Handle signals as uvicorn, but do not raise them again, so that callers end what they began."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -49,7 +55,7 @@ class ConsoleServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn."""
+        """End the event streams, then shut down as uvicorn does."""
         self._site.event_streams.end()
         await super().shutdown(sockets)
 
@@ -95,12 +101,13 @@ def run(connection: ServiceConnection, options: ConsoleOptions, announce: Callab
     Raises ConsoleError, and errors of `tenure.client` for unusable credentials.
     """
     check(options)
+    raise_descriptor_limit(DESCRIPTORS)
     host, port = _address(options.listen)
     client = connection.client()
     connect = partial(_with_token, connection) if options.forward_authorization else None
     access = Access(client, connect)
     with _listener(host, port) as listener, client, Watch(client) as watch:
-        site = Site(watch, access, SiteOptions(options.audience, options.queues, _hosts(options, host)))
+        site = Site(watch, access, SiteOptions(options.audience, options.queues, _hosts(options)))
         server = ConsoleServer(
             uvicorn.Config(
                 site.application(),
@@ -108,8 +115,9 @@ def run(connection: ServiceConnection, options: ConsoleOptions, announce: Callab
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=MAX_CONNECTIONS,
-                timeout_keep_alive=30,
+                http=partial(LimitedProtocol, OpenConnections(LIMITS)),  # type: ignore[arg-type]  # a class
+                ws="none",
+                timeout_keep_alive=REQUEST_SECONDS,  # type: ignore[arg-type]  # int in uvicorn's hints
                 timeout_graceful_shutdown=1,
                 h11_max_incomplete_event_size=65_536,
                 lifespan="off",
@@ -134,6 +142,17 @@ def check(options: ConsoleOptions) -> None:
             f"{options.listen!r} is not a loopback address: add --forward-authorization behind a proxy that "
             "signs people in, or --allow-anonymous on a network where every reader may see the cluster"
         )
+    for name in options.hosts:
+        if not _HOST.fullmatch(name):
+            raise ConsoleError(
+                f"--allowed-host: {name!r} is not a host name without a port, such as console.example.com, "
+                "or a pattern such as *.example.com"
+            )
+    if not (is_loopback(host) or options.hosts):
+        raise ConsoleError(
+            f"{options.listen!r} is not a loopback address: add --allowed-host NAME for each host name by "
+            "which browsers open the pages, else other sites could read them by a name of their own"
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -148,11 +167,9 @@ def _with_token(connection: ServiceConnection, token: str) -> Client:
     return connection.client(token)
 
 
-def _hosts(options: ConsoleOptions, host: str) -> tuple[str, ...]:
-    """Accepted Host headers. On loopback only those of this machine: other names would be DNS rebinding."""
-    if options.hosts:
-        return (*options.hosts, *LOOPBACK_HOSTS)
-    return LOOPBACK_HOSTS if is_loopback(host) else ("*",)
+def _hosts(options: ConsoleOptions) -> tuple[str, ...]:
+    """Accepted Host headers: other names would be DNS rebinding."""
+    return (*options.hosts, *LOOPBACK_HOSTS)
 
 
 def _address(text: str) -> tuple[str, int]:

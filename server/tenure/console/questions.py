@@ -9,15 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tenure.client import Client, StateMismatch, TenureError
-from tenure.client.public_messages import format_public_message
-from tenure.console.access import Access, Audience, Reader
+from tenure.client import Client, StateMismatch
+from tenure.console.access import Access, Reader
 from tenure.console.view import View
 from tenure.console.what_if import Answer, Form, answer_of, request_of
 from tenure.v1.cycles_pb2 import ListCyclesRequest, RecentCycle
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import Reason
-from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse, Explanation
+from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.v1.simulate_pb2 import SimulateRequest
 
 CALL_SECONDS: Final = 20.0
@@ -52,20 +50,20 @@ class Questions:
         else:
             getattr(request, question).pod_group = uid
 
-        def ask(client: Client) -> ExplainResponse:
+        def call(client: Client) -> ExplainResponse:
             return _on_newest(client, request, client.explain)  # type: ignore[no-any-return]
 
-        return self._ask(reader, (view.state.SerializeToString(), question, uid), ask)  # type: ignore[no-any-return]
+        return self._cached(reader, (view.state.SerializeToString(), question, uid), call)  # type: ignore[no-any-return]
 
     def what_if(self, reader: Reader, view: View, form: Form) -> Answer:
         """Simulate the workload of a form. Raises InvalidForm, TenureError, TooManyQueries."""
         request = request_of(view, form)
 
-        def ask(client: Client) -> DecideResponse:
+        def call(client: Client) -> DecideResponse:
             return _on_newest(client, request, client.simulate).cycles[0]  # type: ignore[no-any-return]
 
         key = view.state.SerializeToString(), request.SerializeToString(deterministic=True)
-        return answer_of(view, request, self._ask(reader, key, ask))
+        return answer_of(view, request, self._cached(reader, key, call))
 
     def replay(self, reader: Reader, view: View, cycle: RecentCycle) -> Replayed | None:
         """Decide a cycle again. None: its state is not kept."""
@@ -74,21 +72,21 @@ class Questions:
         if snapshot is None:
             return None
         request = SimulateRequest(snapshot=snapshot, now=header.now)
-        again = self._ask(
+        again = self._cached(
             reader,
-            ("replay", cycle.number),
+            (view.state.cluster_id, view.state.node_pool, view.state.epoch, "replay", cycle.number),
             lambda client: client.simulate(request, CALL_SECONDS).cycles[0],
         )
         return _compare(cycle.response, again)
 
-    def _ask(self, reader: Reader, key: tuple[Any, ...], ask: Callable[[Client], Any]) -> Any:
-        key = (id(reader.client), *key)
+    def _cached(self, reader: Reader, key: tuple[Any, ...], call: Callable[[Client], Any]) -> Any:
+        key = (reader.credentials, *key)
         with self._changing:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         with self._access.query(reader):
-            answer = ask(reader.client)
+            answer = call(reader.client)
         with self._changing:
             self._kept[key] = answer
             while len(self._kept) > MAX_ANSWERS:
@@ -120,20 +118,3 @@ def _compare(first: DecideResponse, again: DecideResponse) -> Replayed:
         if getattr(first, field.name) != getattr(again, field.name)
     ]
     return Replayed(False, names)
-
-
-def text_for(audience: Audience, explanation: Explanation) -> str:
-    """The explanation for an audience."""
-    return str(getattr(explanation, audience.value))
-
-
-def reason_for(audience: Audience, reason: Reason) -> str:
-    """A reason for an audience: only operators see names."""
-    return reason.message if audience is Audience.OPERATOR else format_public_message(reason)
-
-
-def failure_text(error: TenureError, audience: Audience) -> str:
-    """Why a question has no answer."""
-    if isinstance(error, StateMismatch):
-        return "The state has just changed. Try again."
-    return str(error) if audience is Audience.OPERATOR else "The service does not answer this question."

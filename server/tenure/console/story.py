@@ -1,12 +1,12 @@
 """The story of a workload on a time line: it waited, started, got a notice, was evicted, and came back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.console.formatting import clock
 from tenure.console.view import View
-from tenure.console.workloads import State, Workload
+from tenure.console.workloads import Protected, State, WorkloadRow
 from tenure.terms.durations import SECOND
 
 WIDTH: Final = 1000
@@ -48,11 +48,14 @@ class Story:
     now: float
 
 
-def tell(view: View, row: Workload) -> Story:
-    """The story as far as the state and the recent cycles contain it."""
+def build_story(view: View, row: WorkloadRow, source_text: Callable[[str], str] = str) -> Story:
+    """The story as far as the state and the recent cycles contain it.
+
+    `source_text` returns where a protection is set as the reader may read it.
+    """
     events = _events(view, row)
     until = [protection.until for protection in row.protections if protection.until is not None]
-    ahead = [time for time in (*until, row.expected_end, row.cooldown_until) if time and time > view.now]
+    ahead = [time for time in (*until, row.due, row.cooldown_until) if time and time > view.now]
     begin = min((event.time for event in events), default=view.now)
     most = view.now + max(view.now - begin, 10 * SECOND)
     end = min(max([view.now, *ahead]), most)
@@ -69,18 +72,24 @@ def tell(view: View, row: Workload) -> Story:
             "protected",
             at(row.since),
             at(end if each.until is None else min(each.until, end)),
-            f"{each.guard}{f', {each.source}' if each.source and each.guard not in each.source else ''}",
+            ", ".join(filter(None, (each.guard, _source(each, source_text)))),
         )
         for each in row.protections
     ]
     marks = [(at(event.time), event.kind) for event in events]
-    for time, kind in ((row.expected_end, "expected"), (row.cooldown_until, "cooldown")):
+    for time, kind in ((row.due, "expected"), (row.cooldown_until, "cooldown")):
         if time is not None and begin <= time <= end:
             marks.append((at(time), kind))
     return Story(events, segments, guards, marks, begin, end, at(view.now))
 
 
-def _events(view: View, row: Workload) -> list[Event]:
+def _source(protection: Protected, source_text: Callable[[str], str]) -> str:
+    """Where a protection is set, if that does not name its guard."""
+    source = source_text(protection.source)
+    return "" if protection.guard in source else source
+
+
+def _events(view: View, row: WorkloadRow) -> list[Event]:
     group = row.group
     found: dict[tuple[int, str], Event] = {}
 
@@ -114,11 +123,14 @@ def _events(view: View, row: Workload) -> list[Event]:
                     other,
                 )
             for decision in decided.decisions:
-                told, back = decision.notify, decision.withdraw_notice
-                if told.pod_group == group.uid:
-                    name, when = view.names.name(told.preemptor), told.evict_time.ToNanoseconds()
+                notice, back = decision.notify, decision.withdraw_notice
+                if notice.pod_group == group.uid:
+                    name, when = view.names.name(notice.preemptor), notice.evict_time.ToNanoseconds()
                     add(
-                        now, "noticed", f"notice of eviction at {clock(when, now)} for {name}", told.preemptor
+                        now,
+                        "noticed",
+                        f"notice of eviction at {clock(when, now)} for {name}",
+                        notice.preemptor,
                     )
                 if back.pod_group == group.uid:
                     name = view.names.name(back.preemptor)
@@ -139,7 +151,7 @@ def _is_repeated(event: Event, events: Sequence[Event]) -> bool:
     )
 
 
-def _segments(view: View, row: Workload, events: Sequence[Event]) -> list[tuple[str, int, int, str]]:
+def _segments(view: View, row: WorkloadRow, events: Sequence[Event]) -> list[tuple[str, int, int, str]]:
     """Times in which it waited and ran. An eviction ends a run only if a start follows or it does not run."""
     starts = [event.time for event in events if event.kind == "started"]
     stops = [event.time for event in events if event.kind in ("evicted", "requeued")]

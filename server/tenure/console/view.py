@@ -10,6 +10,7 @@ from tenure.render.response_view import ResponseView
 from tenure.v1.cycles_pb2 import RecentCycle
 from tenure.v1.decide_pb2 import DecideResponse, QueueStatus
 from tenure.v1.decision_pb2 import Nomination, PodGroupOutcome, Protection
+from tenure.v1.pod_group_status_pb2 import PodGroupStatus
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodShape, Queue
 from tenure.v1.state_pb2 import StateReference
 
@@ -43,6 +44,8 @@ class View:
     """Time by the monotonic clock of this process when the newest part of it was received."""
     earlier: Sequence[ClusterSnapshot] = ()
     """Snapshots of earlier versions, oldest first, to decide cycles again."""
+    statuses: Mapping[str, PodGroupStatus] = field(default_factory=dict)
+    """Statuses of the pod groups of the state, by uid."""
     caches: dict[str, object] = field(default_factory=dict, compare=False)
 
     @property

@@ -177,8 +177,8 @@ class Watch:
 
     def _watched(self, now: float) -> list[ShardName]:
         with self._changed:
-            for shard, asked in list(self._wanted.items()):
-                if now - asked > WANTED_SECONDS:
+            for shard, requested_at in list(self._wanted.items()):
+                if now - requested_at > WANTED_SECONDS:
                     del self._wanted[shard]
                     self._views.pop(shard, None)
             return list(self._wanted)
@@ -210,10 +210,15 @@ class Watch:
     ) -> View | None:
         try:
             with self.budget.spend():
-                reference, snapshot = self._client.get_state(*shard, timeout=CALL_SECONDS)
+                reference, snapshot, statuses = self._client.get_state_with_statuses(
+                    *shard, timeout=CALL_SECONDS
+                )
         except StateMismatch:
             return None
-        return View(next(self._numbers), reference, snapshot, tuple(cycles), time.monotonic(), earlier)
+        by_uid = {status.pod_group: status for status in statuses}
+        return View(
+            next(self._numbers), reference, snapshot, tuple(cycles), time.monotonic(), earlier, by_uid
+        )
 
     def _add(self, shard: ShardName, view: View | None) -> None:
         if view is None:

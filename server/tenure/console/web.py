@@ -12,23 +12,21 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request as WebRequest
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from tenure.client import PermissionDenied, TenureError, Unauthenticated
 from tenure.console.access import Access, Audience, NoCredentials, Reader
+from tenure.console.audience_texts import against_text, reason_for, request_for
 from tenure.console.event_streams import EventStreams
 from tenure.console.formatting import FILTERS, printable
-from tenure.console.http_guard import SecureHeaders, read_assets
+from tenure.console.http_guard import PROBE, OwnHosts, SecureHeaders, read_assets
 from tenure.console.page_request import NotFound, Request
 from tenure.console.pages import OTHERS, PAGES, Page
-from tenure.console.questions import Questions, reason_for
+from tenure.console.questions import Questions
 from tenure.console.view import ShardName, View
 from tenure.console.watch import Watch
 from tenure.console.workload_filter import filter_of, select, to_csv
-from tenure.console.workloads import Protected
-from tenure.render.protected import OTHER_QUEUES, OWN_QUEUE
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Site:
         """The ASGI application."""
         routes = [
             Route("/", self._home),
-            Route("/healthz", self._healthz),
+            Route(PROBE, self._healthz),
             Route("/events", self._events),
             Route("/workloads.csv", self._csv),
             Route("/static/{digest}/{name}", self._asset),
@@ -76,7 +74,7 @@ class Site:
         ]
         middleware = [
             Middleware(SecureHeaders),
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(self._options.hosts), www_redirect=False),
+            Middleware(OwnHosts, hosts=self._options.hosts),
             Middleware(GZipMiddleware, minimum_size=2_000),
         ]
         handlers = {404: self._not_found, Exception: self._failed}
@@ -117,7 +115,9 @@ class Site:
 
     def _reader(self, request: WebRequest) -> Reader:
         try:
-            return self._access.reader(request.headers.get("authorization", ""))
+            return self._access.reader(
+                request.headers.get("authorization", ""), request.client.host if request.client else ""
+            )
         except NoCredentials as error:
             raise _Problem("Sign in", str(error), 401) from None
         except (Unauthenticated, PermissionDenied):
@@ -212,21 +212,13 @@ class Site:
             "cluster_url": lambda each: _url(page.path, {"cluster": each.cluster_id, "pool": each.node_pool}),
             "hidden": list(where.items()),
             "asset": lambda name: f"static/{self._assets[name].digest}/{name}",
-            "reason_text": self._reason_text,
-            "against": self._against_text,
+            "reason_text": partial(reason_for, self._options.audience),
+            "against": partial(against_text, self._options.audience),
+            "request_text": partial(request_for, self._options.audience),
             **values,
         }
         html = self._templates.get_template(template).render(content)
         return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})
-
-    def _reason_text(self, reason: Any) -> str:
-        return reason_for(self._options.audience, reason)
-
-    def _against_text(self, protection: Protected) -> str:
-        """What a workload is protected from; only operators see names of others."""
-        if self._is_operator or protection.against in ("all", OWN_QUEUE, OTHER_QUEUES):
-            return protection.against
-        return "some others"
 
     def _visible_uids(self, view: View | None) -> frozenset[str]:
         visible = self._visible(view) if view else None
@@ -254,7 +246,7 @@ class Site:
             view = await run_in_threadpool(self._view, request, shards)
         except _Problem as problem:
             return PlainTextResponse(problem.text, problem.status)
-        return self.event_streams.open(view.shard)
+        return self.event_streams.open(view.shard, reader.name)
 
     async def _not_found(self, request: WebRequest, error: Exception) -> Response:
         return PlainTextResponse("There is no such page.", 404)

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.console.view import WHOLE_GPU, View
+from tenure.render.forecast import Forecast, LostPod, forecast
 from tenure.terms.durations import parse_duration
+from tenure.terms.preemptibility import SPELLINGS, Preemptibility
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateRequest
-from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING, Preemptibility
+from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING
 
 MAX_PODS: Final = 10_000
 _UID: Final = "what-if"
+_MEANINGS: Final = {
+    Preemptibility.PREEMPTIBLE: (
+        "May be evicted for others, after its minimum runtime. May use more than the quota of its queue."
+    ),
+    Preemptibility.SEMI_PREEMPTIBLE: (
+        "Its minimum runs to completion and stays within the quota. Pods beyond the minimum may be evicted."
+    ),
+    Preemptibility.NON_PREEMPTIBLE: (
+        "Runs to completion once started. Must stay within the quota of its queue."
+    ),
+}
 MODES: Final = {
-    "preemptible": (
-        Preemptibility.PREEMPTIBILITY_PREEMPTIBLE,
-        "Preemptible",
-        "May be evicted for others, after its minimum runtime. May use more than the quota of its queue.",
-    ),
-    "semi": (
-        Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
-        "Semi-Preemptible",
-        "Its minimum runs to completion and stays within the quota. Pods beyond the minimum may be evicted.",
-    ),
-    "non": (
-        Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE,
-        "Non-Preemptible",
-        "Runs to completion once started. Must stay within the quota of its queue.",
-    ),
+    mode.name.partition("_")[0].lower(): (f"PREEMPTIBILITY_{mode.name}", SPELLINGS[mode], meaning)
+    for mode, meaning in _MEANINGS.items()
 }
 """Choices of the form: value of the contract, label, and meaning."""
 
@@ -132,9 +132,13 @@ def request_of(view: View, form: Form) -> SimulateRequest:
     uid = next(each for each in (_UID, *(f"{_UID}-{i}" for i in range(10**6))) if each not in taken)
     request = SimulateRequest(state=view.state, cycles=1)
     group = request.upserts.pod_groups.add(
-        uid=uid, name=form.name or uid, queue=form.queue, priority=priority, min_member=minimum
+        uid=uid,
+        name=form.name or uid,
+        queue=form.queue,
+        priority=priority,
+        preemptibility=MODES[form.mode][0],
+        min_member=minimum,
     )
-    group.preemptibility = MODES[form.mode][0]
     group.creation_time.FromNanoseconds(view.snapshot.now.ToNanoseconds())
     for field, nanoseconds in durations.items():
         if nanoseconds is not None:
@@ -156,13 +160,8 @@ def request_of(view: View, form: Form) -> SimulateRequest:
 def answer_of(view: View, request: SimulateRequest, response: DecideResponse) -> Answer:
     """What the simulated cycle means for the workload of the request."""
     uid = request.upserts.pod_groups[0].uid
-    outcome = next((each for each in response.outcomes if each.pod_group == uid), pb.PodGroupOutcome())
-    losses, nodes = _losses(view, uid, response), Counter[str]()
-    for group in response.groups:
-        for decision in group.decisions if group.beneficiary == uid else ():
-            node = decision.bind.node or decision.reserve.node
-            if node:
-                nodes[node] += 1
+    found = forecast(response, uid, {pod.uid for pod in request.upserts.pods})
+    losses, outcome = _losses(view, found, response), found.outcome
     pods = sum(loss.pods for loss in losses)
     return Answer(
         evict_time=max((loss.evict_time for loss in losses), default=0),
@@ -171,7 +170,7 @@ def answer_of(view: View, request: SimulateRequest, response: DecideResponse) ->
         reason=outcome.reason,
         losses=losses,
         changes=_changes(view, response),
-        nodes=sorted(nodes.items()),
+        nodes=sorted(Counter(found.nodes).items()),
         version=response.header.version,
         valid_until=response.next_wake_time.ToNanoseconds(),
     )
@@ -201,41 +200,28 @@ def _headline(outcome: pb.PodGroupOutcome, evicted: int) -> str:
     return "It waits for capacity."
 
 
-def _losses(view: View, uid: str, response: DecideResponse) -> list[Loss]:
-    evicted: dict[str, list[str]] = defaultdict(list)
-    actions: dict[str, str] = {}
-    ends: dict[str, int] = {}
-    relocated: set[str] = set()
-    for group in response.groups:
-        for decision in group.decisions if group.beneficiary == uid else ():
-            if decision.HasField("evict"):
-                evicted[decision.evict.pod_group].append(decision.evict.pod)
-                actions.setdefault(decision.evict.pod_group, group.action)
-                if decision.evict.relocating:
-                    relocated.add(decision.evict.pod_group)
-            elif decision.HasField("notify"):
-                told = decision.notify
-                evicted[told.pod_group].append(told.pod)
-                actions.setdefault(told.pod_group, group.action)
-                ends[told.pod_group] = told.evict_time.ToNanoseconds()
+def _losses(view: View, found: Forecast, response: DecideResponse) -> list[Loss]:
+    evicted: dict[str, list[LostPod]] = defaultdict(list)
+    for lost in found.losses:
+        evicted[lost.pod_group].append(lost)
     outcomes = {outcome.pod_group: outcome for outcome in response.outcomes}
-    found = []
+    losses = []
     for victim, pods in evicted.items():
-        gpus = sum(view.pod_gpus(view.names.pods[pod]) for pod in pods if pod in view.names.pods)
+        gpus = sum(view.pod_gpus(view.names.pods[each.pod]) for each in pods if each.pod in view.names.pods)
         left = len(view.pods_of.get(victim, ())) - len(pods)
-        if victim in relocated:
+        if any(each.is_relocated for each in pods):
             returns = "restarts on another node"
         elif left > 0 and victim not in outcomes:
             returns = f"keeps running with {left} {'pod' if left == 1 else 'pods'}"
         else:
             returns = "returns to its queue"
-        found.append(
+        losses.append(
             Loss(
                 *(victim, view.names.name(victim), view.names.queue(victim), len(pods), gpus),
-                *(actions[victim], returns, ends.get(victim, 0)),
+                *(pods[0].action, returns, max(each.evict_time for each in pods)),
             )
         )
-    return found
+    return losses
 
 
 def _changes(view: View, response: DecideResponse) -> list[QueueChange]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from tenure.console.formatting import printable
 from tenure.console.view import View
-from tenure.console.workloads import State, Workload, workloads
+from tenure.console.workloads import State, WorkloadRow, workloads
 
-ORDERS: Final[Mapping[str, Callable[[Workload], Any]]] = {
+ORDERS: Final[Mapping[str, Callable[[WorkloadRow], Any]]] = {
     "name": lambda row: row.name,
     "queue": lambda row: row.group.queue,
     "state": lambda row: list(State).index(row.state),
@@ -20,7 +20,7 @@ ORDERS: Final[Mapping[str, Callable[[Workload], Any]]] = {
     "gpus": lambda row: -row.gpus,
     "since": lambda row: row.since,
     "protected": lambda row: row.protected_until or float("inf"),
-    "expected": lambda row: row.expected_end or float("inf"),
+    "expected": lambda row: row.due or float("inf"),
     "cooldown": lambda row: row.cooldown_until or float("inf"),
     "evictions": lambda row: -row.group.eviction_count,
     "reason": lambda row: (not row.code, row.code),
@@ -48,7 +48,7 @@ class Filter:
     is_reversed: bool = False
 
 
-def select(view: View, wanted: Filter, queues: frozenset[str] | None = None) -> Sequence[Workload]:
+def select(view: View, wanted: Filter, queues: frozenset[str] | None = None) -> Sequence[WorkloadRow]:
     """Rows in their order, made once for a view; `queues` are the only ones that the reader may see."""
     key = f"{wanted} {queues and sorted(queues)}"
     cached = view.caches.get(key)
@@ -64,7 +64,7 @@ def select(view: View, wanted: Filter, queues: frozenset[str] | None = None) -> 
     return cached  # type: ignore[return-value]
 
 
-def _matches(view: View, row: Workload, wanted: Filter, queues: frozenset[str] | None) -> bool:
+def _matches(view: View, row: WorkloadRow, wanted: Filter, queues: frozenset[str] | None) -> bool:
     group = row.group
     if queues is not None and group.queue not in queues:
         return False
@@ -93,7 +93,7 @@ def filter_of(query: Mapping[str, str]) -> Filter:
     )
 
 
-CSV_COLUMNS: Final[Mapping[str, Callable[[Workload], object]]] = {
+CSV_COLUMNS: Final[Mapping[str, Callable[[WorkloadRow], object]]] = {
     "uid": lambda row: row.group.uid,
     "name": lambda row: row.name,
     "namespace": lambda row: row.group.namespace,
@@ -112,7 +112,7 @@ CSV_COLUMNS: Final[Mapping[str, Callable[[Workload], object]]] = {
 """Columns of the file, with their values."""
 
 
-def to_csv(rows: Iterable[Workload]) -> str:
+def to_csv(rows: Iterable[WorkloadRow]) -> str:
     """The rows as a file with a line of names."""
     output = StringIO()
     writer = csv.writer(output, lineterminator="\n")

@@ -5,6 +5,7 @@ Compiled, because a cycle of a millisecond looks at its deadline dozens of times
 
 import time
 from collections.abc import Callable
+from math import isfinite
 from typing import Final
 
 from tenure.server.shard import CallEnded, Draining
@@ -44,7 +45,11 @@ RESERVE: Final = 0.1
 """Fraction of a call's time reserved for the transmission of the response."""
 
 
-class Turn:
+ENDLESS: Final = 1 << 60
+"""Time that is left of a call without a deadline, in microseconds; it never becomes less."""
+
+
+class CyclePause:
     """Whether a cycle may run, or pauses while another one runs."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
@@ -65,9 +70,9 @@ class Deadline:
     reserved for the response, and a tenth of the total for transmission.
     """
 
-    def __init__(self, seconds: float, is_cut_short: CutShort, turn: Turn | None = None) -> None:
+    def __init__(self, seconds: float, is_cut_short: CutShort, pause: CyclePause | None = None) -> None:
         self._begin = time.monotonic()
-        self._turn = turn or Turn(_run_on)
+        self._pause = pause or CyclePause(_run_on)
         self._call_end = self._begin + seconds
         self._end: float | None = None
         """When the search must stop; None: it has not begun."""
@@ -77,20 +82,30 @@ class Deadline:
     def __call__(self) -> bool:
         """Whether to stop: the time is up, the call was cancelled, or the server is stopping."""
         now = time.monotonic()
+        end = self._search_end(now)
+        if self._pause.is_paused:
+            self._wait(end)
+            now = time.monotonic()
+        return now >= end or self._is_cancelled or self._is_cut_short.is_set
+
+    def search_time_left(self) -> int:
+        """Microseconds until the search must stop, at most 0 when it must; ENDLESS without a deadline."""
+        now = time.monotonic()
+        return int((self._search_end(now) - now) * 1_000_000) if isfinite(self._call_end) else ENDLESS
+
+    def _search_end(self, now: float) -> float:
+        """When the search must stop. It begins with the first call."""
         if self._end is None:
             reserve = (self._call_end - self._begin) * RESERVE + now - self._begin
             self._end = self._call_end - reserve
-        if self._turn.is_paused:
-            self._wait(self._end)
-            now = time.monotonic()
-        return now >= self._end or self._is_cancelled or self._is_cut_short.is_set
+        return self._end
 
     def check(self) -> None:
         """Raise CallEnded if the call has ended, and Draining if the server is stopping.
 
         Once the search has begun, a server that is stopping returns the decisions made so far.
         """
-        if self._turn.is_paused:
+        if self._pause.is_paused:
             self._wait(self._call_end)
         if self._is_cancelled or time.monotonic() >= self._call_end:
             raise CallEnded
@@ -98,11 +113,11 @@ class Deadline:
             raise Draining
 
     def _wait(self, end: float) -> None:
-        """Wait for the turn, at most until a time."""
-        while self._turn.is_paused and time.monotonic() < end:
+        """Wait for the end of the pause, at most until a time."""
+        while self._pause.is_paused and time.monotonic() < end:
             if self._is_cancelled or self._is_cut_short.is_set:
                 return
-            self._turn.wait()
+            self._pause.wait()
 
     def remaining_seconds(self) -> float:
         """Seconds until the caller's deadline."""

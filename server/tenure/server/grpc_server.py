@@ -15,13 +15,22 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tenure.codec.engine import Engine
+from tenure.process.descriptors import raise_descriptor_limit
 from tenure.process.telemetry import Telemetry
 from tenure.server.audit import NO_AUDIT, AuditLog, FileAuditLog
 from tenure.server.audit import log as audit_log
+from tenure.server.connections import GrpcConnections
 from tenure.server.garbage_collection import pause_gc
+from tenure.server.health_port import HealthPort
 from tenure.server.health_service import HealthService
 from tenure.server.installed import installed_registry
-from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
+from tenure.server.listen_address import (
+    DESCRIPTORS,
+    MAX_CALLS,
+    SERVICE_PORT,
+    ListenError,
+    server_options,
+)
 from tenure.server.memory import MemoryPlan
 from tenure.server.receive_limits import MAX_OTHERS_WAITING, MAX_WAITING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
@@ -81,10 +90,11 @@ class GrpcServer:
         plan = MemoryPlan.of(limits)
         self._service = DecisionService(engine, limits, recorder, cycles or Cycles(), plan, guard, audit)
         self._receive_limits = ReceiveLimits(plan.max_receiving)
+        self._connections = GrpcConnections(SERVICE)
         self._health = HealthService()
         self._grpc = grpc.server(
             ThreadPoolExecutor(max_workers=_threads(limits)),
-            interceptors=[*guard.interceptors(), self._receive_limits],
+            interceptors=[*guard.interceptors(), self._connections, self._receive_limits],
             options=server_options(limits),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
@@ -103,13 +113,16 @@ class GrpcServer:
             port = self._access_control.add_port(self._grpc, address)
         except RuntimeError:
             raise ListenError(f"cannot listen on {address}: in use, or not a local address") from None
+        bound = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+        self._connections.add_port(bound, SERVICE_PORT, serves_callers=True)
         self._watch.start(self._report_faults)
         self._grpc.start()
+        self._connections.start()
         self._receive_limits.start()
         self._service.start()
         self.set_ready(True)
         self._engine.watch(self.set_ready)
-        return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+        return bound
 
     def add_health_port(self, address: str) -> str:
         """Serve health only on an additional address; return it with the bound port.
@@ -151,6 +164,7 @@ class GrpcServer:
             self._service.cut_short()
             has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
         self._receive_limits.stop()
+        self._connections.stop()
         self._watch.stop()
         self._engine.close()
         stopping = self._grpc.stop(_LAST_BYTES_SECONDS)
@@ -204,8 +218,11 @@ def serve(
     Calls `announce` with the bound address once calls are served, and `reread` on every SIGHUP. Must run in
     the main thread.
     """
+    raise_descriptor_limit(DESCRIPTORS)
     guard, telemetry = AccessControl.of(settings.security), Telemetry(settings.telemetry, "tenure")
     telemetry.start()
+    for warning in guard.warnings():
+        _LOG.warning(warning)
     requeue_metrics.initialize_counters()
     recorder.initialize_counters()
     rejections.initialize_counters()
@@ -215,16 +232,16 @@ def serve(
     server = GrpcServer(_engine(settings), settings.limits, guard, _recorder(settings), cycles, audit)
     register_gauges(server.load)
     register_fault_gauge(server.faults)
-    told_to_stop = threading.Event()
+    stop_signal = threading.Event()
     _tune_threads()
     signal.signal(signal.SIGHUP, lambda *_: reread())
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
-        signal.signal(number, lambda *_: told_to_stop.set())
+        signal.signal(number, lambda *_: stop_signal.set())
     if settings.security.health_listen is not None:
         server.add_health_port(settings.security.health_listen)
     announce(server.start(address))
-    wait_for_signal(told_to_stop)
+    wait_for_signal(stop_signal)
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
     has_ended = server.drain()

@@ -1,15 +1,10 @@
-"""Listen addresses, gRPC server options, and the plaintext health port.
+"""Listen addresses, and options of gRPC servers."""
 
-Kubelet probes do not use TLS and come from outside the pod. With a health port, a server can use TLS, or
-listen on loopback for another container of its pod, and still be probed.
-"""
-
-from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import Final
 
-import grpc
-from grpc_health.v1 import health_pb2_grpc
+from tenure.process.descriptors import descriptor_limit
+from tenure.process.open_connections import ConnectionLimits, PortLimits
 from tenure.server.settings import ServerLimits
 
 
@@ -44,10 +39,32 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-MAX_CONNECTIONS: Final = 1_000
-"""Maximum number of connections; more are closed. Far more than there are schedulers."""
+MAX_ACCEPTED: Final = 4_096
+"""Maximum number of connections for a moment, until those beyond the limits are closed. gRPC closes more."""
+_NEW: Final = ConnectionLimits(most=MAX_ACCEPTED, most_of_a_host=MAX_ACCEPTED)
+SERVICE_PORT: Final = PortLimits(
+    idle=ConnectionLimits(most=200, most_of_a_host=32),
+    in_use=ConnectionLimits(most=800, most_of_a_host=400),
+    new=_NEW,
+    checked=ConnectionLimits(most=200, most_of_a_host=32),
+)
+"""Connections of callers are in use: far more than there are schedulers. A load balancer is one host."""
+HEALTH_PORT: Final = PortLimits(
+    idle=ConnectionLimits(most=128, most_of_a_host=32), in_use=ConnectionLimits(0, 0), new=_NEW
+)
+"""The health port has no callers, so no connection of it is in use."""
+DESCRIPTORS: Final = 4 * MAX_ACCEPTED
+"""Files and connections that a server may have open, if the system permits."""
+IDLE_SECONDS: Final = 60
+"""Time without a call after which a connection is closed; its client connects again for the next call."""
+PROBE_IDLE_SECONDS: Final = 5
+"""Time without a call after which a connection of the health port is closed."""
+HANDSHAKE_SECONDS: Final = 5
+"""Time for the handshakes of TLS and HTTP/2."""
 MAX_CALLS_PER_CONNECTION: Final = 256
 """Maximum number of concurrent calls on one connection; the client queues further ones."""
+MAX_PROBES_PER_CONNECTION: Final = 16
+"""Maximum number of concurrent calls on one connection of the health port."""
 MAX_CALLS: Final = 1_024
 """Maximum number of concurrent calls in the server, including calls about to be rejected."""
 MAX_WATCHES: Final = 128
@@ -79,9 +96,9 @@ def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.compression_enabled_algorithms_bitset", _IDENTITY_ONLY),
         ("grpc.max_concurrent_streams", MAX_CALLS_PER_CONNECTION),
-        ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
-        ("grpc.max_connection_idle_ms", 600 * _SECOND_MS),
-        ("grpc.server_handshake_timeout_ms", 20 * _SECOND_MS),
+        ("grpc.max_allowed_incoming_connections", max_accepted()),
+        ("grpc.max_connection_idle_ms", IDLE_SECONDS * _SECOND_MS),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * _SECOND_MS),
         ("grpc.keepalive_time_ms", 60 * _SECOND_MS),
         ("grpc.keepalive_timeout_ms", 20 * _SECOND_MS),
         ("grpc.http2.max_ping_strikes", 0),
@@ -91,31 +108,21 @@ def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
     ]
 
 
-_THREADS: Final = 2
-_MAX_CHECKS: Final = 64
-_MAX_HEALTH_CALLS: Final = _MAX_CHECKS + MAX_WATCHES + MAX_REJECTED_WATCHES
-_OPTIONS: Final = (
-    ("grpc.max_receive_message_length", 4_096),
-    ("grpc.max_allowed_incoming_connections", 256),
-    ("grpc.so_reuseport", 0),
-)
+def health_options() -> list[tuple[str, int]]:
+    """Options of the gRPC server of the health port, whose connections last for a probe."""
+    return [
+        ("grpc.max_receive_message_length", 4_096),
+        ("grpc.compression_enabled_algorithms_bitset", _IDENTITY_ONLY),
+        ("grpc.max_concurrent_streams", MAX_PROBES_PER_CONNECTION),
+        ("grpc.max_allowed_incoming_connections", max_accepted()),
+        ("grpc.max_connection_idle_ms", PROBE_IDLE_SECONDS * _SECOND_MS),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * _SECOND_MS),
+        ("grpc.keepalive_time_ms", 60 * _SECOND_MS),
+        ("grpc.keepalive_timeout_ms", 20 * _SECOND_MS),
+        ("grpc.so_reuseport", 0),
+    ]
 
 
-class HealthPort:
-    """Serves the health of a servicer until it is stopped. Raises ListenError if the address is in use."""
-
-    def __init__(self, servicer: health_pb2_grpc.HealthServicer, address: str) -> None:
-        self._grpc = grpc.server(
-            ThreadPoolExecutor(_THREADS), options=_OPTIONS, maximum_concurrent_rpcs=_MAX_HEALTH_CALLS
-        )
-        health_pb2_grpc.add_HealthServicer_to_server(servicer, self._grpc)
-        try:
-            port = self._grpc.add_insecure_port(address)
-        except RuntimeError:
-            raise ListenError(f"cannot listen on {address}: in use, or not a local address") from None
-        self._grpc.start()
-        self.address = f"{address.rpartition(':')[0]}:{port}"
-
-    def stop(self) -> None:
-        """Stop serving."""
-        self._grpc.stop(None)
+def max_accepted() -> int:
+    """Maximum number of connections that gRPC accepts: at most a quarter of the files of the process."""
+    return min(MAX_ACCEPTED, descriptor_limit() // 4)

@@ -20,7 +20,7 @@ from tenure.server.sweeper import Sweeper
 MAX_WAITING: Final = 256
 """Maximum number of calls that wait for their message."""
 MAX_OTHERS_WAITING: Final = 64
-"""The same for health checks and reflection, which anyone may call."""
+"""Maximum number of waiting calls of health checks and reflection, which anyone may make."""
 RECEIVE_SECONDS: Final = 30
 """Time for a message to arrive; then the call is CANCELLED."""
 _PATIENCE_SECONDS: Final = 1.0

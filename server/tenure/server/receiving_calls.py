@@ -24,7 +24,7 @@ class _Call:
         self.begun = self.since = time.monotonic()
         """When it began, and when it began to receive."""
         self.is_receiving = False
-        self.turn: threading.Event | None = None
+        self.admission: threading.Event | None = None
         """Set when it may receive, or is cancelled; None if it need not wait."""
 
 
@@ -53,17 +53,17 @@ class ReceivingCalls:
             self._calls[call] = None
             removed = self._remove_oldest() if len(self._calls) > self._most else None
             if call.is_receiving:
-                pass  # it has the turn of the removed one
+                pass  # it is admitted in place of the removed one
             elif self._receiving < self._most_receiving and self._receiving == len(self._calls) - 1:
                 call.is_receiving = True
                 self._receiving += 1
             else:
-                call.turn = threading.Event()
+                call.admission = threading.Event()
                 self._serve()
         if removed is not None:
             removed.cancel()
         try:
-            while call.turn is not None and not call.turn.wait(self._patience_seconds):
+            while call.admission is not None and not call.admission.wait(self._patience_seconds):
                 self._cancel_stalled()
             return next(messages, None)
         finally:
@@ -110,8 +110,8 @@ class ReceivingCalls:
         """Remove a call, if it is not removed yet; the next may receive."""
         if call in self._calls:
             del self._calls[call]
-            if call.turn is not None:
-                call.turn.set()
+            if call.admission is not None:
+                call.admission.set()
             self._receiving -= call.is_receiving
             self._serve()
 
@@ -124,8 +124,8 @@ class ReceivingCalls:
             call = self._next()
             call.is_receiving, call.since = True, time.monotonic()
             self._receiving += 1
-            if call.turn is not None:
-                call.turn.set()
+            if call.admission is not None:
+                call.admission.set()
 
     def _next(self) -> _Call:
         waiting = [call for call in reversed(self._calls) if not call.is_receiving]

@@ -7,20 +7,21 @@ from tenure.codec.decode import DecodedSnapshot, decode
 from tenure.codec.encode import encode_response
 from tenure.codec.engine import build_header
 from tenure.codec.incremental_decode import decode_change, with_base
-from tenure.solver.cycle import run_cycle
+from tenure.solver.actions.known_failures import passing_over_known_failures
+from tenure.solver.cycle import decide
 from tenure.solver.ends import End
-from tenure.solver.explain.played_cluster import PlayedCluster
-from tenure.solver.explain.start_times import FirstCycle, Played, StartPlayer
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.play.played_cluster import PlayedCluster
+from tenure.solver.play.sequential_warm_start import SequentialWarmStart
+from tenure.solver.play.start_times import FirstCycle, Played, StartPlayer
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
-from tenure.solver.sequential_warm_start import SequentialWarmStart
 from tenure.terms.cancellation import never
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
-from tenure.wire.deltas import overlay
+from tenure.wire.carried import changed_workload_rows, workload_rows
 
 
 class Decider(Protocol):
@@ -38,6 +39,7 @@ class SolverDecider:
 
     def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
         self._profile = with_required_plugins(profile)
+        self._passing_over = passing_over_known_failures(self._profile)
         self._digest = profile_digest(profile)
         self._registry = registry
         self._decoded: DecodedSnapshot | None = None
@@ -61,14 +63,12 @@ class SolverDecider:
         """Decide on the state after a delta; the first one is decided on as a whole."""
         self._apply(delta, snapshot)
         assert self._decoded is not None
-        context, result = run_cycle(
+        result = decide(
             self._decoded.cluster,
-            self._profile,
+            self._passing_over,
             warm_start=self._warm_start,
             registry=self._registry,
-            with_reasons=False,
-        )
-        context.close()
+        ).close()
         header = ClusterSnapshot(
             cluster_id=delta.base.cluster_id,
             node_pool=delta.base.node_pool,
@@ -85,26 +85,13 @@ class SolverDecider:
             )
             if changed is not None:
                 self._decoded = changed
-                self._carry(delta)
+                self._carried = changed_workload_rows(self._carried, delta)
                 if changed.change is None:
                     self._warm_start = SequentialWarmStart()
                 else:
                     self._warm_start.advance(changed.change, len(changed.pod_groups))
                 return
         whole = snapshot()
-        self._carried = ClusterSnapshot(
-            in_flight_groups=whole.in_flight_groups, eviction_history=whole.eviction_history
-        )
+        self._carried = workload_rows(whole)
         self._decoded = with_base(decode(whole, self._registry.guarded.names), whole)
         self._warm_start = SequentialWarmStart()
-
-    def _carry(self, delta: StateDelta) -> None:
-        fresh, gone = delta.upserts, delta.removals
-        if fresh.in_flight_groups or gone.in_flight_groups or fresh.eviction_history or gone.eviction_history:
-            self._carried = overlay(self._carried, _carried_rows(fresh), gone).snapshot
-
-
-def _carried_rows(upserts: ClusterSnapshot) -> ClusterSnapshot:
-    return ClusterSnapshot(
-        in_flight_groups=upserts.in_flight_groups, eviction_history=upserts.eviction_history
-    )

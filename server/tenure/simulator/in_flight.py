@@ -39,6 +39,7 @@ class InFlightGroups:
                         node=reserve.node,
                         gpu_groups=reserve.gpu_groups,
                         pod_group=reserve.pod_group,
+                        sub_group=reserve.sub_group,
                     )
                 case "notify":
                     notify = decision.notify
@@ -59,7 +60,8 @@ class InFlightGroups:
             self._work.give_notice(victim, now)
 
     def track(self, response: DecideResponse, now: int) -> None:
-        """Drop the groups that a response drops, after its own groups were accepted.
+        """Drop the groups that a response drops, after its own groups were accepted, and give reservations of
+        pods that are gone to those that replace them.
 
         Pods of the notices that still stand were gone before.
         """
@@ -68,6 +70,11 @@ class InFlightGroups:
                 self._rows.remove("in_flight_groups", status.id)
                 for victim in list(self._open.get(status.id, ())):
                     self._end(status.id, victim, ENDED, now)
+            elif status.replaced_pods:
+                replaced = {each.pod: each.by for each in status.replaced_pods}
+                for hold in self._rows.get("in_flight_groups")[status.id].reservations:
+                    hold.pod = replaced.get(hold.pod, hold.pod)
+                self._rows.changed("in_flight_groups", status.id)
 
     def _end(self, flight: str, victim: str, result: str, now: int) -> None:
         victims = self._open.get(flight, {})

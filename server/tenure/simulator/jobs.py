@@ -7,23 +7,21 @@ from typing import Final, NamedTuple
 
 from tenure.terms.durations import SECOND
 from tenure.terms.formatting import format_count
-from tenure.v1.snapshot_pb2 import Preemptibility
+from tenure.terms.preemptibility import SPELLINGS, Preemptibility, parse_preemptibility
 
 WHOLE_GPU: Final = 1000
 """Thousandths of a GPU."""
 DEFAULT_PRIORITY: Final = 50
-"""Below 100, as of preemptible work."""
+"""Such that a pod group that sets no preemptibility is preemptible (semantics R1.80)."""
+DEFAULT_MODE: Final = Preemptibility.PREEMPTIBLE
 FROM_ZERO: Final = -1
 """Checkpoint interval of a job that keeps no work when it is evicted."""
 MAX_SECONDS: Final = 10**10
 """Latest time in a trace, in seconds; some three centuries."""
 MAX_GPUS: Final = 10**6
 """Largest number of GPUs, pods or processors of one job."""
-PREEMPTIBILITY: Final = {
-    "preemptible": Preemptibility.PREEMPTIBILITY_PREEMPTIBLE,
-    "semi-preemptible": Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
-    "non-preemptible": Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE,
-}
+MODE_TEXTS: Final = ", ".join(map(str.lower, SPELLINGS.values()))
+"""Values of preemptibility in traces, for messages."""
 
 
 class TraceError(ValueError):
@@ -47,7 +45,7 @@ class Job(NamedTuple):
     min_member: int = 0
     """Pods without which it does not run; 0: all."""
     priority: int = DEFAULT_PRIORITY
-    preemptibility: str = "preemptible"
+    preemptibility: Preemptibility = DEFAULT_MODE
     cpu_milli: int = 0
     memory_bytes: int = 0
     """Of each pod."""
@@ -169,6 +167,19 @@ def seconds(text: str) -> int:
     if value > MAX_SECONDS * SECOND:
         raise ValueError(f"{text!r} is more than {MAX_SECONDS} seconds")
     return value
+
+
+def read_mode(text: str) -> Preemptibility:
+    """Preemptibility as it is written in traces. Raises ValueError."""
+    mode = parse_preemptibility(text)
+    if not mode:
+        raise ValueError(f"preemptibility {text!r} is not one of {MODE_TEXTS}")
+    return mode
+
+
+def mode_text(mode: Preemptibility) -> str:
+    """Preemptibility as traces spell it, such as `non-preemptible`."""
+    return SPELLINGS[mode].lower()
 
 
 def count(text: str, what: str, least: int = 0) -> int:

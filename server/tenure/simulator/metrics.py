@@ -13,7 +13,7 @@ TAU: Final = 10
 """Seconds below which a runtime counts as so long, in the bounded slowdown."""
 GUARANTEE: Final = 3_600 * SECOND
 """Guarantee period of the eviction rate after GFS."""
-IN_TURN: Final = 3_600 * SECOND
+RETALIATION_TIME: Final = 3_600 * SECOND
 """Time within which an eviction in the other direction is thrash."""
 IN_VAIN: Final = 300 * SECOND
 """Time within which a beneficiary must start; the default of options.decisionGroupTimeout."""
@@ -213,15 +213,15 @@ def _thrash(results: Results) -> dict[str, int]:
         if result.first_start is not None and result.end is None:
             starts.setdefault(result.job.name, []).append(result.first_start)
     last: dict[tuple[str, str], int] = {}
-    in_turn = in_vain = repeats = 0
+    retaliatory = in_vain = repeats = 0
     for eviction in results.evictions:
         back = last.get((eviction.beneficiary, eviction.victim))
-        in_turn += back is not None and eviction.time - back <= IN_TURN
+        retaliatory += back is not None and eviction.time - back <= RETALIATION_TIME
         last[eviction.victim, eviction.beneficiary] = eviction.time
         until = eviction.time + IN_VAIN
         in_vain += not any(eviction.time <= start <= until for start in starts.get(eviction.beneficiary, ()))
         repeats += eviction.time - eviction.last_start < SOON
-    return {"in_turn": in_turn, "in_vain": in_vain, "repeats": repeats}
+    return {"in_turn": retaliatory, "in_vain": in_vain, "repeats": repeats}
 
 
 def _extremes(results: Results) -> list[dict[str, Any]]:

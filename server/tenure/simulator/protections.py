@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from tenure.simulator.jobs import Job
 from tenure.simulator.results import Eviction, Notice
 from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1.snapshot_pb2 import Queue
 
 UNGUARDED: Final = frozenset(("stalegangeviction", "timelimit"))
@@ -74,20 +75,20 @@ def find_violations(
     """Every eviction that a rule forbids."""
     by_name = {job.name: job for job in jobs}
     tree = {queue.name: queue for queue in queues}
-    told: dict[str, list[Notice]] = {}
+    given: dict[str, list[Notice]] = {}
     for notice in notices.given:
-        told.setdefault(notice.victim, []).append(notice)
+        given.setdefault(notice.victim, []).append(notice)
     for eviction in evictions:
         if eviction.action in UNGUARDED:
             continue
         victim, winner = by_name[eviction.victim], by_name[eviction.beneficiary]
         below = eviction.left < victim.least_pods
         least = _notice(tree, victim, notices)
-        if least and (late := _late(eviction, victim, least, notices, told.get(victim.name, ()))):
+        if least and (late := _late(eviction, victim, least, notices, given.get(victim.name, ()))):
             yield Violation(eviction, late)
-        if victim.preemptibility == "non-preemptible":
+        if victim.preemptibility is Preemptibility.NON_PREEMPTIBLE:
             yield Violation(eviction, "it is non-preemptible")
-        elif victim.preemptibility == "semi-preemptible" and below:
+        elif victim.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and below:
             yield Violation(eviction, "it is semi-preemptible and lost pods of its minimum")
         elif minimums is not None and below and _is_guarded(minimums, eviction.action):
             least = _minimum(tree, victim.queue, winner.queue, minimums)
@@ -106,10 +107,10 @@ def _notice(tree: Mapping[str, Queue], job: Job, notices: NoticesOfRun) -> int:
 
 
 def _late(
-    eviction: Eviction, victim: Job, least: int, notices: NoticesOfRun, told: Iterable[Notice]
+    eviction: Eviction, victim: Job, least: int, notices: NoticesOfRun, given: Iterable[Notice]
 ) -> str | None:
     """What is wrong with the notice before an eviction; None: nothing."""
-    open_since = [each.time for each in told if each.end is None or each.end >= eviction.time]
+    open_since = [each.time for each in given if each.end is None or each.end >= eviction.time]
     if not open_since or min(open_since) > eviction.time:
         return f"it was not given its notice of {format_duration(least)}"
     since = eviction.time - min(open_since)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tenure.simulator.baselines import Baseline, BaselineDecider
 from tenure.simulator.decider import Decider, SolverDecider
 from tenure.simulator.history import History, HistoryDecider
-from tenure.simulator.jobs import Job, Trace
+from tenure.simulator.jobs import Job, Trace, mode_text
 from tenure.simulator.journal import Journal
 from tenure.simulator.metrics import build_metrics
 from tenure.simulator.protections import MinRuntimes, NoticesOfRun, Violation, find_violations
@@ -21,6 +21,7 @@ from tenure.solver.actions.time_limit import TIME_LIMIT
 from tenure.solver.plugin_api.profile import Profile, profile_text
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 MAX_BAD_LINES: Final = 100
@@ -45,7 +46,11 @@ class RunInput:
     def identity(self) -> str:
         """Digest of the inputs, without the time at which it is cut."""
         policy = profile_text(self.policy) if isinstance(self.policy, Profile) else str(self.policy)
-        parts = (json.dumps(self.trace.jobs), json.dumps(asdict(self.settings), sort_keys=True), policy)
+        jobs = [
+            [mode_text(each) if isinstance(each, Preemptibility) else each for each in job]
+            for job in self.trace.jobs
+        ]
+        parts = (json.dumps(jobs), json.dumps(asdict(self.settings), sort_keys=True), policy)
         digest = sha256(self.cluster.SerializeToString(deterministic=True))
         for part in parts:
             digest.update(sha256(part.encode()).digest())

@@ -7,13 +7,11 @@ from tenure.simulator.cluster import CLUSTER_ID
 from tenure.v1.decide_pb2 import StatePatch
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord
 from tenure.v1.state_pb2 import StateDelta
-from tenure.wire.deltas import KEYS
+from tenure.wire.carried import CARRIED, read_patch
+from tenure.wire.deltas import KEYS, add_removals
 from tenure.wire.timestamps import timestamp
 
-LISTS: Final = (
-    *("nodes", "pod_groups", "pods", "eviction_history", "in_flight_groups"),
-    *("eviction_rates", "queue_usage", "reservations"),
-)
+LISTS: Final = ("nodes", "pod_groups", "pods", *CARRIED)
 """Lists that change in a run."""
 EPOCH: Final = "run"
 """Epoch of the state, for a server."""
@@ -55,14 +53,11 @@ class StateRows:
 
     def apply(self, patch: StatePatch) -> None:
         """Store a change of what belongs to no pod group."""
-        if patch.HasField("set_eviction_rate"):
-            self.put("eviction_rates", patch.set_eviction_rate)
-        elif patch.HasField("set_queue_usage"):
-            self.put("queue_usage", patch.set_queue_usage)
-        elif patch.HasField("reserve"):
-            self.put("reservations", patch.reserve)
-        elif patch.HasField("release"):
-            self.remove("reservations", patch.release)
+        change = read_patch(patch)
+        if change is not None and change.row is not None:
+            self.put(change.kind.name, change.row)
+        elif change is not None:
+            self.remove(change.kind.name, change.key)
 
     def put_record(self, record: EvictionRecord) -> None:
         """Add or replace an eviction record, unless one of its pod groups has ended."""
@@ -87,12 +82,7 @@ class StateRows:
                 continue
             rows = self._rows[name]
             getattr(delta.upserts, name).extend([rows[key] for key in keys if key in rows])
-            gone = [key for key in keys if key not in rows]
-            if name == "eviction_history":
-                for victim, preemptor in gone:
-                    delta.removals.eviction_history.add(victim=victim, preemptor=preemptor)
-            else:
-                getattr(delta.removals, name).extend(gone)
+            add_removals(delta.removals, name, [key for key in keys if key not in rows])
             keys.clear()
         return delta
 

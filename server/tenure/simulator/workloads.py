@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from tenure.simulator.cluster import shape_id
 from tenure.simulator.events import EventKind, EventQueue
 from tenure.simulator.job_run import BOUND, PENDING, RELEASING, RUNNING, JobRun
-from tenure.simulator.jobs import FROM_ZERO, PREEMPTIBILITY, Job
+from tenure.simulator.jobs import FROM_ZERO, Job
 from tenure.simulator.meter import Meter
 from tenure.simulator.results import Eviction, JobResult, Results
 from tenure.simulator.settings import RunSettings
@@ -61,7 +61,7 @@ class Workloads:
             namespace=job.queue[:63],
             queue=job.queue,
             priority=job.priority,
-            preemptibility=PREEMPTIBILITY[job.preemptibility],
+            preemptibility=f"PREEMPTIBILITY_{job.preemptibility.name}",
             min_member=job.least_pods,
             creation_time=timestamp(job.submit),
         )

@@ -39,7 +39,7 @@ def end_of(group: PodGroup, queues: Sequence[Queue], now: int) -> End:
 
 
 def end_after(group: PodGroup, queues: Sequence[Queue], start: int, now: int) -> End:
-    """The same for a start at this time.
+    """When a pod group ends that starts at this time.
 
     A time that has passed is replaced by the time limit if that has not passed, else by the first later
     one of twice, four times, ... the runtime (semantics R17.1).

@@ -4,12 +4,13 @@ Actions, the search and plugins contain no tracing. An observed session receives
 simulator and plugins that report their calls; without an observer, the session runs exactly as it is written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.framework.chains import Chains
+from tenure.solver.framework.chains import Wrapper
 from tenure.solver.framework.observer import Observer, Phase
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
@@ -27,50 +28,38 @@ from tenure.solver.plugin_api.points import (
     VictimFilter,
 )
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import BlockedBy, Budget, Search, SearchParts, Validator
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
+from tenure.solver.search.search import BlockedBy, Budget, Search, Validator
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchResult
 from tenure.solver.search.solver import Solver
 
 STOPPED_OUTCOME: Final = "stopped"
 """Outcome of a phase that an exception ended, for example because the cycle was stopped."""
 
 
-def instrument_plugins(chains: Chains, observer: Observer) -> None:
+def instrument_plugins(observer: Observer) -> Wrapper:
     """Report the results of the extension points that are called a few times per pod group and scenario.
 
     The others are called for every node or move, and reporting would cost more than the calls.
     """
-    chains.gates = tuple([_InstrumentedGate(chains, each, observer) for each in chains.gates])
-    chains.capacity_gates = tuple(
-        [_InstrumentedCapacityGate(chains, each, observer) for each in chains.capacity_gates]
-    )
-    chains.victim_filters = tuple(
-        [_InstrumentedVictimFilter(chains, each, observer) for each in chains.victim_filters]
-    )
-    chains.guards = tuple([_InstrumentedGuard(chains, each, observer) for each in chains.guards])
-    chains.scenario_validators = tuple(
-        [_InstrumentedValidator(chains, each, observer) for each in chains.scenario_validators]
-    )
-    chains.requeue_nominators = tuple(
-        [_InstrumentedNominator(chains, each, observer) for each in chains.requeue_nominators]
-    )
+
+    def wrap(chain: str, name: str, plugin: object) -> object:
+        kind = _INSTRUMENTED.get(chain)
+        return plugin if kind is None else kind(name, plugin, observer)
+
+    return wrap
 
 
 class _InstrumentedPlugin:
-    """Stands in for a plugin under its name."""
+    """Called in place of a plugin."""
 
-    def __init__(self, chains: Chains, plugin: object, observer: Observer) -> None:
-        self._name = chains.name(plugin)
-        self._observer = observer
-        chains.rename(self, self._name)
+    def __init__(self, name: str, plugin: Any, observer: Observer) -> None:
+        self._name, self._plugin, self._observer = name, plugin, observer
 
 
 class _InstrumentedGate(_InstrumentedPlugin, Gate):
-    def __init__(self, chains: Chains, plugin: Gate, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         call, rejects = self._observer.call, self._plugin.admits
         rejection: Rejection | None = call("admits", self._name, rejects, action, pod_group, tasks)
@@ -78,10 +67,6 @@ class _InstrumentedGate(_InstrumentedPlugin, Gate):
 
 
 class _InstrumentedCapacityGate(_InstrumentedPlugin, CapacityGate):
-    def __init__(self, chains: Chains, plugin: CapacityGate, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         call, rejects = self._observer.call, self._plugin.has_capacity
         rejection: Rejection | None = call("has_capacity", self._name, rejects, pod_group, tasks, demand)
@@ -89,10 +74,6 @@ class _InstrumentedCapacityGate(_InstrumentedPlugin, CapacityGate):
 
 
 class _InstrumentedVictimFilter(_InstrumentedPlugin, VictimFilter):
-    def __init__(self, chains: Chains, plugin: VictimFilter, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         call, rejects = self._observer.call, self._plugin.allows_victim
         rejection: Rejection | None = call("allows_victim", self._name, rejects, action, preemptor, victim)
@@ -100,10 +81,6 @@ class _InstrumentedVictimFilter(_InstrumentedPlugin, VictimFilter):
 
 
 class _InstrumentedGuard(_InstrumentedPlugin, Guard):
-    def __init__(self, chains: Chains, plugin: Guard, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         call, guards = self._observer.call, self._plugin.guard
         verdict: GuardVerdict | None = call("guard", self._name, guards, action, preemptor, victim)
@@ -111,10 +88,6 @@ class _InstrumentedGuard(_InstrumentedPlugin, Guard):
 
 
 class _InstrumentedValidator(_InstrumentedPlugin, ScenarioValidator):
-    def __init__(self, chains: Chains, plugin: ScenarioValidator, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         call, rejects = self._observer.call, self._plugin.allows_scenario
         rejection: Rejection | None = call("allows_scenario", self._name, rejects, action, scenario)
@@ -122,22 +95,30 @@ class _InstrumentedValidator(_InstrumentedPlugin, ScenarioValidator):
 
 
 class _InstrumentedNominator(_InstrumentedPlugin, RequeueNominator):
-    def __init__(self, chains: Chains, plugin: RequeueNominator, observer: Observer) -> None:
-        super().__init__(chains, plugin, observer)
-        self._plugin = plugin
-
     def nominate(self, action: Action) -> Iterable[Nomination]:
         call, nominates = self._observer.call, self._plugin.nominate
         found: Iterable[Nomination] = call("nominate", self._name, nominates, action)
         return found
 
 
-def build_instrumented_context(session: Session, parts: SearchParts, observer: Observer) -> CycleContext:
+_INSTRUMENTED: Final[Mapping[str, type[_InstrumentedPlugin]]] = {
+    "gates": _InstrumentedGate,
+    "capacity_gates": _InstrumentedCapacityGate,
+    "victim_filters": _InstrumentedVictimFilter,
+    "guards": _InstrumentedGuard,
+    "scenario_validators": _InstrumentedValidator,
+    "requeue_nominators": _InstrumentedNominator,
+}
+
+
+def build_instrumented_context(
+    session: Session, components: SearchComponents, observer: Observer
+) -> CycleContext:
     """Build a search that reports every pod group that is placed or searched for, and every scenario."""
     instrumentation = _Instrumentation(observer)
-    placer = _InstrumentedPlacer(session, parts, instrumentation)
-    solver = _InstrumentedSolver(session, parts, placer, instrumentation)
-    return CycleContext(session, parts, placer, solver)
+    placer = _InstrumentedPlacer(session, components, instrumentation)
+    solver = _InstrumentedSolver(session, components, placer, instrumentation)
+    return CycleContext(session, components, placer, solver)
 
 
 class _Instrumentation:
@@ -180,15 +161,24 @@ class _Instrumentation:
 class _InstrumentedPlacer(Placer):
     """Reports pod groups placed on free capacity. A placement in a simulation belongs to its scenario."""
 
-    def __init__(self, session: Session, parts: SearchParts, instrumentation: _Instrumentation) -> None:
-        super().__init__(session, parts.allowed_nodes, parts.node_order)
+    def __init__(
+        self, session: Session, components: SearchComponents, instrumentation: _Instrumentation
+    ) -> None:
+        super().__init__(session, components.allowed_nodes, components.node_order)
         self._instrumentation = instrumentation
 
     def place(
-        self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
+        self,
+        statement: Statement,
+        pod_group: int,
+        tasks: list[int],
+        nodes: int,
+        simulation: bool = False,
+        *,
+        tries_others: bool = True,
     ) -> Rejection | None:
         if simulation:
-            return super().place(statement, pod_group, tasks, nodes, simulation)
+            return super().place(statement, pod_group, tasks, nodes, simulation, tries_others=tries_others)
         outcome = STOPPED_OUTCOME
         self._instrumentation.begin_pod_group(pod_group)
         try:
@@ -203,33 +193,42 @@ class _InstrumentedSolver(Solver):
     """Reports searches, and validations of scenarios."""
 
     def __init__(
-        self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation
+        self,
+        session: Session,
+        components: SearchComponents,
+        placer: Placer,
+        instrumentation: _Instrumentation,
     ) -> None:
-        super().__init__(session, parts, placer)
+        super().__init__(session, components, placer)
         self._instrumentation = instrumentation
-        self.simulator = _InstrumentedSimulator(session, parts, placer, instrumentation)
+        self.simulator = _InstrumentedSimulator(session, components, placer, instrumentation)
 
-    def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
+    def solve(self, statement: Statement, search: Search, budget: Budget) -> SearchResult:
         instrumentation, outcome = self._instrumentation, STOPPED_OUTCOME
-        search.validates = partial(instrumentation.validate, search.validates)
+        observed = replace(search, validates=partial(instrumentation.validate, search.validates))
         instrumentation.begin_pod_group(search.preemptor)
         instrumentation.is_solving = True
         try:
-            rejection = super().solve(statement, search, budget)
-            outcome = "possible" if search.is_trial and rejection is None else _outcome(rejection)
+            result = super().solve(statement, observed, budget)
+            is_possible = search.is_trial and result.rejection is None
+            outcome = "possible" if is_possible else _outcome(result.rejection)
         finally:
             instrumentation.end_pod_group(outcome)
             instrumentation.is_solving = False
-        return rejection
+        return result
 
 
 class _InstrumentedSimulator(ScenarioSimulator):
     """Reports every scenario."""
 
     def __init__(
-        self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation
+        self,
+        session: Session,
+        components: SearchComponents,
+        placer: Placer,
+        instrumentation: _Instrumentation,
     ) -> None:
-        super().__init__(session, parts.gangs, placer, parts.simulation_order)
+        super().__init__(session, components.gangs, placer, components.simulation_order)
         self._instrumentation = instrumentation
 
     def run(

@@ -1,19 +1,26 @@
 """The built-in actions and plugins by the names of the configuration file, and the default profile."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from tenure.solver.actions.allocate import ALLOCATE
 from tenure.solver.actions.consolidation import CONSOLIDATION
+from tenure.solver.actions.cycle_context import in_cycle
+from tenure.solver.actions.eviction_loop import evict_for_pending
 from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
 from tenure.solver.actions.time_limit import TIME_LIMIT
-from tenure.solver.plugin_api.action import action_names
+from tenure.solver.in_flight.granted import GRANTS
+from tenure.solver.in_flight.in_flight_groups import IN_FLIGHT
+from tenure.solver.in_flight.notice_groups import NOTICES
+from tenure.solver.plugin_api.action import Action, ActionContext, action_names
 from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.plugin_api.step import Step
 from tenure.solver.plugins.aging import NAME as AGING
 from tenure.solver.plugins.aging import Aging
 from tenure.solver.plugins.eviction_cost import EvictionCostPlugin
@@ -31,8 +38,9 @@ from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.ruled import PROPORTION
-from tenure.solver.plugins.reservation.plugin import RESERVATION
 from tenure.solver.reservations.end_backfills import END_BACKFILLS
+from tenure.solver.reservations.step import RESERVATION
+from tenure.solver.result.eviction_history import EVICTION_HISTORY
 from tenure.terms.durations import format_duration
 from tenure.terms.formatting import known_names_hint
 
@@ -78,7 +86,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
 }
-BUILT_IN: Final = Registry({action.name: action for action in _ACTIONS}, _PLUGINS)
+BUILT_IN: Final = Registry(actions={action.name: action for action in _ACTIONS}, plugins=_PLUGINS)
 """Names that profiles may use without other packages."""
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
@@ -139,6 +147,38 @@ def with_required_plugins(profile: Profile) -> Profile:
     elif not first:
         return profile
     return Profile(profile.actions, (*first, *rest), profile.options)
+
+
+_ALWAYS_FIRST: Final = (GRANTS, IN_FLIGHT, NOTICES)
+_ALWAYS_LAST: Final = (EVICTION_HISTORY,)
+"""Steps of every cycle: what was decided before does not depend on the configuration."""
+
+
+def steps_of(profile: Profile, registry: Registry = BUILT_IN) -> Sequence[Step]:
+    """The steps of a cycle: what was decided before, then plugins with a step, then the actions.
+
+    Raises KeyError for unknown actions and plugins.
+    """
+    return _steps(registry, tuple([each.name for each in profile.plugins]), tuple(profile.actions))
+
+
+@lru_cache(maxsize=64)
+def _steps(registry: Registry, plugins: tuple[str, ...], actions: tuple[str, ...]) -> Sequence[Step]:
+    """The steps for names, found once: to look at every plugin would be a twelfth of a small decision."""
+    named = [registry.plugins[name] for name in plugins if name not in SERVICE_FEATURES]
+    own = [getattr(plugin, "STEP", None) for plugin in named]
+    of_actions = [_step_of(registry.actions[name]) for name in actions]
+    return (*_ALWAYS_FIRST, *[step for step in own if step is not None], *of_actions, *_ALWAYS_LAST)
+
+
+def _step_of(action: Action) -> Step:
+    """The step that runs an action: by its function, or a search for victims."""
+    run_action = action.run or in_cycle(evict_for_pending)
+
+    def run(context: ActionContext) -> None:
+        run_action(context, action)
+
+    return Step(action.name, run=run)
 
 
 def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple[str, str]]:

@@ -265,7 +265,7 @@ def test_full_file_that_cannot_be_renamed_grows_and_loses_nothing(
         wait_until(lambda at=at: log._end.sequence == at + 1)  # type: ignore[misc]
     log.close(10)
     assert verify([file])[:3] == (4, 1, 4)
-    assert caplog.text.count("Cannot begin a new audit file") == 1
+    assert caplog.text.count("Cannot rotate the audit file") == 1
 
 
 def test_file_that_was_emptied_while_the_server_runs_shows_a_gap(tmp_path: Path) -> None:

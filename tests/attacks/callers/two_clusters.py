@@ -123,7 +123,7 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
         "snapshot": lambda of, own: [DecideRequest(snapshot=snapshot_of(of))],
         "state": lambda of, own: [DecideRequest(state=reference(of))],
         "delta": lambda of, own: [DecideRequest(delta=delta(of))],
-        "rows of a delta": lambda of, own: [DecideRequest(delta=smuggling(of, own))],
+        "beside the rows of a delta": lambda of, own: [DecideRequest(delta=smuggling(of, own))],
         "state beside a snapshot": lambda of, own: [
             DecideRequest(snapshot=snapshot_of(own), state=reference(of))
         ],
@@ -135,7 +135,7 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
         "first chunk": lambda of, own: [
             pb.PutSnapshotRequest(epoch="x", chunk=snapshot_of(of), last_chunk=True)
         ],
-        "second chunk": lambda of, own: [
+        "beside the rows of a second chunk": lambda of, own: [
             pb.PutSnapshotRequest(epoch="x", chunk=snapshot_of(own)),
             pb.PutSnapshotRequest(chunk=ClusterSnapshot(cluster_id=of), last_chunk=True),
         ],
@@ -150,7 +150,7 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
     },
     "ApplyDelta": {
         "base": lambda of, own: [pb.ApplyDeltaRequest(delta=delta(of))],
-        "rows": lambda of, own: [pb.ApplyDeltaRequest(delta=smuggling(of, own))],
+        "beside the rows": lambda of, own: [pb.ApplyDeltaRequest(delta=smuggling(of, own))],
         "row that is set aside": lambda of, own: [
             pb.ApplyDeltaRequest(delta=invalid_delta(of), faults=pb.FAULTS_SET_ASIDE)
         ],
@@ -173,7 +173,7 @@ REQUESTS: Final[dict[str, dict[str, Callable[[str, str], list[Message]]]]] = {
     "Simulate": {
         "snapshot": lambda of, own: [SimulateRequest(snapshot=snapshot_of(of))],
         "state": lambda of, own: [SimulateRequest(state=reference(of))],
-        "rows": lambda of, own: [
+        "beside the rows": lambda of, own: [
             SimulateRequest(snapshot=snapshot_of(own), upserts=ClusterSnapshot(cluster_id=of))
         ],
     },

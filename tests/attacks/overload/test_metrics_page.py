@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tenure.process import metrics_page
-from tenure.process.metrics_page import MAX_CONNECTIONS, MetricsPage
+from tenure.process.metrics_page import LIMITS, MetricsPage
+from tenure.process.open_connections import NEW_SECONDS
 
 from tests.telemetry.external_programs import free_port
 from tests.telemetry.telemetry_server import fetch_metrics, run_telemetry_server
@@ -47,7 +48,7 @@ def run_page() -> Iterator[int]:
         start_response("200 OK", [("Content-Type", "text/plain")])  # type: ignore[operator]
         return [environ["PATH_INFO"].encode()]
 
-    page = MetricsPage(application, "127.0.0.1", 0)
+    page = MetricsPage(application, "127.0.0.1", 0, ["metrics.example.com"])
     try:
         yield page.port
     finally:
@@ -67,7 +68,8 @@ def read_all(connection: socket.socket) -> bytes:
 
 def test_the_oldest_connection_is_closed_at_the_limit() -> None:
     with run_page() as port, ExitStack() as stack:
-        connections = [stack.enter_context(connect(port)) for _ in range(MAX_CONNECTIONS)]
+        connections = [stack.enter_context(connect(port)) for _ in range(LIMITS.idle.most_of_a_host)]
+        time.sleep(2 * NEW_SECONDS)
         newest = stack.enter_context(connect(port))
         assert read_all(connections[0]) == b""
         for connection in (connections[1], newest):
@@ -102,4 +104,34 @@ def test_a_request_that_keeps_coming_slowly_is_cut_off(monkeypatch: pytest.Monke
 def test_a_malformed_request_is_rejected(request_bytes: bytes) -> None:
     with run_page() as port, connect(port) as connection:
         connection.sendall(request_bytes)
+        assert read_all(connection).startswith(b"HTTP/1.0 400 ")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *(
+            (host, 200)
+            for host in ("", "127.0.0.1", "127.0.0.1:9464", "10.1.2.3:9464", "[::1]:9464", "[::1]")
+        ),
+        *(
+            (host, 200)
+            for host in ("localhost", "localhost:9464", "metrics.example.com", "METRICS.example.com:1")
+        ),
+        *((host, 421) for host in ("evil.example", "evil.example:9464", "localhost.evil.example", "a:b:c")),
+        *((host, 421) for host in ("127.0.0.1.evil.example", "metrics.example.com.evil.example", ":80")),
+    ],
+)
+def test_a_page_of_another_site_cannot_read_metrics_by_a_name_of_its_own(host: str, status: int) -> None:
+    header = f"Host: {host}\r\n" if host else ""
+    with run_page() as port, connect(port) as connection:
+        connection.sendall(f"GET /here HTTP/1.1\r\n{header}\r\n".encode())
+        found = read_all(connection)
+    assert found.startswith(f"HTTP/1.0 {status} ".encode())
+    assert found.endswith(b"/here") == (status == 200)
+
+
+def test_two_headers_host_are_rejected() -> None:
+    with run_page() as port, connect(port) as connection:
+        connection.sendall(b"GET /here HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
         assert read_all(connection).startswith(b"HTTP/1.0 400 ")

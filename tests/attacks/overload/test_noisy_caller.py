@@ -86,7 +86,7 @@ def test_a_slot_is_kept_for_a_caller_that_called_lately(seconds_later: float, is
         calls = QueuedCalls(CycleQueue(2, 10, clock), pool)
         calls.call("d1", D, is_served=True, caller="quiet")
         calls.end("d1", serves=0)
-        wait_until(lambda: calls.turns.load() == (0, 0))
+        wait_until(lambda: calls.queue.load() == (0, 0))
         clock.now = seconds_later
         calls.call("a1", A, is_served=True, caller="noisy")
         calls.call("b1", B, is_served=is_served, caller="noisy")
@@ -359,9 +359,9 @@ def test_stalled_messages_do_not_delay_other_callers(method: str, tmp_path: Path
     with run_server_for_two(tmp_path) as channel, ExitStack() as stack:
         stack.callback(halt.set)
         call = channel.stream_stream(f"/tenure.v1.DecisionService/{method}")
-        for _ in range(200):
-            call(iter(halt.wait, True), metadata=NOISY)
+        stalled = [call(iter(halt.wait, True), metadata=NOISY) for _ in range(200)]
         service = DecisionServiceStub(channel)
         for _ in range(5):
             request = DecideRequest(snapshot=small_snapshot())
             assert service.Decide(request, metadata=QUIET, timeout=10).outcomes
+        assert stalled, "calls end when they are forgotten"

@@ -9,13 +9,21 @@ from tenure.client import Client
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.report_pb2 import PatchToStore, ReportResultsRequest, ReportResultsResponse
+from tenure.v1.snapshot_pb2 import FATE_UNSPECIFIED, Fate
 
 _LIFETIME_NS = 300 * 10**9
 
 
-def evict(pod: str, pod_group: str, node: str = "n1") -> pb.Decision:
-    step = pb.Evict(pod=pod, node=node, pod_group=pod_group)
+def evict(pod: str, pod_group: str, node: str = "n1", fate: Fate = FATE_UNSPECIFIED) -> pb.Decision:
+    step = pb.Evict(pod=pod, node=node, pod_group=pod_group, fate=fate)
     return pb.Decision(id=uuid4().hex, evict=step)
+
+
+def notify(pod: str, pod_group: str, node: str = "n1") -> pb.Decision:
+    """A notice of an eviction in five minutes."""
+    step = pb.Notify(pod=pod, node=node, pod_group=pod_group, signal=pb.NOTICE_SIGNAL_CHECKPOINT)
+    step.evict_time.FromNanoseconds(_now() + _LIFETIME_NS)
+    return pb.Decision(id=uuid4().hex, notify=step)
 
 
 def bind(pod: str, node: str) -> pb.Decision:
@@ -53,10 +61,14 @@ def _group(decision: pb.Decision) -> pb.DecisionGroup:
     made = pb.DecisionGroup(
         id=f"forged-{decision.id}", action="preempt", decisions=[decision], atomicity=pb.ATOMICITY_ALL
     )
+    made.expire_time.FromNanoseconds(_now() + _LIFETIME_NS)
+    return made
+
+
+def _now() -> int:
     now = Timestamp()
     now.GetCurrentTime()
-    made.expire_time.FromNanoseconds(now.ToNanoseconds() + _LIFETIME_NS)
-    return made
+    return int(now.ToNanoseconds())
 
 
 def _to_store(patches: Iterable[pb.Patch]) -> list[PatchToStore]:

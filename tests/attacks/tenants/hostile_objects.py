@@ -8,7 +8,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
+from tenure.terms.annotations import key_of
 
 Item = tuple[str, dict[str, Any]]
 """A collection of the object caches, and an object."""
@@ -37,7 +38,7 @@ _ANNOTATIONS: Final = (
     names.PREEMPTION_DELAY,
     names.LAST_START,
     names.LAST_EVICTION,
-    names.STALE_SINCE,
+    key_of("stale-podgroup-timestamp"),
     names.EVICTION_COUNT,
     names.TOTAL_EVICTION_WAIT,
     names.EVICTIONS_WITHOUT_PROGRESS,
@@ -46,8 +47,8 @@ _ANNOTATIONS: Final = (
     names.HOLD,
     names.RELEASED,
     names.NOT_BEFORE,
-    names.TIME_LIMIT,
-    names.ON_TIME_LIMIT,
+    key_of("time-limit"),
+    key_of("on-time-limit"),
     names.DEPENDS_ON,
     names.EVICTIONS,
     names.GPU_FRACTION,

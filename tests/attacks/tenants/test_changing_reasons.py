@@ -55,7 +55,7 @@ class Flapping:
         self.builder.delta(NOW)
         self.writer.report_set_aside(self.builder.set_aside.take_new())
         self.writer.report(DecideResponse(), [])
-        self.writer._write_due()
+        self.writer.write_due()
         written = (write for write in self._server.writes()[before:] if "/pods/" in write)
         return [write.split("/")[-2] for write in written]
 

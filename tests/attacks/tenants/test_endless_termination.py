@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.observe.pods import LONGEST_WAIT, STUCK_AFTER
+from tenure.kubernetes.rows.pods import LONGEST_WAIT, STUCK_AFTER
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.adapter.adapter_stage import AdapterStage, open_stage

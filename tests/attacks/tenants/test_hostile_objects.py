@@ -12,10 +12,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client import Client, StateSession
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.limits.namespace_shares import Claimant, Cost, left_out
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.state_pb2 import SetAsideRows
-from tenure.wire.row_limits import ListLimits, SenderLimits
+from tenure.wire.row_limits import DEFAULT_MAX_ROWS, ListLimits, SenderLimits
 
 from tests.attacks.tenants.forging_client import evict
 from tests.attacks.tenants.hostile_objects_campaign import HonestCluster, run
@@ -309,7 +309,7 @@ def test_a_node_cannot_displace_the_resources_of_others() -> None:
 
 def test_namespaces_have_equal_shares_of_what_the_server_accepts() -> None:
     world = CachedCluster()
-    limits = SenderLimits(max_rows=ListLimits(pods=10))
+    limits = SenderLimits(max_rows=ListLimits({**DEFAULT_MAX_ROWS, "pods": 10}))
     for i in range(40):
         world.put("pods", pod(f"evil-{i:02}", meta={"namespace": "evil"}))
     for i in range(4):

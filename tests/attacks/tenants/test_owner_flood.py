@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.owners.gangs import OTHERS, Role
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 

@@ -7,10 +7,11 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.limits.set_aside import QUEUE_FORBIDDEN
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.terms.annotations import key_of
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.observe.cached_cluster import (
@@ -25,12 +26,13 @@ from tests.kubernetes.observe.cached_cluster import (
     running,
 )
 
+STALE_SINCE = key_of("stale-podgroup-timestamp")
 STARTED = "2027-01-02T00:00:00Z"
 """Start of running pods, by their status."""
 FORGED = {
     names.LAST_START: "2026-12-31T00:00:00Z",
     names.LAST_EVICTION: "1971-01-01T00:00:00Z",
-    names.STALE_SINCE: "2261-01-01T00:00:00Z",
+    STALE_SINCE: "2261-01-01T00:00:00Z",
     names.REQUEUE_NOT_BEFORE: "2261-01-01T00:00:00Z",
     names.EVICTION_COUNT: "1000",
     names.TOTAL_EVICTION_WAIT: "5000w",
@@ -134,13 +136,13 @@ def test_times_and_counts_on_pods_are_ignored() -> None:
     assert row.last_start_time == timestamp(STARTED)
 
 
-TRUE = {names.EVICTION_COUNT: "2", names.STALE_SINCE: "2027-01-04T00:00:00Z"}
+TRUE = {names.EVICTION_COUNT: "2", STALE_SINCE: "2027-01-04T00:00:00Z"}
 Change = Callable[[Tenancy, dict[str, str]], dict[str, str]]
 TAMPERING: dict[str, Change] = {
     "a higher count": lambda tenancy, there: {**there, names.EVICTION_COUNT: "1000"},
     "a longer cooldown": lambda tenancy, there: {**there, names.EVICTIONS_WITHOUT_PROGRESS: "1000"},
-    "another time": lambda tenancy, there: {**there, names.STALE_SINCE: "2261-01-01T00:00:00Z"},
-    "removal of a value": lambda tenancy, there: {**there, names.STALE_SINCE: ""},
+    "another time": lambda tenancy, there: {**there, STALE_SINCE: "2261-01-01T00:00:00Z"},
+    "removal of a value": lambda tenancy, there: {**there, STALE_SINCE: ""},
     "removal of the signature": lambda tenancy, there: {**there, names.SIGNATURE: ""},
     "removal of everything": lambda tenancy, there: {},
     "values of another pod group": lambda tenancy, there: tenancy.stored.sign("uid-other", FORGED),
@@ -157,7 +159,7 @@ def test_signed_values_stay_when_a_tenant_changes_them(change: str) -> None:
     tenancy.write(annotations=there)
     before = pb.PodGroup()
     before.CopyFrom(tenancy.row())
-    assert (before.eviction_count, before.stale_since) == (2, timestamp(TRUE[names.STALE_SINCE]))
+    assert (before.eviction_count, before.stale_since) == (2, timestamp(TRUE[STALE_SINCE]))
     tenancy.write(annotations=TAMPERING[change](tenancy, there))
     assert tenancy.row() == before
     assert any("another writer" in text for text in tenancy.warnings())

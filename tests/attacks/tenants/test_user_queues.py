@@ -8,7 +8,7 @@ from tenure.kubernetes.limits.set_aside import QUEUE_FORBIDDEN
 from tenure.kubernetes.limits.user_queues import UserQueueRules
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.row_limits import ListLimits, SenderLimits
+from tenure.wire.row_limits import DEFAULT_MAX_ROWS, ListLimits, SenderLimits
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, node, pod, queue, running
 
@@ -188,7 +188,7 @@ def test_invented_users_do_not_displace_those_who_were_there() -> None:
 def test_all_teams_have_equal_parts_of_the_queues_that_a_server_accepts() -> None:
     """Three queues of the cluster, one for each team without a user, and one user of each."""
     teams = Teams(annotation=USER)
-    teams.builder.use_limits(SenderLimits(max_rows=ListLimits(queues=7)))
+    teams.builder.use_limits(SenderLimits(max_rows=ListLimits({**DEFAULT_MAX_ROWS, "queues": 7})))
     for number in range(4):
         teams.add(f"a{number}", user=f"user-{number}", **at(1 + number))
     teams.add("b", "team-b", user="only", **at(9))

@@ -77,6 +77,10 @@ def _opt_outs(snapshot: pb.ClusterSnapshot, count: int) -> None:
     snapshot.pod_groups[0].opt_out_actions.extend(["reclaim"] * count)
 
 
+def _granted_opt_outs(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    snapshot.pod_groups[0].grant.opt_out_actions.extend(["reclaim"] * count)
+
+
 def _dependencies(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         group = add_group(snapshot, f"g{i}", held_by=pb.HOLD_REASON_DEPENDENCY)
@@ -254,6 +258,7 @@ FIELDS: Final[dict[str, tuple[Fill, ...]]] = {
     "PodGroup.annotations": (_annotations,),
     "PodGroup.opt_out_actions": (_opt_outs,),
     "PodGroup.depends_on": (_dependencies,),
+    "Grant.opt_out_actions": (_granted_opt_outs,),
     "Queue.class_limits": (_class_limits, _classes_of_many_nodes),
     "EvictionCounts.by_cause": (_causes,),
     "Topology.levels": (_levels,),

@@ -16,6 +16,7 @@ from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.decision_service_pb2 import DESCRIPTOR
 from tenure.v1.explain_pb2 import ExplainRequest
+from tenure.wire.deltas import HEADER
 
 from tests.attacks.work.growing_constraints import CONSTRAINTS, Fill
 from tests.attacks.work.growing_fields import FIELDS
@@ -120,10 +121,13 @@ def full_push(snapshot: pb.ClusterSnapshot) -> state_pb2.PutSnapshotRequest:
 def delta(
     upserts: pb.ClusterSnapshot, base: int = 1, removals: state_pb2.StateKeys | None = None
 ) -> state_pb2.StateDelta:
-    """Delta on a version of the pushed state."""
-    now = {"seconds": 1_700_000_000}
+    """Delta on a version of the pushed state, with the rows of a snapshot."""
+    now, rows = {"seconds": 1_700_000_000}, pb.ClusterSnapshot()
+    rows.CopyFrom(upserts)
+    for field in HEADER:
+        rows.ClearField(field)
     return state_pb2.StateDelta(
-        base=reference(base), version=base + 1, now=now, upserts=upserts, removals=removals
+        base=reference(base), version=base + 1, now=now, upserts=rows, removals=removals
     )
 
 

@@ -74,6 +74,14 @@ def _semi_preemptible_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
         add_pod(snapshot, f"p{i}", pod_group=f"g{i}")
 
 
+def _later_wishes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    """Running pod groups whose owners want more protection than they were given."""
+    grant = pb.Grant(queue="q", preemptibility=pb.PREEMPTIBILITY_PREEMPTIBLE, min_pods=1)
+    for i in range(count):
+        add_group(snapshot, f"g{i}", preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE, grant=grant)
+        add_pod(snapshot, f"p{i}", pod_group=f"g{i}")
+
+
 def _stale_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
         add_group(snapshot, f"g{i}", min_member=2, stale_since=TIME)
@@ -145,7 +153,7 @@ def _in_flight(
 
 
 def _columns(fill: Callable[[pb.ClusterSnapshot, int], None]) -> Callable[[pb.ClusterSnapshot, int], None]:
-    """The same snapshot with its pods as columns."""
+    """Copy of a snapshot with its pods as columns."""
 
     def filled(snapshot: pb.ClusterSnapshot, count: int) -> None:
         fill(snapshot, count)
@@ -218,25 +226,25 @@ def _usage_of_unknown_queues(snapshot: pb.ClusterSnapshot, count: int) -> None:
         snapshot.queue_usage.add(queue=f"gone{i}", normalized={"gpu": i})
 
 
-def _reservations(snapshot: pb.ClusterSnapshot, count: int) -> None:
+def _planned_starts(snapshot: pb.ClusterSnapshot, count: int) -> None:
     """Of pod groups that wait for a node that is in use until a time."""
     for i in range(count):
         add_group(snapshot, f"w{i}", last_start_time=None)
         add_pod(snapshot, f"wp{i}", pod_group=f"w{i}", status=pb.POD_STATUS_PENDING, node="")
-        row = snapshot.reservations.add(pod_group=f"w{i}", since=TIME, planned_start={"seconds": 2 * 10**9})
+        row = snapshot.planned_starts.add(pod_group=f"w{i}", since=TIME, start_time={"seconds": 2 * 10**9})
         row.certainty = pb.CERTAINTY_BOUNDED
         row.pods.add(node="n", shape="s", pods=1)
 
 
-def _reservations_of_unknown_pod_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
+def _planned_starts_of_unknown_pod_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
     for i in range(count):
-        snapshot.reservations.add(pod_group=f"gone{i}", since=TIME)
+        snapshot.planned_starts.add(pod_group=f"gone{i}", since=TIME)
 
 
-def _reserved_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
-    _reservations(snapshot, 1)
+def _planned_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    _planned_starts(snapshot, 1)
     for i in range(count):
-        snapshot.reservations[0].pods.add(node=f"gone{i}", shape="s", pods=1)
+        snapshot.planned_starts[0].pods.add(node=f"gone{i}", shape="s", pods=1)
 
 
 def _backfill_owners(snapshot: pb.ClusterSnapshot, count: int) -> None:
@@ -253,7 +261,12 @@ _PENDING, _RUNNING = pb.POD_STATUS_PENDING, pb.POD_STATUS_RUNNING
 ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.nodes": (_nodes,),
     "ClusterSnapshot.queues": (_leaf_queues, _queues_in_a_cycle),
-    "ClusterSnapshot.pod_groups": (_pod_groups, _semi_preemptible_groups, _stale_groups),
+    "ClusterSnapshot.pod_groups": (
+        _pod_groups,
+        _semi_preemptible_groups,
+        _later_wishes,
+        _stale_groups,
+    ),
     "ClusterSnapshot.pods": (add_pods, _unknown_sub_groups, _missing_nodes),
     "ClusterSnapshot.shapes": (_shapes,),
     "ClusterSnapshot.topologies": (_topologies,),
@@ -266,8 +279,8 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     ),
     "ClusterSnapshot.eviction_rates": (_eviction_rates,),
     "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
-    "ClusterSnapshot.reservations": (_reservations, _reservations_of_unknown_pod_groups),
-    "Reservation.pods": (_reserved_pods,),
+    "ClusterSnapshot.planned_starts": (_planned_starts, _planned_starts_of_unknown_pod_groups),
+    "PlannedStart.pods": (_planned_pods,),
     "BackfillOwners.pod_groups": (_backfill_owners,),
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
     "DisruptionBudget.counted_pods": (_counted_pods,),

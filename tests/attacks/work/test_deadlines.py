@@ -32,6 +32,7 @@ from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.state_pb2 import PutSnapshotRequest, StateDelta
 from tenure.wire.columns import to_columns
+from tenure.wire.deltas import HEADER
 from tenure.wire.scanner import check_request
 
 from tests.attacks.hostile_requests import empty_rows, snapshot_of
@@ -111,6 +112,8 @@ def test_call_that_ends_in_a_delta_leaves_the_version_before() -> None:
     store.put(full_state("e", large_snapshot(), DEFAULT_ROWS))
     before = large_snapshot()
     delta = StateDelta(version=8, now=before.now, upserts=large_snapshot())
+    for field in HEADER:
+        delta.upserts.ClearField(field)
     delta.base.cluster_id, delta.base.epoch, delta.base.version = before.cluster_id, "e", 7
 
     def apply(stop: Countdown) -> None:
@@ -149,7 +152,7 @@ class Sleeper:
         return self
 
     def protections(self, pod_groups: object) -> tuple[()]:
-        """See ProtectionReporter."""
+        """Report nothing."""
         if not self._in_constructor:
             time.sleep(SECONDS)
         return ()
@@ -163,7 +166,7 @@ class WatchedEngine(Engine):
         plugins, registry = default.plugins, BUILT_IN
         if plugin is not None:
             plugins = (*plugins, PluginConfig(name))
-            registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, name: plugin})
+            registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, name: plugin})
         super().__init__(Profile(default.actions, plugins), registry)
         self.waits = waits
         self.ended: list[type | None] = []

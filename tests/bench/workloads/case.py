@@ -41,7 +41,7 @@ class CallMode(StrEnum):
     WARM = "warm"
     """Two calls for a pushed state: a delta (one job removed, one added), then `Decide`."""
     AGAIN = "again"
-    """The same call for an unchanged pushed state."""
+    """The call of the case for an unchanged pushed state."""
     CHURN = "churn"
     """As warm, for many cycles: decisions are applied, and new jobs arrive."""
     WHAT_IF = "what-if"

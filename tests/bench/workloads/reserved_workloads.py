@@ -1,4 +1,4 @@
-"""Workloads with reservations that stand, and with a history of use."""
+"""Workloads with planned starts that stand, and with a history of use."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -71,7 +71,7 @@ def _after_a_cycle(build: Callable[[], ClusterSnapshot], profile: Profile) -> Cl
     """What a cycle stores is in the snapshot; nothing that it decided is carried out."""
     snapshot = build()
     response = Engine(profile).decide(DecideRequest(snapshot=snapshot, actions=profile.actions)).parse()
-    snapshot.reservations.extend(response.reservations)
+    snapshot.planned_starts.extend(response.planned_starts)
     for patch in response.state_patches:
         if patch.HasField("set_queue_usage"):
             snapshot.queue_usage.append(patch.set_queue_usage)

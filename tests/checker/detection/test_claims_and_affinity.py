@@ -43,15 +43,19 @@ def _zone(snapshot: Snapshot, response: Response, cpu_milli: int, available: int
     placement.add(zone="z", amounts=resources_pb2.Resources(cpu_milli=cpu_milli))
 
 
-def _near(snapshot: Snapshot, kind: str, pod: str, key: str = "zone") -> None:
-    """Add a term to the shape of small-0 that selects only this pod."""
+def _near(snapshot: Snapshot, kind: str, pod: str, key: str = "zone", owner: str = "small-0") -> None:
+    """Add a term to the shape of a pod that selects only this pod."""
     find(snapshot, "pods", pod).labels["name"] = pod
     shape = snapshot_pb2.PodShape()
-    shape.CopyFrom(find(snapshot, "shapes", "one"))
+    shape.CopyFrom(find(snapshot, "shapes", find(snapshot, "pods", owner).shape))
     shape.id = "picky"
     getattr(shape, kind).add(match_labels={"name": pod}, topology_key=key)
     snapshot.shapes.append(shape)
-    find(snapshot, "pods", "small-0").shape = "picky"
+    find(snapshot, "pods", owner).shape = "picky"
+
+
+def _terminating(snapshot: Snapshot, pod: str) -> None:
+    find(snapshot, "pods", pod).status = snapshot_pb2.POD_STATUS_RELEASING
 
 
 BROKEN: Table = {
@@ -104,6 +108,18 @@ BROKEN: Table = {
         lambda s, r: _near(s, "pod_anti_affinity", "stretch-0"),
         "small-0 on node n2 avoids a pod that is near",
     ),
+    "near a pod that terminates": (
+        lambda s, r: (_near(s, "pod_affinity", "stretch-0"), _terminating(s, "stretch-0")),
+        "small-0 on node n2 is far from a pod it must be near to",
+    ),
+    "near its own victim": (
+        lambda s, r: _near(s, "pod_affinity", "old-0", owner="new-0"),
+        "new-0 on node n1 is far from a pod it must be near to",
+    ),
+    "away from a pod that terminates": (
+        lambda s, r: (_near(s, "pod_anti_affinity", "stretch-0"), _terminating(s, "stretch-0")),
+        "small-0 on node n2 avoids a pod that is near",
+    ),
     "near who avoids it": (
         lambda s, r: (
             find(s, "pods", "small-0").labels.update({"name": "small"}),
@@ -124,6 +140,7 @@ SOUND: dict[str, Break] = {
     "a zone has room": lambda s, r: _zone(s, r, 3000),
     "near whom it wants": lambda s, r: _near(s, "pod_affinity", "stretch-0"),
     "away from whom it avoids": lambda s, r: _near(s, "pod_anti_affinity", "old-0"),
+    "away from its own victim": lambda s, r: _near(s, "pod_anti_affinity", "old-0", owner="new-0"),
     "the first of those who want themselves": lambda s, r: _near(s, "pod_affinity", "small-0"),
 }
 

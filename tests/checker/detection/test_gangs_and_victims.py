@@ -32,6 +32,30 @@ def _sub_groups(snapshot: Snapshot, top_minimum: int | None = None) -> object:
     return group
 
 
+def _inner_sub_group(snapshot: Snapshot, pod_group: str, parts: str, minimum: int = 2) -> None:
+    """One of the subgroups x and `inner` is enough; `inner` has a and b, and needs so many of them.
+
+    `parts` has the subgroup of each pod.
+    """
+    group = find(snapshot, "pod_groups", pod_group)
+    group.sub_groups.add(name="x", min_member=1)
+    group.sub_groups.add(name="inner", min_sub_group=minimum)
+    for name in "ab":
+        group.sub_groups.add(name=name, parent="inner", min_member=1)
+    group.min_sub_group = 1
+    for pod in snapshot.pods:
+        if pod.pod_group == pod_group:
+            pod.sub_group = parts[int(pod.uid[-1])]
+
+
+def _add_old_2(snapshot: Snapshot) -> None:
+    """A third pod of `old`, which stays."""
+    pod = snapshot.pods.add()
+    pod.CopyFrom(find(snapshot, "pods", "stretch-0"))
+    pod.uid = pod.name = "old-2"
+    pod.pod_group = "old"
+
+
 def _drop_new_1(response: Response) -> object:
     drop_decisions(response, "hold-new-1")
     return set_fields(response.outcomes[0], reserved=1, pending=1)
@@ -46,6 +70,14 @@ GANGS: Table = {
     "fewer parts than the minimum": (
         lambda s, r: (_sub_groups(s, top_minimum=2), _drop_new_1(r)),
         "gang: pod group new is placed without its minimum",
+    ),
+    "an optional part is placed in half": (
+        lambda s, r: _inner_sub_group(s, "new", "xa"),
+        "gang: part inner of pod group new is placed without its minimum: 1 of a, 1 of x are active",
+    ),
+    "an optional part is cut in half": (
+        lambda s, r: (_add_old_2(s), _inner_sub_group(s, "old", "abx"), drop_decisions(r, "evict-old-1")),
+        "gang: part inner of pod group old is cut below its minimum: 1 of b, 1 of x are left",
     ),
     "a victim is cut in half": (
         lambda s, r: drop_decisions(r, "evict-old-1"),
@@ -148,6 +180,8 @@ BENEFICIARIES: Table = {
 }
 
 HARMLESS: dict[str, Break] = {
+    "a complete optional part": lambda s, r: _inner_sub_group(s, "new", "xa", minimum=1),
+    "an optional part is evicted": lambda s, r: (_add_old_2(s), _inner_sub_group(s, "old", "abx")),
     "one of two optional parts": lambda s, r: (_sub_groups(s, top_minimum=1), _drop_new_1(r)),
     "a stale gang that is not preemptible": lambda s, r: (
         r.groups.add(

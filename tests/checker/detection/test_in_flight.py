@@ -66,7 +66,50 @@ def with_changes(breaks: Break) -> Break:
     return both
 
 
-@pytest.mark.parametrize("goes_on", [lambda s, r: None, fulfilled])
+def beside_terminating(snapshot: Snapshot, response: Response) -> None:
+    """On the node of `new-0` a pod terminates that avoids it and has its port."""
+    pod, shape = find(snapshot, "pods", "new-0"), snapshot.shapes.add()
+    shape.CopyFrom(find(snapshot, "shapes", pod.shape))
+    shape.id = pod.shape = "with-port"
+    port = shape.host_ports.add(port=80)
+    pod.labels["app"] = "x"
+    guest = find(snapshot, "nodes", "n1").other_pods.add(count=1, terminating=True, host_ports=[port])
+    guest.pod_anti_affinity.add(match_labels={"app": "x"}, topology_key="zone")
+
+
+def provider_leaves(snapshot: Snapshot, response: Response, *others: str) -> None:
+    """`new-0` is reserved near `stretch-1`, which is evicted, and near other pods."""
+    for node in snapshot.nodes:
+        node.labels["room"] = "r"
+    for name in ("stretch-1", *others):
+        find(snapshot, "pods", name).labels["app"] = "x"
+    pod, shape = find(snapshot, "pods", "new-0"), snapshot.shapes.add()
+    shape.CopyFrom(find(snapshot, "shapes", pod.shape))
+    shape.id = pod.shape = "near"
+    shape.pod_affinity.add(match_labels={"app": "x"}, topology_key="room")
+    response.groups[0].decisions.append(sound_response.evict("stretch-1", "n2", "small"))
+
+
+def far_pod_comes_first(snapshot: Snapshot, response: Response, far: str, *, leaves: bool) -> None:
+    """`new-0` may be the first of its kind in its room, but for `far`. A pod near it leaves, or another."""
+    node = snapshot.nodes.add()
+    node.CopyFrom(find(snapshot, "nodes", "n2"))
+    node.name = "n3"
+    provider_leaves(snapshot, response, "new-0", "new-1", far)
+    node.labels["room"] = "far"
+    if not leaves:
+        del find(snapshot, "pods", "stretch-1").labels["app"]
+    evict = response.groups[0].decisions.pop()
+    response.groups.add(id="g3", action="preempt", beneficiary="small").decisions.append(evict)
+    holds = [*snapshot.in_flight_groups[0].reservations, *response.in_flight_group_statuses[0].reservations]
+    for hold in [each for each in holds if each.pod == far]:
+        hold.node = "n3"
+    for step in response.groups[0].decisions:
+        if step.bind.pod == far:
+            step.bind.node = "n3"
+
+
+@pytest.mark.parametrize("goes_on", [lambda s, r: None, fulfilled, beside_terminating])
 def test_sound_response_has_no_violations(goes_on: Callable[[Snapshot, Response], object]) -> None:
     assert find_violations(goes_on) == []
 
@@ -117,6 +160,14 @@ BROKEN: Table = {
         ),
         "in flight: pod small-0 is evicted while its binding is under way",
     ),
+    "made to wait for another reserved pod": (
+        lambda s, r: provider_leaves(s, r, "new-1"),
+        "affinity: pod new-0 on node n1 comes to wait for a pod that has not started",
+    ),
+    "made to wait, as one far from it may start first": (
+        lambda s, r: far_pod_comes_first(s, r, "new-1", leaves=True),
+        "affinity: pod new-0 on node n1 comes to wait for a pod that has not started",
+    ),
     "fulfilled and dropped": (
         with_changes(lambda s, r: set_fields(r.in_flight_group_statuses[0], state=CANCELLED)),
         "group g2: it is dropped, and its reservations are fulfilled",
@@ -146,3 +197,15 @@ BROKEN: Table = {
 def test_broken_reservation_is_reported(breaks: Break, violation: str) -> None:
     lines = find_violations(breaks)
     assert any(violation in line for line in lines), lines
+
+
+@pytest.mark.parametrize("other", ["stretch-0", "small-0"], ids=["it runs", "it is bound"])
+def test_reservation_near_another_pod_that_runs_is_not_reported(other: str) -> None:
+    lines = find_violations(lambda s, r: provider_leaves(s, r, "new-1", other))
+    assert [line for line in lines if line.startswith("affinity")] == []
+
+
+@pytest.mark.parametrize("far", ["new-1", "small-0"], ids=["it has a reservation", "it is bound"])
+def test_no_eviction_is_to_blame_for_a_pod_that_starts_far_from_a_reservation(far: str) -> None:
+    lines = find_violations(lambda s, r: far_pod_comes_first(s, r, far, leaves=False))
+    assert [line for line in lines if "comes to wait" in line] == []

@@ -35,6 +35,16 @@ def _readiness(node: snapshot_pb2.Node) -> Iterator[str]:
         yield f"the node has condition {condition}"
 
 
+def selects_node(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> bool:
+    """Whether node selector and node affinity permit the node."""
+    return not any(_labels(shape, node))
+
+
+def untolerated(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> bool:
+    """Whether the node has a taint that is not tolerated."""
+    return any(_taints(shape, node))
+
+
 def _labels(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> Iterator[str]:
     for key, value in sorted(shape.node_selector.items()):
         if node.labels.get(key) != value:

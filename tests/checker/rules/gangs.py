@@ -24,33 +24,61 @@ SubGroups = dict[str, SubGroup]
 
 
 def gang_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Check every pod group with pods that are bound, reserved or evicted."""
-    gained = _sub_groups_by_pod_group(
-        world, {stay.pod for stay in (*world.binds, *world.reserves)} - world.in_flight
-    )
+    """Check every pod group with pods that are bound, reserved or evicted, at every level of its subgroups.
+
+    What was below its minimum before may be moved as it is.
+    """
+    placed = {stay.pod for stay in (*world.binds, *world.reserves)} - world.in_flight - world.victims
+    gained = _sub_groups_by_pod_group(world, placed)
     lost = _sub_groups_by_pod_group(world, world.victims)
     before = _active_by_sub_group(world, world.active_before)
     after = _active_by_sub_group(world, world.active_after)
     for uid in sorted(gained.keys() | lost.keys()):
         parts = sub_groups_of(world.pod_groups[uid])
-        if uid in gained:
-            yield from _incomplete(uid, parts, after[uid], gained[uid])
-        elif is_satisfied(parts, ROOT, before[uid]) and not _is_complete_or_absent(parts, after[uid]):
-            yield f"gang: pod group {uid} is cut below its minimum: {_counts(after[uid])} are left"
+        yield from (
+            f"gang: pod group {uid} has no part {name}, but a pod of it is placed"
+            for name in sorted(gained[uid] - parts.keys())
+        )
+        grown = _with_outer(parts, gained[uid])
+        yield from _incomplete(uid, parts, after[uid], grown)
+        yield from _cut(uid, parts, before[uid], after[uid], _with_outer(parts, lost[uid]) - grown)
 
 
-def _incomplete(uid: str, parts: SubGroups, active: Counter[str], gained: set[str]) -> Iterator[str]:
-    for name in sorted(gained):
-        if name not in parts:
-            yield f"gang: pod group {uid} has no part {name}, but a pod of it is placed"
-        elif not is_satisfied(parts, name, active):
-            yield f"gang: part {name} of pod group {uid} has {active[name]} pods of {parts[name].minimum}"
-    if not is_satisfied(parts, ROOT, active):
-        yield f"gang: pod group {uid} is placed without its minimum: {_counts(active)} are active"
+def _with_outer(parts: SubGroups, names: Set[str]) -> set[str]:
+    """These parts, and those that contain them."""
+    found = {name for name in names if name in parts}
+    while more := {name for name, part in parts.items() if found.intersection(part.children)} - found:
+        found |= more
+    return found
 
 
-def _is_complete_or_absent(parts: SubGroups, active: Counter[str]) -> bool:
-    return not active.total() or is_satisfied(parts, ROOT, active)
+def _incomplete(uid: str, parts: SubGroups, active: Counter[str], grown: Set[str]) -> Iterator[str]:
+    """Parts in which a pod is placed, and that do not have their minimum."""
+    for name in sorted(grown):
+        if is_satisfied(parts, name, active):
+            continue
+        if parts[name].children:
+            yield f"gang: {_named(uid, name)} is placed without its minimum: {_counts(active)} are active"
+        else:
+            yield f"gang: {_named(uid, name)} has {active[name]} pods of {parts[name].minimum}"
+
+
+def _cut(
+    uid: str, parts: SubGroups, before: Counter[str], after: Counter[str], lost: Set[str]
+) -> Iterator[str]:
+    """Subgroups that had their minimum, lose pods, and keep others that are too few."""
+    for name in sorted(lost):
+        is_cut = is_satisfied(parts, name, before) and not is_satisfied(parts, name, after)
+        if is_cut and _has_pods(parts, name, after):
+            yield f"gang: {_named(uid, name)} is cut below its minimum: {_counts(after)} are left"
+
+
+def _has_pods(parts: SubGroups, name: str, active: Counter[str]) -> bool:
+    return active[name] > 0 or any(_has_pods(parts, child, active) for child in parts[name].children)
+
+
+def _named(uid: str, name: str) -> str:
+    return f"pod group {uid}" if name == ROOT else f"part {name} of pod group {uid}"
 
 
 def is_satisfied(parts: SubGroups, name: str, active: Counter[str]) -> bool:

@@ -7,7 +7,6 @@ from tenure.cli.migration import Status
 from tenure.cli.migration.priority_classes import BUILT_IN, OptionError, parse_options
 from tenure.codec.annotations import PREEMPTIBILITY
 from tenure.codec.engine import Engine
-from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -25,7 +24,7 @@ def priority_class(name: str, value: str) -> str:
 
 
 GOLD = POD % "gold"
-EDGE = LEGACY_NON_PREEMPTIBLE_PRIORITY
+EDGE = 100
 CLASSES = {
     "of the manifests, wherever they are": (
         {"z/c.yml": priority_class("gold", f"{EDGE - 1}")},
@@ -137,7 +136,7 @@ def test_decision_is_unchanged_by_the_migration(tmp_path: Path, name: str, prior
     explicit.pod_groups[0].annotations[PREEMPTIBILITY] = finding.value
     before, now = evicted_pods(implicit), evicted_pods(explicit)
     assert now == before
-    assert bool(now) is (priority < LEGACY_NON_PREEMPTIBLE_PRIORITY)
+    assert bool(now) is (priority < EDGE)
 
 
 def evicted_pods(snapshot: ClusterSnapshot) -> list[str]:

@@ -145,8 +145,8 @@ def _place(draw: Draw, snapshot: pb.ClusterSnapshot, pod: pb.Pod) -> None:
         snapshot.queue_usage.add()
         for queue in snapshot.queues:
             snapshot.queue_usage.add(queue=queue.name, normalized={"gpu": 1})
-    if not snapshot.reservations:
-        row = snapshot.reservations.add(pod_group=pod.pod_group, since=snapshot.now)
+    if not snapshot.planned_starts:
+        row = snapshot.planned_starts.add(pod_group=pod.pod_group, since=snapshot.now)
         row.pods.add(node=node, shape=pod.shape, pods=1)
         snapshot.pod_groups[0].backfill_for.pod_groups.append(pod.pod_group)
     if not snapshot.disruption_budgets:

@@ -41,16 +41,16 @@ def _node(node: Node) -> pb.Node:
 
 def _queue(queue: Queue, cluster: Cluster) -> pb.Queue:
     message = pb.Queue(
-        name=queue.name,
-        parent="" if queue.parent is None else cluster.queues[queue.parent].name,
-        priority=queue.priority,
-        creation_time=timestamp(queue.creation),
+        name=queue.facts.name,
+        parent="" if queue.parent is None else cluster.queues[queue.parent].facts.name,
+        priority=queue.facts.priority,
+        creation_time=timestamp(queue.facts.creation),
     )
     for slot, field in enumerate((message.cpu_milli, message.memory_bytes, message.gpu_milli)):
-        field.quota, field.limit = queue.quota[slot], queue.limit[slot]
-        field.over_quota_weight = queue.weight[slot]
+        field.quota, field.limit = queue.facts.quota[slot], queue.facts.limit[slot]
+        field.over_quota_weight = queue.facts.weight[slot]
     for name in ("preempt_min_runtime", "reclaim_min_runtime"):
-        if (span := getattr(queue, name)) is not None:
+        if (span := getattr(queue.facts, name)) is not None:
             getattr(message, name).FromNanoseconds(span)
     return message
 

@@ -270,16 +270,16 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "disruption_budgets[0].name: is required",
         "disruption_budgets[0].allowed: -1 is negative",
     ),
-    "s.reservations.add(held=-1, certainty=9, delayed_by=9).pods.add(node='n1', pods=-1)": (
-        "reservations[0].pod_group: is required",
-        "reservations[0].since: is required",
-        f"reservations[0].certainty: 9 {_NEW}",
-        f"reservations[0].delayed_by: 9 {_NEW}",
-        "reservations[0].held: -1 is negative",
-        "reservations[0].pods[0].pods: -1 is negative",
+    "s.planned_starts.add(held=-1, certainty=9, delayed_by=9).pods.add(node='n1', pods=-1)": (
+        "planned_starts[0].pod_group: is required",
+        "planned_starts[0].since: is required",
+        f"planned_starts[0].certainty: 9 {_NEW}",
+        f"planned_starts[0].delayed_by: 9 {_NEW}",
+        "planned_starts[0].held: -1 is negative",
+        "planned_starts[0].pods[0].pods: -1 is negative",
     ),
-    "s.reservations.add(pod_group='g', since={'seconds': 1}).planned_start.nanos = -1": (
-        f"reservations[0].planned_start: -1 {_NANOS}",
+    "s.planned_starts.add(pod_group='g', since={'seconds': 1}).start_time.nanos = -1": (
+        f"planned_starts[0].start_time: -1 {_NANOS}",
     ),
     "s.queue_usage.add(queue='q').used.rate.gpu = -1": (
         "queue_usage[0].time: is required",

@@ -1,7 +1,7 @@
 """Converts the configuration of a case to a profile."""
 
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
-from tenure.solver.search.victim_sets.fill_back import NEVER
+from tenure.solver.search.search import NEVER
 
 from tests.conformance.cases import Json
 from tests.conformance.conversion.times import nanoseconds

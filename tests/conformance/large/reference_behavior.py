@@ -99,7 +99,7 @@ class _OrderAfter:
         self._order, self._first = order, first
 
     def in_order(self, *arguments: Any) -> Iterator[int]:
-        """The same order."""
+        """Order of the pods, as the reference has it."""
         self._first()
         turns: Iterator[int] = self._order.in_order(*arguments)
         return turns

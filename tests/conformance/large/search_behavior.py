@@ -87,9 +87,9 @@ def placed_demand() -> Iterator[Patch]:
     begin, pass_with = ScenarioFilters.__init__, ScenarioFilters.pass_with
     groups: WeakKeyDictionary[ScenarioFilters, int] = WeakKeyDictionary()
 
-    def noted(self: Any, parts: Any, search: Any, probe: Any) -> None:
-        begin(self, parts, search, probe)
-        groups[self] = search.preemptor
+    def noted(self: Any, components: Any, state: Any, attempt: Any) -> None:
+        begin(self, components, state, attempt)
+        groups[self] = state.search.preemptor
 
     def pass_both(self: Any, potential: Sequence[Batch]) -> bool:
         return pass_with(self, potential) and has_domains(self, potential)
@@ -97,12 +97,14 @@ def placed_demand() -> Iterator[Patch]:
     def has_domains(self: Any, potential: Sequence[Batch]) -> bool:
         cluster, ledger = self._session.cluster, self._session.ledger
         free = list(self._node_order.free_gpu_milli())
-        for batch in (*self._probe.recorded, *potential):
+        for batch in (*self._attempt.recorded, *potential):
             for task in batch.tasks:
                 free[ledger.placements[task].node] += ledger.freed_gpu_milli(task)
         demands: dict[str, list[int]] = {}
         for level, tasks in _required(cluster.pod_groups[groups[self]].root):
-            counted = [t for t in tasks if t in self._probe.tasks or ledger.placements[t].is_active_allocated]
+            counted = [
+                t for t in tasks if t in self._attempt.tasks or ledger.placements[t].is_active_allocated
+            ]
             shapes = [cluster.tasks[task].shape for task in counted]
             demand = sum(shape.gpu.gpu_milli() + shape.claimed_gpu_milli for shape in shapes)
             demands.setdefault(level, []).append(demand)

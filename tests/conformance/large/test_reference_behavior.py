@@ -34,7 +34,7 @@ def with_one_slot(**extra: Json) -> Json:
 
 
 def with_two_slots_needed() -> Json:
-    """The same with the reference's verdict: the second pod waits."""
+    """A case with the reference's verdict: the second pod waits."""
     data = with_one_slot()
     tasks = {"one-0": {"status": "Running", "node": "node0"}, "two-0": {"status": "Pending", "node": None}}
     return {**data, "expected": {**data["expected"], "tasks": tasks}}

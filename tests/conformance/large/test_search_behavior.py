@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.cycle import decide, search_parts
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import TopologyConstraint
+from tenure.solver.open_context import search_components
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.search import queue_tree
@@ -55,7 +56,7 @@ def test_running_pods_count_as_demand_of_their_domain(
     builder.running("gang", gpus=1, node="n1").pending("gang", gpus=1)
     cluster = builder.build()
     with imitating(behaviors):
-        after = statuses(cluster, decide(cluster, PLAIN))
+        after = statuses(cluster, answer(cluster, PLAIN))
     assert after["low-1-0"].status is status
     assert after["low-2-0"].status is TaskStatus.RUNNING
 
@@ -78,7 +79,7 @@ def test_a_queue_stands_by_the_pod_group_that_was_added_first(
     builder.pending("b", queue="b", gpus=2, priority=50).pending("c", queue="c", gpus=3, priority=50)
     cluster = builder.build()
     session = open_session(cluster)
-    context = CycleContext.open(session, search_parts(session))
+    context = CycleContext.open(session, search_components(session))
     with imitating(behaviors):
         tree, found = context.pending(lambda group: None), list[str]()
         while (entry := tree.pop()) is not None:

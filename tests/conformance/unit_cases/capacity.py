@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import Share
-from tenure.solver.plugins.proportion.plugin import NAMES, over_limit, over_quota
+from tenure.solver.model.resources import SHARE_NAMES, Share
+from tenure.solver.plugins.proportion.plugin import over_limit, over_quota
 
 from tests.conformance.cases import Json
 from tests.conformance.unit_cases.queues import QueueTable, queue_table
@@ -93,7 +93,7 @@ def _exceeded_resource(rejection: Rejection | None) -> Results:
     """Whether a limit is exceeded, and the resource that the rejection names."""
     if rejection is None:
         return False, ""
-    (resource,) = (name for name in NAMES if f" {name} " in rejection.detail)
+    (resource,) = (name for name in SHARE_NAMES if f" {name} " in rejection.detail)
     return True, {"memory": "Memory"}.get(resource, resource)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide, divide_over_quota
 from tenure.solver.plugins.proportion.shares import fair_shares
@@ -68,12 +68,12 @@ def _among_siblings(
 def _down_the_tree(data: Json) -> Divided:
     queues = resolve_queues(_spec(queue) for queue in data["queues"])
     by_name = {queue["uid"]: queue for queue in data["queues"]}
-    requests = [_share(by_name[queue.name], "request") for queue in queues]
+    requests = [_share(by_name[queue.facts.name], "request") for queue in queues]
     total = from_native(data["total"][resource] for resource in RESOURCES)
-    past = [_past_use(by_name[queue.name]) for queue in queues]
+    past = [_past_use(by_name[queue.facts.name]) for queue in queues]
     fair = fair_shares(queues, total, requests, data["k_value"], past)
     shares = {
-        by_name[queue.name]["key"]: dict(zip(RESOURCES, to_native(fair[queue.index]), strict=True))
+        by_name[queue.facts.name]["key"]: dict(zip(RESOURCES, to_native(fair[queue.index]), strict=True))
         for queue in queues
     }
     return shares, None
@@ -83,7 +83,7 @@ def _spec(queue: Json) -> QueueFacts:
     cpu, memory, gpu = (queue[resource]["over_quota_weight"] for resource in RESOURCES)
     return QueueFacts(
         name=queue["uid"],
-        parent=queue["parent"] or "",
+        parent_name=queue["parent"] or "",
         creation=queue["creation_rank"] or 0,
         priority=queue["priority"],
         quota=_share(queue, "deserved"),

@@ -70,7 +70,7 @@ def _reclaim_by_queue(resolver: RecordedResolver, reclaimer: Json | None, victim
 def _path(resolver: RecordedResolver, queue: Json | None) -> Results:
     table, (index,) = resolver.table(queue)
     assert index is not None
-    return ([{"UID": table.queues[step].name} for step in table.queues[index].path],)
+    return ([{"UID": table.queues[step].facts.name} for step in table.queues[index].path],)
 
 
 def _parse(_: None, arguments: Mapping[str, str], name: str) -> Results:

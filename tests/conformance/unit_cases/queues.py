@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.queue import Queue, QueueFacts
+from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import Share
+from tenure.solver.plugin_api.node_sizes import NodeSizes
 from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.registry import BUILT_IN
@@ -29,7 +31,7 @@ class QueueTable:
 
     def find(self, name: str) -> Queue:
         """Return the queue with this name."""
-        return next(queue for queue in self.queues if queue.name == name)
+        return next(queue for queue in self.queues if queue.facts.name == name)
 
     def path_up(self, name: str) -> list[Queue]:
         """Return the queue and its ancestors, leaf first."""
@@ -39,10 +41,14 @@ class QueueTable:
 def queue_table(records: Mapping[str, Json]) -> QueueTable:
     """Build the queues from recorded attributes, by uid. A queue whose parent is not recorded is a root."""
     queues = resolve_queues(_spec(uid, record, records) for uid, record in records.items())
-    shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
+    shares = [records[queue.facts.name].get("QueueResourceShare", {}) for queue in queues]
     cluster = Cluster(NOW_NS, (), queues, PersistentVector(), PersistentVector(), ())
     ledger = Ledger(cluster)
-    usage = Usage(cluster, ledger, InitialUsage.of(cluster, ledger, BUILT_IN.guarded.fair_share_names))
+    usage = Usage(
+        cluster,
+        ledger,
+        InitialUsage.of(cluster, ledger, NodeSizes(cluster), BUILT_IN.guarded.fair_share_names),
+    )
     usage.allocated = [column(share, "Allocated") for share in shares]
     usage.non_preemptible = [column(share, "AllocatedNotPreemptible") for share in shares]
     fair = [column(share, "FairShare") for share in shares]
@@ -54,7 +60,7 @@ def _spec(uid: str, record: Json, records: Mapping[str, Json]) -> QueueFacts:
     parent = record.get("ParentQueue", "")
     return QueueFacts(
         name=uid,
-        parent=parent if parent in records else "",
+        parent_name=parent if parent in records else "",
         priority=record.get("Priority", 0),
         quota=column(shares, "Deserved"),
         limit=column(shares, "MaxAllowed"),

@@ -38,8 +38,8 @@ def _filter_victim(_: float, queues: Mapping[str, Json], reclaimer: Json, victim
     table = queue_table(queues)
     mine, theirs = common_level(table.find(reclaimer["Queue"]), table.find(victim))
     request, allocated = vector(reclaimer["RequiredResources"]), table.usage.allocated
-    fits_quota = is_within(add(allocated[mine], request), table.queues[mine].quota)
-    quota = table.queues[theirs].quota
+    fits_quota = is_within(add(allocated[mine], request), table.queues[mine].facts.quota)
+    quota = table.queues[theirs].facts.quota
     return (is_reclaimable(request, fits_quota, quota, allocated[theirs], table.allocatable[theirs]),)
 
 

@@ -29,7 +29,7 @@ def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: 
     jobs = list(jobs)
     recorded = [(job, *part) for job in jobs for part in _tasks(job)]
     shapes = tuple(_shape(index, task) for index, (_, _, task) in enumerate(recorded))
-    groups, tasks, doubts, _ = resolve_workloads(
+    groups, tasks, doubts, _, _ = resolve_workloads(
         [_pod_group(job) for job in jobs],
         [
             TaskFacts(

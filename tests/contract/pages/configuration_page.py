@@ -88,7 +88,7 @@ def _rows(section: type[BaseModel], prefix: str = "") -> list[tuple[str, str, st
         if isinstance(field.default, Logs):
             rows += _rows(Logs, "logs.")
             continue
-        key, text = str(field.alias), descriptions[name]
+        key, text = str(field.alias), descriptions.get(name, "")
         none = re.search(r"\s?None: (.+?)\.$", text)
         default = "required" if field.is_required() else _default(section, name, key, none and none[1])
         rows.append((f"`{prefix}{key}`", default, re.sub(r"\s?None: .+?\.$", "", text).removesuffix(".")))

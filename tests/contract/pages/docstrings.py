@@ -1,6 +1,7 @@
 """Docstrings of plugins, actions and settings, read from the source, because compiled classes have none."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,8 @@ def action_description(name: str) -> str:
     folders = ("actions", "reservations")
     for file in (file for each in folders for file in sorted((_SOLVER / each).glob("*.py"))):
         module = ast.parse(file.read_text())
-        if name in _action_names(module):
+        defined = importlib.import_module(f"tenure.solver.{file.parent.name}.{file.stem}")
+        if any(getattr(defined, action).name == name for action in _actions(module)):
             effect = _first_sentence(ast.get_docstring(module) or "").partition(": ")[2]
             return effect[:1].upper() + effect[1:]
     raise LookupError(name)
@@ -57,10 +59,13 @@ def _module(name: str) -> ast.Module:
     return ast.parse(file.read_text())
 
 
-def _action_names(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Action":
-            yield ast.literal_eval(node.args[0])
+def _actions(module: ast.Module) -> Iterator[str]:
+    """Names of the constants of a module that it defines as actions."""
+    for node in module.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            value = node.value
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Action":
+                yield node.target.id
 
 
 def _first_sentence(text: str) -> str:

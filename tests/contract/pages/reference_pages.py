@@ -1,5 +1,6 @@
-"""The check `reference-pages`: docs/reference/cli.md and api.md, and the tables of configuration.md, are
-generated from --help, the protos and the settings.
+"""The check `reference-pages`: cli.md, api.md, and tables of configuration.md and annotations.md.
+
+They are generated from --help, the protos, the settings and the table of annotations.
 """
 
 import re
@@ -12,6 +13,7 @@ from tenure.cli.main import app
 from typer.testing import CliRunner
 
 from tests.checks import Counts
+from tests.contract.pages.annotations_page import render_annotations
 from tests.contract.pages.configuration_page import render_configuration
 from tests.contract.proto_comments import Declaration, Member, all_declarations
 
@@ -68,6 +70,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "cli.md": render_cli,
     "api.md": render_api,
     "configuration.md": render_configuration,
+    "annotations.md": render_annotations,
 }
 
 

@@ -90,6 +90,7 @@ def build(folder: Path, url: str) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.thorough
 def test_krew_installs_the_plugin_and_it_shows_the_queues_of_the_cluster(
     cluster: WholeCluster, story: Story, tmp_path: Path
 ) -> None:

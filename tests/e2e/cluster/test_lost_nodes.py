@@ -47,6 +47,7 @@ def test_pods_of_a_silent_node_are_replaced_on_another_one(story: Story) -> None
     assert lost <= set(story.pods("web")), "no kubelet confirms that they have ended"
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(400)
 def test_pods_of_a_deleted_node_are_replaced_and_others_start_meanwhile(story: Story) -> None:
     story.node("n1", gpus=2)

@@ -1,8 +1,10 @@
 """The fault matrix, each row at a few points; the check `faults` runs all of it."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.kubernetes.environment import binaries
 from tests.kubernetes.fault_injection.matrix import run_case, run_without_faults
@@ -26,6 +28,25 @@ def site_and_end_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pla
         yield made, run_without_faults(made)
 
 
-@pytest.mark.parametrize("case", short_matrix(), ids=lambda case: case.name)
+OF_EVERY_CHANGE: Final = (
+    "adapter killed before a call",
+    "adapter killed after a call",
+    "service killed",
+    "API server restarted",
+    "two adapters, one paused",
+    "answer to every third write lost",
+)
+"""Rows that are run for every change; the others every night."""
+
+
+def rows() -> list[ParameterSet]:
+    """The short matrix, with marks."""
+    marks = [() if case.row in OF_EVERY_CHANGE else (pytest.mark.thorough,) for case in short_matrix()]
+    return [
+        pytest.param(case, id=case.name, marks=mark) for case, mark in zip(short_matrix(), marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("case", rows())
 def test_run_with_fault_ends_like_a_run_without(site_and_end_state: Place, case: FaultCase) -> None:
     assert run_case(site_and_end_state[0], case, site_and_end_state[1]).problems == []

@@ -12,7 +12,7 @@ from tests.kubernetes.environment import binaries
 from tests.kubernetes.scale.command import LIMITS
 from tests.small_snapshot import child_environment
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kube, pytest.mark.thorough, pytest.mark.timeout(300)]
 
 
 def test_a_small_cluster_is_measured(tmp_path: Path) -> None:

@@ -6,24 +6,41 @@ follow from its properties.
 
 from collections.abc import Hashable, Sequence
 
-from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import evict_for_pending
-from tenure.solver.model.decision import Atomicity
-from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugin_api.action import Action, QueueGate, Relation
-from tenure.solver.plugin_api.scenario import Scenario
-from tenure.terms.durations import SECOND
-from tenure.terms.reasons import ReasonCode
+from tenure.solver.plugin_api import (
+    SECOND,
+    Action,
+    ActionContext,
+    Atomicity,
+    CustomReason,
+    PodGroup,
+    QueueGate,
+    ReasonCode,
+    Rejection,
+    Relation,
+    Scenario,
+)
 
 SLICE = 3_600 * SECOND
+SLICE_OVER = CustomReason(
+    "SliceOver",
+    clause="its time slice is over",
+    public="Its time slice is over.",
+    base=ReasonCode.PREEMPTED,
+)
+SLICE_NOT_OVER = CustomReason(
+    "SliceNotOver",
+    clause="its time slice is not over",
+    public="Its time slice is not over.",
+    remedy="wait until the time slice is over",
+    base=ReasonCode.NO_SOLUTION,
+)
 
 
 class SliceIsOver:
     """Permits victims that have lower priority and have run for a slice."""
 
-    def __init__(self, context: CycleContext) -> None:
-        self._now = context.session.cluster.now
+    def __init__(self, context: ActionContext) -> None:
+        self._now = context.cluster.now
 
     def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
         return None
@@ -32,7 +49,7 @@ class SliceIsOver:
         if victim.facts.priority >= preemptor.facts.priority:
             return Rejection(ReasonCode.PRIORITY_NOT_LOWER, "its priority is not lower", source="timeslice")
         if victim.facts.last_start is None or self._now < victim.facts.last_start + SLICE:
-            return Rejection(ReasonCode.NO_SOLUTION, "its time slice is not over", source="timeslice")
+            return Rejection(ReasonCode.NO_SOLUTION, "", source="timeslice", custom=SLICE_NOT_OVER)
         return None
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
@@ -48,6 +65,7 @@ TIMESLICE = Action(
     gate=QueueGate.QUOTA,
     reason=ReasonCode.PREEMPTED,
     atomicity=Atomicity.ALL,
-    run=evict_for_pending,
     rule=SliceIsOver,
+    custom_reason=SLICE_OVER,
+    reasons=(SLICE_NOT_OVER,),
 )

@@ -105,10 +105,10 @@ class RawClient:
 class ClientNamespace:
     """A separate namespace, and methods to create and read objects in it."""
 
-    def __init__(self, asker: RawClient) -> None:
-        self.asker = asker
+    def __init__(self, client: RawClient) -> None:
+        self.client = client
         self.name = f"contract-{next(_NAMES)}"
-        asker.make("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        client.make("/api/v1/namespaces", {"metadata": {"name": self.name}})
         self.pods = f"/api/v1/namespaces/{self.name}/pods"
         self.budgets = f"/apis/policy/v1/namespaces/{self.name}/poddisruptionbudgets"
         self.leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
@@ -118,7 +118,7 @@ class ClientNamespace:
         """Create a pending pod."""
         containers = [{"name": "main", "image": "none"}]
         body = {"metadata": {"name": name, **meta}, "spec": {"containers": containers, **(spec or {})}}
-        return self.asker.make(self.pods, body)
+        return self.client.make(self.pods, body)
 
     def bind(self, name: str = "a", node: str = "n1", **meta: str) -> RawResponse:
         """Post a binding."""
@@ -128,7 +128,7 @@ class ClientNamespace:
             "metadata": {"name": name, "namespace": self.name, **meta},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        return self.asker.request("POST", f"{self.pods}/{name}/binding", body)
+        return self.client.request("POST", f"{self.pods}/{name}/binding", body)
 
     def running(self, name: str = "a", phase: str = "Running", *, ready: bool = True, **meta: Any) -> Item:
         """Create a pod on a node, with the status that its kubelet writes."""
@@ -136,7 +136,7 @@ class ClientNamespace:
         assert self.bind(name).status == 201
         conditions = [{"type": "Ready", "status": str(ready)}]
         status = {"phase": phase, "conditions": conditions}
-        return self.asker.merge(f"{self.pods}/{name}/status", {"status": status}).body
+        return self.client.merge(f"{self.pods}/{name}/status", {"status": status}).body
 
     def evict(self, name: str = "a", *, dry: bool = False, **preconditions: str) -> RawResponse:
         """Post an eviction."""
@@ -147,12 +147,12 @@ class ClientNamespace:
             "deleteOptions": {"preconditions": preconditions},
         }
         query = {"dryRun": "All"} if dry else {}
-        return self.asker.request("POST", f"{self.pods}/{name}/eviction", body, **query)
+        return self.client.request("POST", f"{self.pods}/{name}/eviction", body, **query)
 
     def budget(self, name: str = "b", allowed: int | None = None, healthy: int = 2) -> None:
         """Create a disruption budget for pods with app=x. None: without a status of the controller."""
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
-        self.asker.make(self.budgets, {"metadata": {"name": name}, "spec": spec})
+        self.client.make(self.budgets, {"metadata": {"name": name}, "spec": spec})
         if allowed is not None:
             status = {
                 "observedGeneration": 1,
@@ -161,8 +161,8 @@ class ClientNamespace:
                 "desiredHealthy": 1,
                 "expectedPods": 2,
             }
-            self.asker.merge(f"{self.budgets}/{name}/status", {"status": status})
+            self.client.merge(f"{self.budgets}/{name}/status", {"status": status})
 
     def find(self, name: str = "a") -> RawResponse:
         """Read a pod."""
-        return self.asker.get(f"{self.pods}/{name}")
+        return self.client.get(f"{self.pods}/{name}")

@@ -23,7 +23,7 @@ _RULES = [
 @pytest.fixture
 def adapter(namespace: ClientNamespace) -> Iterator[RawClient]:
     """A client with the token of a service account that has this role."""
-    admin, name = namespace.asker, f"adapter-of-{namespace.name}"
+    admin, name = namespace.client, f"adapter-of-{namespace.name}"
     admin.make(f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": _RULES})
     account = {"kind": "ServiceAccount", "namespace": namespace.name, "name": "adapter"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
@@ -87,14 +87,14 @@ def test_role_permits_exactly_its_rules(
 
 def test_role_for_one_name_excludes_other_names(namespace: ClientNamespace, adapter: RawClient) -> None:
     for name in ("tenure", "other"):
-        namespace.asker.make(namespace.leases, {"metadata": {"name": name}, "spec": {}})
+        namespace.client.make(namespace.leases, {"metadata": {"name": name}, "spec": {}})
     assert adapter.get(f"{namespace.leases}/tenure").status == 200
     message = adapter.get(f"{namespace.leases}/other").message
     assert 'cannot get resource "leases" in API group "coordination.k8s.io" in the namespace' in message
 
 
 def test_unknown_token_is_rejected(namespace: ClientNamespace) -> None:
-    nobody = RawClient(namespace.asker.url, "made-up")
+    nobody = RawClient(namespace.client.url, "made-up")
     came = nobody.get("/api/v1/pods")
     nobody.close()
     assert (came.status, came.message) == (401, "Unauthorized")

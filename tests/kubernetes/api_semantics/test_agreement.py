@@ -18,7 +18,7 @@ _TIMES: Final = ("lastTransitionTime", "lastProbeTime")
 
 
 class BothServers(NamedTuple):
-    """The same namespace on both servers."""
+    """A namespace on both servers."""
 
     fake: ClientNamespace
     real: ClientNamespace
@@ -52,7 +52,7 @@ class RandomRequest:
 
     def fence(self, place: ClientNamespace, collection: str) -> dict[str, str]:
         """Return the uid and version preconditions of the request, if any."""
-        came = place.asker.get(f"{collection}/{self.name}").body.get("metadata", {})
+        came = place.client.get(f"{collection}/{self.name}").body.get("metadata", {})
         asked = {"uid": self._uid, "resourceVersion": self._version}
         its = {field: came.get(field, "1") if kind == "its" else "1" for field, kind in asked.items()}
         return {field: text for field, text in its.items() if asked[field]}
@@ -65,7 +65,7 @@ class RandomRequest:
         meta: Item = {"name": self.name, "labels": {"app": "xxxy"[self._small]}}
         if self._small == 1:
             meta["finalizers"] = ["example.com/keep"]
-        return place.asker.request("POST", place.pods, {"metadata": meta, "spec": spec})
+        return place.client.request("POST", place.pods, {"metadata": meta, "spec": spec})
 
     def bind(self, place: ClientNamespace) -> RawResponse:
         return place.bind(self.name, f"n{self._small}", **self.fence(place, place.pods))
@@ -75,7 +75,7 @@ class RandomRequest:
         ready = {"type": "Ready", "status": str(self._chosen < 0.8)}
         status = {"phase": phase, "conditions": [ready]}
         body = {"metadata": self.fence(place, place.pods), "status": status}
-        return place.asker.merge(f"{self.path(place)}/status", body)
+        return place.client.merge(f"{self.path(place)}/status", body)
 
     def evict(self, place: ClientNamespace) -> RawResponse:
         return place.evict(self.name, dry=self._small == 0, **self.fence(place, place.pods))
@@ -84,16 +84,16 @@ class RandomRequest:
         options: Item = {"preconditions": self.fence(place, place.pods)}
         if self._small:
             options["gracePeriodSeconds"] = (0, 2000, 6000)[self._small - 1]
-        return place.asker.request("DELETE", self.path(place), options)
+        return place.client.request("DELETE", self.path(place), options)
 
     def label(self, place: ClientNamespace) -> RawResponse:
         labels = {"l": None if self._small == 0 else str(self._small), "app": "xxxy"[self._small]}
-        return place.asker.merge(
+        return place.client.merge(
             self.path(place), {"metadata": {**self.fence(place, place.pods), "labels": labels}}
         )
 
     def remove_finalizer(self, place: ClientNamespace) -> RawResponse:
-        return place.asker.merge(self.path(place), {"metadata": {"finalizers": None}})
+        return place.client.merge(self.path(place), {"metadata": {"finalizers": None}})
 
     def write_status(self, place: ClientNamespace) -> RawResponse:
         fields = {"type": f"T{self._small % 2}", "status": "True", "reason": f"R{self._small}"}
@@ -110,9 +110,9 @@ class RandomRequest:
         """Create or replace a ConfigMap."""
         body = {"metadata": {"name": self.name}, "data": {f"k{self._small}": "kept"}}
         if self._chosen < 0.3:
-            return place.asker.request("POST", place.maps, body)
+            return place.client.request("POST", place.maps, body)
         body["metadata"] |= self.fence(place, place.maps)
-        return place.asker.request("PUT", f"{place.maps}/{self.name}", body)
+        return place.client.request("PUT", f"{place.maps}/{self.name}", body)
 
     def apply(self, place: ClientNamespace) -> RawResponse:
         data = {f"k{i}": str(self._small) for i in range(3) if int(self._chosen * 8) >> i & 1}
@@ -129,17 +129,19 @@ class RandomRequest:
         path = f"{place.budgets}/{self.name}"
         if self._small == 0:
             spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
-            return place.asker.request("POST", place.budgets, {"metadata": {"name": self.name}, "spec": spec})
+            return place.client.request(
+                "POST", place.budgets, {"metadata": {"name": self.name}, "spec": spec}
+            )
         if self._small == 1 and self._chosen < 0.5:
-            return place.asker.request("DELETE", path)
+            return place.client.request("DELETE", path)
         counts = {"currentHealthy": self._small, "desiredHealthy": 2, "expectedPods": 2}
         allowed = int(self._chosen * 2)
         status = {"observedGeneration": 1, "disruptionsAllowed": allowed, "disruptedPods": None, **counts}
-        return place.asker.merge(f"{path}/status", {"status": status})
+        return place.client.merge(f"{path}/status", {"status": status})
 
     def _apply(self, place: ClientNamespace, path: str, body: Item) -> RawResponse:
         query = {"force": "true"} if self._chosen < 0.4 else {}
-        return place.asker.apply(path, f"manager-{self._small % 2}", body, **query)
+        return place.client.apply(path, f"manager-{self._small % 2}", body, **query)
 
 
 _REQUESTS: Final[tuple[Callable[[RandomRequest, ClientNamespace], RawResponse], ...]] = (
@@ -180,7 +182,7 @@ def comparable(item: Item) -> Item:
 
 def all_objects(place: ClientNamespace) -> dict[str, Item]:
     collections = (place.pods, place.maps, place.budgets)
-    items = [item for path in collections for item in place.asker.get(path).body["items"]]
+    items = [item for path in collections for item in place.client.get(path).body["items"]]
     return {
         f"{item['metadata']['name']} {sorted(comparable(item)['is'][0])}": comparable(item) for item in items
     }
@@ -189,7 +191,7 @@ def all_objects(place: ClientNamespace) -> dict[str, Item]:
 def events(place: ClientNamespace, since: str) -> list[tuple[str, Any]]:
     """Return the events of a watch of the pods, up to a final one that is created to end it."""
     place.pod("last")
-    with place.asker.watch(place.pods, resourceVersion=since, timeoutSeconds="20") as stream:
+    with place.client.watch(place.pods, resourceVersion=since, timeoutSeconds="20") as stream:
         came = takewhile(lambda event: event["object"]["metadata"]["name"] != "last", stream)
         return [(event["type"], comparable(event["object"])) for event in came]
 
@@ -201,7 +203,7 @@ def test_both_servers_return_the_same_responses_objects_and_events(
     both: BothServers, seed: int, rare: int
 ) -> None:
     chosen = random.Random(seed)
-    since = [place.asker.get(place.pods).version for place in both]
+    since = [place.client.get(place.pods).version for place in both]
     statuses: set[int] = set()
     for number in range(_STEPS):
         step = RandomRequest(chosen)

@@ -19,7 +19,7 @@ class Case(NamedTuple):
 def _terminating_pod(place: ClientNamespace) -> None:
     """Delete a pod that is not bound and has a finalizer."""
     place.pod(finalizers=["example.com/keep"])
-    place.asker.request("DELETE", f"{place.pods}/a")
+    place.client.request("DELETE", f"{place.pods}/a")
 
 
 def _bound(node: str) -> Callable[[ClientNamespace], object]:

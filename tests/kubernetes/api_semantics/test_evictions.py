@@ -96,7 +96,7 @@ def test_eviction_uses_one_disruption_of_the_budget(namespace: ClientNamespace) 
     namespace.running("a", labels=_X)
     namespace.running("b", labels=_X)
     assert namespace.evict("a").status == 201
-    status = namespace.asker.get(f"{namespace.budgets}/b").body["status"]
+    status = namespace.client.get(f"{namespace.budgets}/b").body["status"]
     assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["a"])
     assert namespace.evict("b").status == 429
 
@@ -105,7 +105,7 @@ def test_failed_precondition_uses_a_disruption_nevertheless(namespace: ClientNam
     namespace.budget(allowed=1)
     namespace.running(labels=_X)
     assert namespace.evict(uid="another").status == 409
-    assert namespace.asker.get(f"{namespace.budgets}/b").body["status"]["disruptionsAllowed"] == 0
+    assert namespace.client.get(f"{namespace.budgets}/b").body["status"]["disruptionsAllowed"] == 0
 
 
 def test_a_dry_run_changes_nothing(namespace: ClientNamespace) -> None:
@@ -113,7 +113,7 @@ def test_a_dry_run_changes_nothing(namespace: ClientNamespace) -> None:
     before = namespace.running(labels=_X)
     assert namespace.evict(dry=True).status == 201
     assert namespace.find().version == before["metadata"]["resourceVersion"]
-    assert namespace.asker.get(f"{namespace.budgets}/b").body["status"]["disruptionsAllowed"] == 1
+    assert namespace.client.get(f"{namespace.budgets}/b").body["status"]["disruptionsAllowed"] == 1
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed", "unbound"])

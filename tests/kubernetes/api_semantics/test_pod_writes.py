@@ -8,6 +8,7 @@ from tenure.integration.ports import ApplyResult
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter
 from tenure.kubernetes.choices import EvictionMode
+from tenure.v1.decision_pb2 import Evict
 
 from tests.kubernetes.api_semantics.raw_client import ApiServer, ClientNamespace, Item
 
@@ -37,7 +38,7 @@ def _unchanged(place: ClientNamespace) -> None:
 
 
 def _deleted(place: ClientNamespace) -> None:
-    place.asker.request("DELETE", f"{place.pods}/a", {"gracePeriodSeconds": 0})
+    place.client.request("DELETE", f"{place.pods}/a", {"gracePeriodSeconds": 0})
 
 
 def _replaced(place: ClientNamespace) -> None:
@@ -83,7 +84,7 @@ def test_binding_is_applied_or_rejected_and_never_hits_another_pod(
 def test_unbindable_pod_is_not_bound(namespace: ClientNamespace, transport: Transport, spec: Item) -> None:
     pod = namespace.pod(spec=spec, finalizers=[] if spec else ["example.com/keep"])
     if not spec:
-        namespace.asker.request("DELETE", f"{namespace.pods}/a")
+        namespace.client.request("DELETE", f"{namespace.pods}/a")
     assert calls(transport).bind(name_of(pod), "n1", {}).metric_label == REJECTED
 
 
@@ -105,7 +106,7 @@ def test_eviction_is_applied_retryable_or_rejected(
 ) -> None:
     pod = namespace.running(labels=_X)
     change(namespace)
-    came: ApplyResult = calls(transport).evict(name_of(pod))
+    came: ApplyResult = calls(transport).evict(name_of(pod), Evict())
     assert (came.metric_label, came.retry_after) == (result, wait), came.detail
     if result == REJECTED:
         assert "deletionTimestamp" not in namespace.find().body["metadata"]
@@ -120,4 +121,4 @@ def test_deletion_bypasses_budgets_and_hits_only_its_pod(
     pod = namespace.running(labels=_X)
     namespace.budget(allowed=0)
     change(namespace)
-    assert calls(transport, EvictionMode.DELETE).evict(name_of(pod)).metric_label == result
+    assert calls(transport, EvictionMode.DELETE).evict(name_of(pod), Evict()).metric_label == result

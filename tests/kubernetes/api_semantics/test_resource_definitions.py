@@ -117,5 +117,5 @@ def test_strict_validation_names_a_misspelled_field(namespace: ClientNamespace) 
     """Manifests are checked this way; the fake API server does not know the fields of built-in kinds."""
     spec = {"containers": [{"name": "main", "image": "none"}], "securitycontext": {}}
     body = {"metadata": {"name": "a"}, "spec": spec}
-    came = namespace.asker.request("POST", namespace.pods, body, fieldValidation="Strict")
+    came = namespace.client.request("POST", namespace.pods, body, fieldValidation="Strict")
     assert (came.status, 'unknown field "spec.securitycontext"' in came.message) == (400, True)

@@ -12,7 +12,7 @@ def config(data: dict[str, str], **meta: str) -> dict[str, Any]:
 
 
 def apply(place: ClientNamespace, manager: str, data: dict[str, str], **meta: str) -> RawResponse:
-    return place.asker.apply(f"{place.maps}/m", manager, config(data, **meta))
+    return place.client.apply(f"{place.maps}/m", manager, config(data, **meta))
 
 
 def test_missing_object_is_created(namespace: ClientNamespace) -> None:
@@ -28,7 +28,7 @@ def test_field_of_another_manager_is_a_conflict(namespace: ClientNamespace) -> N
 
 
 def test_field_written_by_update_is_a_conflict(namespace: ClientNamespace) -> None:
-    namespace.asker.request("POST", namespace.maps, config({"k": "1"}), fieldManager="one")
+    namespace.client.request("POST", namespace.maps, config({"k": "1"}), fieldManager="one")
     came = apply(namespace, "two", {"k": "2"})
     assert (came.status, 'conflict with "one" using v1: .data.k' in came.message) == (409, True)
 
@@ -42,7 +42,7 @@ def test_equal_value_of_two_managers_is_shared_until_the_last_drops_it(namespace
 
 def test_force_transfers_only_the_applied_fields(namespace: ClientNamespace) -> None:
     apply(namespace, "one", {"k": "1", "other": "1"})
-    taken = namespace.asker.apply(f"{namespace.maps}/m", "two", config({"k": "2"}), force="true")
+    taken = namespace.client.apply(f"{namespace.maps}/m", "two", config({"k": "2"}), force="true")
     assert taken.body["data"] == {"k": "2", "other": "1"}
     came = apply(namespace, "one", {"k": "1"})
     assert (came.status, 'conflict with "two"' in came.message) == (409, True)
@@ -77,11 +77,13 @@ def test_apply_honors_uid_and_version_preconditions(
 def test_apply_with_uid_does_not_recreate_a_deleted_object(namespace: ClientNamespace) -> None:
     came = apply(namespace, "one", {"k": "1"}, uid="gone")
     assert (came.status, "uid mismatch" in came.message) == (409, True)
-    assert namespace.asker.get(f"{namespace.maps}/m").status == 404
+    assert namespace.client.get(f"{namespace.maps}/m").status == 404
 
 
 def test_apply_without_field_manager_is_rejected(namespace: ClientNamespace) -> None:
-    came = namespace.asker.request("PATCH", f"{namespace.maps}/m", config({}), "application/apply-patch+yaml")
+    came = namespace.client.request(
+        "PATCH", f"{namespace.maps}/m", config({}), "application/apply-patch+yaml"
+    )
     assert (came.status, "fieldManager" in came.message) == (422, True)
 
 
@@ -98,7 +100,7 @@ def condition(reason: str, **meta: str) -> dict[str, Any]:
 
 
 def apply_condition(place: ClientNamespace, body: dict[str, Any]) -> RawResponse:
-    return place.asker.apply(f"{place.pods}/a/status", "tenure-status", body, force="true")
+    return place.client.apply(f"{place.pods}/a/status", "tenure-status", body, force="true")
 
 
 def test_pod_conditions_are_distinguished_by_type(namespace: ClientNamespace) -> None:

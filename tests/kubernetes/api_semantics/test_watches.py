@@ -12,11 +12,11 @@ def _event_summary(event: dict[str, Any]) -> tuple[str, str]:
 
 def test_watch_reports_changes_after_its_version_in_order(namespace: ClientNamespace) -> None:
     namespace.pod("before")
-    version = namespace.asker.get(namespace.pods).version
-    with namespace.asker.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
+    version = namespace.client.get(namespace.pods).version
+    with namespace.client.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
         namespace.pod("a")
         namespace.bind("a")
-        namespace.asker.request("DELETE", f"{namespace.pods}/a", {"gracePeriodSeconds": 0})
+        namespace.client.request("DELETE", f"{namespace.pods}/a", {"gracePeriodSeconds": 0})
         namespace.pod("b")
         came = list(islice(events, 5))
     assert [_event_summary(event) for event in came] == [
@@ -32,11 +32,11 @@ def test_watch_reports_changes_after_its_version_in_order(namespace: ClientNames
 
 
 def test_watch_resumed_from_any_event_misses_and_repeats_nothing(namespace: ClientNamespace) -> None:
-    version = namespace.asker.get(namespace.pods).version
+    version = namespace.client.get(namespace.pods).version
     for name in "abcd":
         namespace.pod(name)
     for after in range(4):
-        with namespace.asker.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
+        with namespace.client.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
             event, *rest = islice(events, 4 - after)
         assert _event_summary(event) == ("ADDED", "abcd"[after])
         assert len(rest) == 3 - after
@@ -45,21 +45,21 @@ def test_watch_resumed_from_any_event_misses_and_repeats_nothing(namespace: Clie
 
 def test_deletion_event_has_a_version_to_resume_from(namespace: ClientNamespace) -> None:
     namespace.pod("a")
-    version = namespace.asker.get(namespace.pods).version
-    namespace.asker.request("DELETE", f"{namespace.pods}/a")
+    version = namespace.client.get(namespace.pods).version
+    namespace.client.request("DELETE", f"{namespace.pods}/a")
     namespace.pod("b")
-    with namespace.asker.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
+    with namespace.client.watch(namespace.pods, resourceVersion=version, timeoutSeconds="10") as events:
         gone = next(event for event in events if event["type"] == "DELETED")
     after = gone["object"]["metadata"]["resourceVersion"]
     assert int(after) > int(version)
-    with namespace.asker.watch(namespace.pods, resourceVersion=after, timeoutSeconds="10") as events:
+    with namespace.client.watch(namespace.pods, resourceVersion=after, timeoutSeconds="10") as events:
         assert _event_summary(next(events)) == ("ADDED", "b")
 
 
 def test_watch_without_version_starts_with_all_objects(namespace: ClientNamespace) -> None:
     for name in "ab":
         namespace.pod(name)
-    with namespace.asker.watch(namespace.pods, timeoutSeconds="10") as events:
+    with namespace.client.watch(namespace.pods, timeoutSeconds="10") as events:
         assert [_event_summary(event) for event in islice(events, 2)] == [("ADDED", "a"), ("ADDED", "b")]
 
 
@@ -67,7 +67,7 @@ def test_watch_with_initial_events_marks_their_end(namespace: ClientNamespace) -
     for name in "ab":
         namespace.pod(name)
     asked = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    with namespace.asker.watch(
+    with namespace.client.watch(
         namespace.pods, allowWatchBookmarks="true", timeoutSeconds="10", **asked
     ) as events:
         came = list(islice(events, 3))
@@ -80,9 +80,9 @@ def test_watch_with_initial_events_marks_their_end(namespace: ClientNamespace) -
 
 def test_watch_sends_a_bookmark_before_its_end(namespace: ClientNamespace, raw_client: RawClient) -> None:
     """Bookmarks keep the version recent when only other namespaces change."""
-    version = namespace.asker.get(namespace.pods).version
+    version = namespace.client.get(namespace.pods).version
     asked = {"allowWatchBookmarks": "true", "timeoutSeconds": "3"}
-    with namespace.asker.watch(namespace.pods, resourceVersion=version, **asked) as events:
+    with namespace.client.watch(namespace.pods, resourceVersion=version, **asked) as events:
         elsewhere = ClientNamespace(raw_client).pod()["metadata"]["resourceVersion"]
         came = next(events)
     assert came["type"] == "BOOKMARK"
@@ -90,8 +90,8 @@ def test_watch_sends_a_bookmark_before_its_end(namespace: ClientNamespace, raw_c
 
 
 def test_watch_without_bookmarks_ends_without_event(namespace: ClientNamespace) -> None:
-    version = namespace.asker.get(namespace.pods).version
-    with namespace.asker.watch(namespace.pods, resourceVersion=version, timeoutSeconds="1") as events:
+    version = namespace.client.get(namespace.pods).version
+    with namespace.client.watch(namespace.pods, resourceVersion=version, timeoutSeconds="1") as events:
         assert list(events) == []
 
 
@@ -101,16 +101,16 @@ def test_compacted_version_is_rejected_by_watch_list_and_continue(
     """A watch returns 200 and then the 410 as its only event; lists return the status 410."""
     namespace.pod("a")
     namespace.pod("b")
-    first = namespace.asker.get(namespace.pods, limit="1")
+    first = namespace.client.get(namespace.pods, limit="1")
     namespace.pod("c")
     api_server.compact()
     namespace.pod("d")
-    with namespace.asker.watch(namespace.pods, resourceVersion=first.version, timeoutSeconds="10") as events:
+    with namespace.client.watch(namespace.pods, resourceVersion=first.version, timeoutSeconds="10") as events:
         (event,) = events
     assert event["type"] == "ERROR"
     assert (event["object"]["code"], event["object"]["reason"]) == (410, "Expired")
-    exact = namespace.asker.get(namespace.pods, resourceVersion=first.version, resourceVersionMatch="Exact")
+    exact = namespace.client.get(namespace.pods, resourceVersion=first.version, resourceVersionMatch="Exact")
     token = first.body["metadata"]["continue"]
-    going_on = namespace.asker.get(namespace.pods, limit="1", **{"continue": token})
+    going_on = namespace.client.get(namespace.pods, limit="1", **{"continue": token})
     assert [(came.status, came.body["reason"]) for came in (exact, going_on)] == [(410, "Expired")] * 2
-    assert len(namespace.asker.get(namespace.pods).body["items"]) == 4
+    assert len(namespace.client.get(namespace.pods).body["items"]) == 4

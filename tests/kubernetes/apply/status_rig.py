@@ -87,7 +87,7 @@ class StatusRig:
         if estimate is not None:
             response.start_estimates.add(pod_group=self.uid).MergeFrom(estimate)
         self.writer.report(response, [])
-        self.writer._write_due()
+        self.writer.write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 
     def bind(self) -> None:
@@ -104,7 +104,7 @@ class StatusRig:
         before = len(self.server.writes())
         self.picture.delta(NOW)
         self.writer.report_set_aside(self.picture.set_aside.take_new())
-        self.writer._write_due()
+        self.writer.write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 
     @property

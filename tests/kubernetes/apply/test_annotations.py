@@ -4,10 +4,13 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.ownership import Ownership
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.terms.annotations import ValueKind, Writer, written_by
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decision_pb2 import Patch
 
@@ -110,6 +113,33 @@ def test_owners_of_lent_capacity_are_stored_and_read_back(stage: Stage) -> None:
     there = stage.there["annotations"]
     assert there["tenure.scheduler/backfill-for"] == "a,b"
     assert read_back(stage, there).backfill_for == owners
+
+
+SENT = "requeue_not_before"
+"""The server reads this annotation itself."""
+WRITTEN = {each.field: each for each in written_by(Writer.ADAPTER) if each.field not in ("", SENT)}
+VALUES: dict[str, Any] = {
+    "held_by": pb.HOLD_REASON_EVICTED,
+    "evictions": pb.EvictionCounts(by_cause={"reclaim": 2}),
+    "backfill_for": pb.BackfillOwners(pod_groups=["a"]),
+    "grant": pb.Grant(
+        queue="q", preemptibility=pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE, opt_out_actions=["reclaim"], min_pods=3
+    ),
+}
+KINDS: dict[ValueKind, Any] = {
+    ValueKind.TIME: Timestamp(seconds=1_700_000_000),
+    ValueKind.DURATION: Duration(seconds=90),
+    ValueKind.COUNT: 7,
+}
+
+
+@pytest.mark.parametrize("field", WRITTEN)
+def test_every_annotation_of_the_adapter_is_written_and_read_back(field: str, stage: Stage) -> None:
+    row = WRITTEN[field]
+    value = VALUES.get(field) or KINDS[row.kind]
+    assert stage.write(Patch(**{field: value})) == ["PATCH"]
+    assert stage.there["annotations"].keys() == {row.key, names.SIGNATURE}
+    assert getattr(read_back(stage, stage.there["annotations"]), field) == value
 
 
 def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:

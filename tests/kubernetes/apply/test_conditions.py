@@ -52,3 +52,39 @@ def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None
     verdict = build_condition(outcome("WAITING_FOR_QUOTA", "OVER_FAIR_SHARE"))
     assert verdict is not None
     assert (verdict.reason, verdict.code) == ("Unschedulable", "OverFairShare")
+
+
+def custom_outcome(
+    code: str = "QueueKept", domain: str = "keepqueues", detail: str = ""
+) -> pb.PodGroupOutcome:
+    """A delayed pod group with a reason of another package."""
+    custom = pb.CustomReason(
+        domain=domain, code=code, clause="its queue is kept", public_message="It is kept."
+    )
+    reason = pb.Reason(code="REASON_CODE_PROTECTED", source=domain, custom=custom, detail=detail)
+    reason.message = f"Pod group new is delayed{': ' if detail else ''}{detail}."
+    return pb.PodGroupOutcome(kind="OUTCOME_KIND_DELAYED", reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "domain", "expected"),
+    [
+        ("QueueKept", "keepqueues", "KeepqueuesQueueKept"),
+        ("QueueKept", "keep-queues", "KeepQueuesQueueKept"),
+        ("not a code: <b>", "keepqueues", "Protected"),
+        ("QueueKept", "", "Protected"),
+        ("Q" * 2_000, "keepqueues", "Protected"),
+    ],
+)
+def test_code_of_another_package_begins_with_its_domain_or_is_the_general_one(
+    code: str, domain: str, expected: str
+) -> None:
+    condition = build_condition(custom_outcome(code, domain))
+    assert condition is not None
+    assert (condition.reason, condition.code) == ("Delayed", expected)
+
+
+def test_condition_has_the_clause_of_another_package_in_place_of_its_detail() -> None:
+    condition = build_condition(custom_outcome(detail="pod group secret is kept"))
+    assert condition is not None
+    assert condition.message == "Pod group new is delayed: its queue is kept."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tenure.integration import evictions
-from tenure.integration.evictions import GroupEvictions, take_turns
+from tenure.integration.evictions import GroupEvictions, share_lanes
 from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import EvictionBudget
 
@@ -198,7 +198,7 @@ class TestLane:
 
 def test_slow_eviction_delays_only_the_next_one_of_its_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = GroupEvictions(JournalEntry(group()), map(evict, "abc"), lambda _: [EvictionBudget("limit", 3)])
-    lane, *_ = take_turns([*rows.stages[0], *rows.stages[1]])
+    lane, *_ = share_lanes([*rows.stages[0], *rows.stages[1]])
     monkeypatch.setattr(evictions, "PATIENCE_SECONDS", 0.0)
     slow, quick = lane.next(), lane.next()
     assert slow is not None

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from tenure.integration.journal_entry import JournalEntry
+from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.apply.applier_rig import ApplierRig, results, sent
@@ -84,6 +84,30 @@ def test_owner_that_the_pod_group_stands_for_is_deleted_after_the_eviction(
     assert cluster.server.calls[-1].body["preconditions"] == {"uid": f"uid-{deleted[2]}"}
     assert results(entry) == {"evict-old": "APPLIED"}
     assert [step.detail for step in entry.results.values()] == [""]
+
+
+def test_owner_is_deleted_at_a_time_limit_that_asks_for_that(cluster: Cluster) -> None:
+    limit = {"tenure.scheduler/time-limit": "1h", "tenure.scheduler/on-time-limit": "delete"}
+    cluster.own(JOB, on_evict="requeue", **limit)
+    cluster.server.on("DELETE", path(*JOB), ScriptedResponse(200))
+    entry = cluster.evict()
+    assert cluster.server.writes() == [*sent("eviction", "old"), f"DELETE {path(*JOB)}"]
+    assert [step.detail for step in entry.results.values()] == [""]
+
+
+def test_owner_is_not_deleted_because_another_pod_group_asks_for_that(cluster: Cluster) -> None:
+    """The pod of the decision terminates already, as after a crash of the adapter."""
+    cluster.own(JOB, on_evict="requeue")
+    asks = {"annotations": {"tenure.scheduler/on-evict": "delete"}}
+    cluster.running("asks", meta=asks)
+    cluster.builder.delta(NOW)
+    ending = {"metadata": {"name": "old", "uid": "uid-old", "deletionTimestamp": "2027-01-01T00:00:00Z"}}
+    cluster.server.on("GET", "/api/v1/namespaces/team/pods/old", ScriptedResponse(200, ending))
+    decision = evict("old", victim="uid-asks")
+    decision.evict.fate = pb.FATE_DELETE
+    entry = JournalEntry(group(decision), state=EntryState.UNREPORTED)
+    cluster.apply(entry)
+    assert cluster.server.writes() == []
 
 
 def test_owner_is_suspended_by_the_field_of_its_kind(cluster: Cluster) -> None:

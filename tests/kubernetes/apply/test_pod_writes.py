@@ -7,6 +7,7 @@ from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.choices import EvictionMode
+from tenure.v1.decision_pb2 import Evict
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED, APPLY_STATUS_PRECONDITION_FAILED
 
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse
@@ -118,7 +119,7 @@ def test_eviction_response_maps_to_a_result(
     server.on("POST", EVICTION, answer)
     if pod:
         server.on("GET", POD.path, pod)
-    got = calls(transport).evict(POD)
+    got = calls(transport).evict(POD, Evict())
     assert got.status == result
     assert got.is_retryable == (retry is not None)
     assert got.retry_after == (retry if isinstance(retry, float) else None)
@@ -131,20 +132,39 @@ def test_budget_that_blocks_an_eviction_is_named(scripted_server: Served) -> Non
     cause = {"reason": "DisruptionBudget", "message": "The disruption budget b needs 1 healthy pods."}
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     server.on("POST", EVICTION, ScriptedResponse(429, {"message": message, "details": {"causes": [cause]}}))
-    assert calls(transport).evict(POD).detail.endswith(f"{message} {cause['message']}")
+    assert calls(transport).evict(POD, Evict()).detail.endswith(f"{message} {cause['message']}")
 
 
 def test_delete_mode_bypasses_budgets_and_has_a_uid_precondition(scripted_server: Served) -> None:
     server, transport = scripted_server
     server.on("DELETE", POD.path, ScriptedResponse(200))
-    assert calls(transport, EvictionMode.DELETE).evict(POD).status == APPLIED
+    assert calls(transport, EvictionMode.DELETE).evict(POD, Evict()).status == APPLIED
     assert server.calls[0].body["preconditions"] == {"uid": "uid-p1"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "overridden", "write"),
+    [
+        (EvictionMode.PATIENT, ["space/b"], f"DELETE {POD.path}"),
+        (EvictionMode.PATIENT, [], f"POST {EVICTION}"),
+        (EvictionMode.EVICTION, ["space/b"], f"POST {EVICTION}"),
+    ],
+)
+def test_patient_mode_deletes_where_budgets_hold_no_longer(
+    mode: EvictionMode, overridden: list[str], write: str, scripted_server: Served
+) -> None:
+    server, transport = scripted_server
+    server.on("DELETE", POD.path, ScriptedResponse(200))
+    server.on("POST", EVICTION, ScriptedResponse(201))
+    evict = Evict(disruption_budgets=["space/b"], overridden_disruption_budgets=overridden)
+    assert calls(transport, mode).evict(POD, evict).status == APPLIED
+    assert server.writes() == [write]
 
 
 def test_no_call_is_sent_without_the_lease(scripted_server: Served) -> None:
     server, transport = scripted_server
     without = calls(transport, may_act=False)
-    for send in (lambda: without.bind(POD, "n1", {"a": "b"}), lambda: without.evict(POD)):
+    for send in (lambda: without.bind(POD, "n1", {"a": "b"}), lambda: without.evict(POD, Evict())):
         with pytest.raises(LeaseLost):
             send()
     assert server.calls == []

@@ -1,7 +1,7 @@
 """The status of pod groups that are set aside: what must be mended, told without delay for others."""
 
 import pytest
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.v1.decide_pb2 import DecideResponse
 

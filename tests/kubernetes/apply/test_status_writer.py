@@ -110,9 +110,9 @@ def test_failed_condition_write_is_retried_if_retryable(
     )
     statuses.start()
     assert statuses.conditions[0]["status"] == "True"
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     assert (statuses.conditions[0]["status"] == "False") == is_tried_again
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     assert len([write for write in statuses.server.writes() if write == f"PATCH {GROUP}/status"]) <= 3
 
 
@@ -121,8 +121,8 @@ def test_failed_pod_status_write_is_retried(statuses: StatusRig) -> None:
     answers = [ScriptedResponse(500)]
     statuses.server.rules.insert(0, lambda call: answers.pop() if answers and call.path == waits else None)
     statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
-    statuses.writer._write_due()
-    statuses.writer._write_due()
+    statuses.writer.write_due()
+    statuses.writer.write_due()
     assert statuses.server.writes().count(f"PATCH {waits}") == 2
     assert statuses.server.writes().count(f"PATCH {GROUP}/status") == 1
 
@@ -152,7 +152,7 @@ def test_adapter_without_lease_writes_no_status_until_the_lease_returns(statuses
     assert statuses.server.calls[-1].method == "GET"
     statuses.server.rules.remove(lose)
     statuses.leads = True
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     assert statuses.conditions[0]["status"] == "True"
 
 
@@ -187,7 +187,7 @@ def test_pod_group_is_not_told_as_scheduled_before_its_pods_are_bound(statuses: 
     assert statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
     statuses.bind()
     statuses.writer.report(DecideResponse(), [])
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     assert statuses.status["conditions"][0]["status"] == "False"
 
 
@@ -226,7 +226,7 @@ def test_event_that_cannot_be_written_is_tried_a_few_times(
     )
     statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
     for _ in range(9):
-        statuses.writer._write_due()
+        statuses.writer.write_due()
     written = statuses.server.writes()
     assert written.count(f"POST {events}") == attempts
     assert written.count(f"PATCH {GROUP}/status") == 1
@@ -241,7 +241,7 @@ def test_event_is_tried_again_after_the_quiet_time(statuses: StatusRig) -> None:
     statuses.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
     for later, attempts in ((4.9, 1), (0.2, 2), (5.0, 2)):
         now += later
-        statuses.writer._write_due()
+        statuses.writer.write_due()
         assert statuses.server.writes().count(f"POST {events}") == attempts
 
 
@@ -255,7 +255,7 @@ def nominations(statuses: StatusRig, *groups: pb.DecisionGroup) -> list[tuple[st
     """Report groups in flight; return the pods whose nominated node is written, and its value."""
     before = len(statuses.server.calls)
     statuses.writer.report(DecideResponse(), [JournalEntry(one) for one in groups])
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     written = [call for call in statuses.server.calls[before:] if call.method == "PATCH"]
     return [(call.path.split("/")[-2], call.body["status"].get("nominatedNodeName")) for call in written]
 
@@ -293,7 +293,7 @@ def taken_back(statuses: StatusRig, *entries: JournalEntry) -> tuple[list[str], 
     """Report groups in flight; return the pods whose notice is taken back, and those with an event."""
     before = len(statuses.server.calls)
     statuses.writer.report(DecideResponse(), entries)
-    statuses.writer._write_due()
+    statuses.writer.write_due()
     calls = statuses.server.calls[before:]
     patched = [call.path.split("/")[-2] for call in calls if call.method == "PATCH"]
     written = [call.body for call in calls if call.path.endswith("/events")]

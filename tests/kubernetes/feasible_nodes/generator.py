@@ -48,6 +48,20 @@ def preferring_question(draw: Draw) -> Question:
     return _question(draw, sorted(features), nodes)
 
 
+def evicting_question(draw: Draw) -> Question:
+    """A cluster that is nearly full, and a pending pod with relations that needs most of a node."""
+    features = sorted({draw.choice(RELATIONS) for _ in range(draw.integer(1, 3))})
+    question = _question(draw, features, [_node(draw, f"n{i}") for i in range(draw.integer(2, 4))])
+    for each in question.nodes:
+        each["spec"].pop("taints", None)
+    for each in question.pods:
+        each["spec"]["containers"][0]["resources"]["requests"]["cpu"] = draw.choice(("1", "2"))
+        each["spec"]["schedulerName"] = draw.choice(("kai-scheduler",) * 5 + ("default-scheduler",))
+    cpu = draw.choice(("2", "3"))
+    question.pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return question
+
+
 def _question(draw: Draw, features: list[str], nodes: list[Object]) -> Question:
     pods = [_placed(draw, f"p{i}", nodes) for i in range(draw.integer(0, 16))]
     asking = pod("asking", **_described(draw, "a"))
@@ -323,3 +337,6 @@ PREFERENCES: Final = (
     "tolerations",
 )
 """Features that restrict no pod to certain nodes."""
+
+RELATIONS: Final = ("host ports", "pod affinity", "pod anti-affinity", "topology spread")
+"""Features by which other pods restrict its nodes."""

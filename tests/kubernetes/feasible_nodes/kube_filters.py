@@ -35,7 +35,7 @@ class KubeFilters:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def ask(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """The nodes of one pod. Raises ValueError for objects that kube-scheduler cannot read."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

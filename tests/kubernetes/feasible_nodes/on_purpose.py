@@ -15,9 +15,12 @@ FOREIGN_TERMS: Final = "terms of pods count for no pods of other namespaces"
 OTHER_SCHEDULERS: Final = "preferences of pods of other schedulers are not observed"
 REQUIRED_TERMS: Final = "a required affinity attracts no pods"
 """kube-scheduler gives it a weight of 1 for pods that it selects."""
+TERMINATING: Final = "pods that terminate satisfy no required affinity"
+"""What needs them would wait for them again as soon as they are gone."""
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_MARK: Final = "terminates"
 _KINDS: Final = ("podAffinity", "podAntiAffinity")
 
 Object = dict[str, Any]
@@ -59,6 +62,18 @@ def _drop_other_schedulers(question: Question) -> bool:
     return _drop_preferred(question, lambda pod: pod["spec"]["schedulerName"] != "kai-scheduler")
 
 
+def _leave_out_terminating(question: Question) -> bool:
+    """Mark terminating pods, and let no required affinity of the asking pod select the mark."""
+    terminating = [pod for pod in question.pods if "deletionTimestamp" in pod["metadata"]]
+    terms = [term for term in _terms(question.pod, "podAffinity", _REQUIRED) if "labelSelector" in term]
+    for pod in terminating if terms else ():
+        pod["metadata"].setdefault("labels", {})[_MARK] = "true"
+    for term in terms if terminating else ():
+        selector = term["labelSelector"] = term["labelSelector"] or {}
+        selector.setdefault("matchExpressions", []).append({"key": _MARK, "operator": "DoesNotExist"})
+    return bool(terminating and terms)
+
+
 def _drop_required_affinity(question: Question) -> bool:
     return _drop(question, lambda _: True, ("podAffinity", _REQUIRED))
 
@@ -83,6 +98,7 @@ _EDITS: Final = {
     FOREIGN_TERMS: _drop_foreign_terms,
     OTHER_SCHEDULERS: _drop_other_schedulers,
     REQUIRED_TERMS: _drop_required_affinity,
+    TERMINATING: _leave_out_terminating,
 }
 
 

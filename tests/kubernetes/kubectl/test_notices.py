@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tenure.kubernetes.plugin.access import Asker
-from tenure.kubernetes.plugin.what_if import Forecast, forecast_text
+from tenure.kubernetes.plugin.access import KubeApi
+from tenure.kubernetes.plugin.what_if import PodGroupForecast, forecast_text
 from tenure.kubernetes.plugin.why import print_why
-from tenure.kubernetes.plugin.workload_list import Workload, print_workloads, read_workloads, workload_json
+from tenure.kubernetes.plugin.workload_list import (
+    WorkloadObjects,
+    print_workloads,
+    read_workloads,
+    workload_json,
+)
 
 END = "2027-01-15T08:02:00Z"
 TOLD = "The pod is to be evicted: save its work."
@@ -40,8 +45,8 @@ class Objects:
         return json.dumps({"items": list(found), "metadata": {}}).encode()
 
 
-def workload(*pods: dict[str, Any]) -> Workload:
-    (found,) = read_workloads(Asker(Objects(*pods), "team"), "team", "kai-scheduler")
+def workload(*pods: dict[str, Any]) -> WorkloadObjects:
+    (found,) = read_workloads(KubeApi(Objects(*pods), "team"), "team", "kai-scheduler")
     return found
 
 
@@ -81,7 +86,7 @@ def test_workload_tells_when_its_pods_with_notice_are_evicted(
 def test_forecast_tells_who_gets_notice_and_until_when() -> None:
     victim = {"namespace": "team", "pod_group": "train"}
     evicted = tuple({**victim, "pod": name, "evict_time": END} for name in "ab")
-    told = Forecast("team", "urgent", "later", "", ("n1",), evicted)
+    told = PodGroupForecast("team", "urgent", "later", "", ("n1",), evicted)
     assert f"evicted for it at {END}, after notice: 2 pods of team/train" in forecast_text(told)
     at_once = told._replace(evicted=({**victim, "pod": "a"},))
     assert forecast_text(at_once).endswith("evicted for it: 1 pod of team/train")

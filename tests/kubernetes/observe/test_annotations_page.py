@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from tenure.codec.annotations import KEYS
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.owners.kinds import built_in_kinds
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/annotations.md").read_text()
@@ -14,7 +13,8 @@ NOT_KEYS = ("metadata.name", "kai-resource-reservation", "nvidia.com/mig-")
 
 def known_keys() -> set[str]:
     constants = {name: value for name, value in vars(names).items() if name.isupper()}
-    found = set(KEYS)
+    found = {key for each in constants.pop("ANNOTATIONS") for key in each.keys}
+    del constants["SENT"]
     for value in constants.values():
         found |= {value} if isinstance(value, str) else set(value)
     for kind in built_in_kinds().by_name.values():

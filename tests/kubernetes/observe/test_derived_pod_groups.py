@@ -35,15 +35,12 @@ class KnownOwners:
         self.owners = dict(owners)
 
     def begin(self) -> set[str]:
-        """See OwnerLookup."""
         return set()
 
     def wait(self) -> float | None:
-        """See OwnerLookup."""
         return None
 
     def refused_kinds(self) -> dict[str, str]:
-        """See OwnerLookup."""
         return {}
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:

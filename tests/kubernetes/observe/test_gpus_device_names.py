@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tenure.kubernetes.observe.gpus import from_label, to_label
+from tenure.kubernetes.rows.gpus import from_label, to_label
 
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LONG = "gpu-node-0123456789.a-rather-long-zone-name.internal.example.com"

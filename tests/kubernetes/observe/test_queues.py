@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from tenure.kubernetes.observe.times import FOREVER
+from tenure.kubernetes.objects.times import FOREVER
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, queue

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tenure.codec.decode import decode_snapshot
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.gpus import ANNOTATIONS
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.rows.gpus import ANNOTATIONS
+from tenure.terms import annotations
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, node, pod, pod_group, queue, running
 
@@ -33,27 +34,9 @@ ODD_TEXTS = st.one_of(
     ),
     st.text(max_size=20),
 )
-ANNOTATION_KEYS = (
-    names.LAST_START,
-    names.LAST_EVICTION,
-    names.STALE_SINCE,
-    names.EVICTION_COUNT,
-    names.TOTAL_EVICTION_WAIT,
-    names.EVICTIONS_WITHOUT_PROGRESS,
-    names.HELD_BY,
-    names.ON_EVICT,
-    names.RELEASED,
-    names.NOT_BEFORE,
-    names.TIME_LIMIT,
-    names.ON_TIME_LIMIT,
-    names.DEPENDS_ON,
-    names.EVICTIONS,
-    names.PREEMPTION_DELAY,
-    names.VOLCANO_PREEMPTABLE,
-    names.PREEMPTIBILITY,
-    *names.DURATIONS,
-    names.REQUEUE_NOT_BEFORE,
-)
+ANNOTATION_KEYS = [
+    key for each in annotations.ANNOTATIONS if not each.on_queue or each.on_pod_group for key in each.keys
+]
 NUMBERS = st.sampled_from([-(2**40), -1, 0, 1, 2**31, 2**62])
 AMOUNTS = st.sampled_from([-1e308, -1.0, -0.1, 0.0, 0.3, 1e300, 1e308])
 MANY = settings(

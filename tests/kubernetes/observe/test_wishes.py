@@ -4,16 +4,22 @@ from typing import Any, Final
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from tenure.codec.engine import Engine
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
-from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe.times import FOREVER
+from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
+from tenure.kubernetes.objects.times import FOREVER
+from tenure.kubernetes.observe.wishes import Place, preemptibility_of
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.owners.owner_lists import REFRESH_SECONDS
+from tenure.solver.registry import default_profile
+from tenure.terms.preemptibility import Preemptibility
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decide_pb2 import DecideRequest
 
 from tests.kubernetes.fake_api_server.server import FakeApiServer
 from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, pod, pod_group, running
 from tests.kubernetes.owners.test_owners import create_owner, pod_owned_by
+from tests.small_snapshot import small_snapshot
 
 KEY: Final = "kai.scheduler/preemptibility"
 VOLCANO_KEY: Final = "volcano.sh/preemptable"
@@ -384,3 +390,31 @@ def test_time_before_which_a_pod_group_may_not_start_and_what_it_waits_for() -> 
     assert rows["second"].not_before_time.ToJsonString() == "2200-01-01T00:00:00Z"
     assert not rows["third"].HasField("not_before_time")
     assert rows["third"].eligible_time.ToJsonString() == "2020-01-01T00:00:00Z"
+
+
+TEXTS: Final = ("", " ", "-preemptible", "pre-emptible", "preemptible-", "junk", "SEMIpreemptible")
+
+
+@pytest.mark.parametrize("place", ["field", "annotation", "label"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_solver_reads_a_text_alike_in_every_place_r8_20(place: str, text: str) -> None:
+    """As if the caller had sent it as the annotation of a pod group itself; kubectl shows no other."""
+    spec, metadata = ({"preemptibility": text}, {}) if place == "field" else ({}, {f"{place}s": {KEY: text}})
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **spec, **metadata))
+    (row,) = world.snapshot().pod_groups
+    sent = pb.PodGroup(uid="g", preemptibility=row.preemptibility, annotations=row.annotations)
+    expected = effective(pb.PodGroup(uid="g", annotations={KEY: text}))
+    assert effective(sent) == expected
+    shown = preemptibility_of([Place(ObjectMeta(**metadata), spec.get("preemptibility", ""))])
+    assert (shown or Preemptibility.PREEMPTIBLE) == expected
+
+
+def effective(row: pb.PodGroup) -> int:
+    """The preemptibility in force of a pod group with the priority 0."""
+    snapshot = small_snapshot()
+    row.queue, row.creation_time.seconds = "left", 1
+    snapshot.pod_groups.append(row)
+    request = DecideRequest(snapshot=snapshot, include_pod_group_statuses=True)
+    found = Engine(default_profile()).decide(request).parse().pod_group_statuses
+    return next(each.preemptibility for each in found if each.pod_group == row.uid)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import OwnerReference
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.owners import owner_lists
 from tenure.kubernetes.owners.gangs import NO_GANG, Gang, Role
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup

@@ -22,6 +22,9 @@ def test_haproxy_accepts_the_configuration(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("stop", [False, True], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "stop",
+    [pytest.param(False, id="killed"), pytest.param(True, id="stopped", marks=pytest.mark.thorough)],
+)
 def test_shards_move_when_a_server_fails_and_no_answer_is_wrong(stop: bool) -> None:
     assert main(clusters=9, nodes=16, pools=3, pool_nodes=24, period=6.0, stop=stop) == Counts(84, 0)

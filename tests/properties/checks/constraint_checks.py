@@ -31,16 +31,53 @@ def find_broken_constraints(cluster: Cluster, decision: CycleResult) -> Iterator
         for spread in task.shape.constraints.topology_spread:
             yield from _find_skew(cluster, after, new, task, spread)
         for other in cluster.tasks:
-            if other.index != index and _is_seen(after, index, other.index):
+            if other.index != index and _is_seen(cluster, after, index, other.index):
                 yield from _find_conflicts(cluster, task, node, other, after[other.index].node)
+        yield from _find_distance(cluster, after, new, task, node)
 
 
-def _is_seen(after: Sequence[Placement], new: int, other: int) -> bool:
-    """Whether the other pod is there when the new one starts: also a terminating one if it starts now."""
+def _is_seen(cluster: Cluster, after: Sequence[Placement], new: int, other: int) -> bool:
+    """Whether the other pod is there when the new one starts: also a victim if it starts now, and a pod that
+    was terminating before in any case.
+    """
     status = after[other].status
     if after[new].status is TaskStatus.PIPELINED:
-        return status.is_active_allocated
+        return status.is_active_allocated or _terminates(cluster, after, other)
     return status not in ABSENT
+
+
+def _terminates(cluster: Cluster, after: Sequence[Placement], task: int) -> bool:
+    """Whether it was terminating before, and no decision that is in flight evicts it."""
+    if after[task].status not in (TaskStatus.RELEASING, TaskStatus.STUCK_IN_RELEASING):
+        return False
+    evicted = {step.task for group in cluster.in_flight for step in group.evictions}
+    return task not in evicted and not cluster.tasks[task].placement.is_allocated
+
+
+def _find_distance(
+    cluster: Cluster, after: Sequence[Placement], new: Sequence[int], task: Task, node: int
+) -> Iterator[str]:
+    """A required affinity without a pod that provides: one that stays, or has a reservation as well.
+
+    What a pod that is bound now needs may be evicted by a later decision.
+    """
+    terms, is_bound = task.shape.constraints.pod_affinity, after[task.index].status is TaskStatus.BINDING
+    places = dict[int, int]()
+    for other in cluster.tasks:
+        if other.index == task.index or not all(_selects(term, other) for term in terms):
+            continue
+        before, now = other.placement, after[other.index]
+        if now.is_allocated or (now.status is TaskStatus.PIPELINED and not is_bound):
+            places[other.index] = now.node
+        elif is_bound and before.is_allocated:
+            places[other.index] = before.node
+    if all(_selects(term, task) for term in terms) and set(places) <= set(new):
+        return  # it may be the first of them
+    for term in terms:
+        domains = [each.facts.labels.get(term.topology_key) for each in cluster.nodes]
+        domain = domains[node]
+        if domain is None or domain not in [domains[place] for place in places.values()]:
+            yield f"{task.facts.name}: nothing that it requires is in {domain}"
 
 
 def _find_conflicts(cluster: Cluster, task: Task, node: int, other: Task, place: int) -> Iterator[str]:

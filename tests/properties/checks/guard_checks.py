@@ -147,7 +147,7 @@ def narrowest_protection(
 ) -> Protection | None:
     """Of the protections reported for a victim, the one that describes the preemptor most specifically."""
     path = [] if asking.queue is None else cluster.queues[asking.queue].path
-    circles = [("", None), *((cluster.queues[index].name, None) for index in path), ("", asking.index)]
+    circles = [("", None), *((cluster.queues[index].facts.name, None) for index in path), ("", asking.index)]
     about = [
         each
         for each in protections

@@ -60,7 +60,7 @@ def minruntime(question: GuardQuery, arguments: Arguments) -> GuardRule:
     is_preemption = {"preempt": True, "reclaim": False}.get(question.action, same)
     kind = "Preempt" if is_preemption else "Reclaim"
     field = f"{kind.lower()}_min_runtime"
-    values = [getattr(queue, field) for queue in _queues_that_count(question, arguments, is_preemption)]
+    values = [getattr(queue.facts, field) for queue in _queues_that_count(question, arguments, is_preemption)]
     default = parse_duration(arguments.get(f"default{kind}MinRuntime", "0"))
     minimum = next((value for value in values if value is not None), default)
     if question.victim.facts.last_start is None or not minimum:
@@ -138,7 +138,7 @@ def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
     own = group.facts.requeue.expected_runtime
     if own.value is not None or own.problem:
         return own.value
-    runtimes = (queue.expected_runtime for queue in _upwards(cluster, group))
+    runtimes = (queue.facts.expected_runtime for queue in _upwards(cluster, group))
     return next((value for value in runtimes if value is not None), None) or None
 
 
@@ -196,7 +196,7 @@ class GuardFacts:
         )
 
     def after_group(self, groups: Iterable[DecisionGroup]) -> "GuardFacts":
-        """The same facts after these decision groups are stored in the eviction history."""
+        """Facts after these decision groups are stored in the eviction history."""
         memory = {(each.victim, each.preemptor): each for each in self.cluster.eviction_history}
         for group in groups:
             evicted = {self.cluster.tasks[evict.task].pod_group for evict in group.evictions}

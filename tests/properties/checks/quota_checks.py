@@ -36,9 +36,9 @@ def find_exceeded_quotas(cluster: Cluster, decision: CycleResult) -> Iterator[st
             added.update(use)
             added.subtract(_non_preemptible_usage(cluster, group, before))
     for (queue, resource), amount in sorted(total.items()):
-        quota = cluster.queues[queue].quota[resource]
+        quota = cluster.queues[queue].facts.quota[resource]
         if quota != UNLIMITED and amount > quota and added[queue, resource] > 0:
-            name = cluster.queues[queue].name
+            name = cluster.queues[queue].facts.name
             yield f"{amount} {NAMES[resource]} used firmly in {name}, with a quota of {quota}"
 
 

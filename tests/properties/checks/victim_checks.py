@@ -63,10 +63,10 @@ def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGr
         return False
     path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]
     if action == "preempt" or (action != "reclaim" and asking.queue == victim.queue):
-        values = [q.preempt_min_runtime for q in path]
+        values = [q.facts.preempt_min_runtime for q in path]
     else:
         other = cluster.queues[asking.queue].path
         common = sum(1 for mine, theirs in zip(path, other, strict=False) if mine.index == theirs)
-        values = [q.reclaim_min_runtime for q in path[: common + 1]]
+        values = [q.facts.reclaim_min_runtime for q in path[: common + 1]]
     minimum = next((value for value in reversed(values) if value is not None), 0)
     return cluster.now < victim.facts.last_start + minimum

@@ -5,6 +5,7 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import (
+    EVICTION_RATES,
     POD_GROUPS,
     PODS,
     POOL,
@@ -24,9 +25,17 @@ NAMES: Final = ("first", "second", "third")
 UNKNOWN: Final = "unknown"
 _ALLOWED: Final = (0, 0, 1, 1, 2, 3, 9)
 
+PACING: Final = (
+    "eviction_rates",
+    "max_disrupted_per_cycle",
+    "max_disrupted_per_pod_group",
+    "budget_patience",
+)
+"""Options that `random_pacing` draws."""
+
 
 def with_disruption_budgets(draw: Draw, cluster: Cluster) -> Cluster:
-    """The same cluster; most pods name a budget, whole pod groups the same one or each pod its own."""
+    """Copy of a cluster; most pods name a budget, whole pod groups the same one or each pod its own."""
     names = NAMES[: draw.integer(1, len(NAMES))]
     tasks, counted = cluster.tasks.next_version(), dict[str, set[str]]((name, set()) for name in names)
     share = draw.choice((30, 60, 100))
@@ -51,9 +60,9 @@ def with_disruption_budgets(draw: Draw, cluster: Cluster) -> Cluster:
 
 
 def random_pacing(draw: Draw, cluster: Cluster) -> tuple[Cluster, CycleOptions]:
-    """The same cluster with states of rates, and options with these rates and with limits of a cycle."""
+    """Copy of a cluster with states of rates, and options with these rates and with limits of a cycle."""
     rates, states = list[EvictionRate](), list[EvictionRateState]()
-    queues = [queue.name for queue in cluster.queues]
+    queues = [queue.facts.name for queue in cluster.queues]
     for name in ("a", "b")[: draw.integer(0, 2)]:
         scope = draw.choice((POOL, VICTIM_QUEUE, PREEMPTOR_QUEUE))
         queue = "" if scope == POOL else draw.choice(queues)
@@ -69,5 +78,6 @@ def random_pacing(draw: Draw, cluster: Cluster) -> tuple[Cluster, CycleOptions]:
         eviction_rates=tuple(rates),
         max_disrupted_per_cycle=draw.choice((-1, -1, 0, 1, 3)),
         max_disrupted_per_pod_group=draw.choice((-1, -1, 1, 2)),
+        budget_patience=draw.choice((-1, -1, 0, 60, 3_600)) * SECOND,
     )
-    return replace(cluster, eviction_rates=tuple(states)), options
+    return cluster.carrying(EVICTION_RATES, states), options

@@ -60,7 +60,7 @@ def with_costs(profile: Profile, draw: Draw) -> Profile:
 
 
 def without_optional_guards(profile: Profile) -> Profile:
-    """The same profile without optional guards."""
+    """Copy of a profile without optional guards."""
     return replace(profile, plugins=tuple(each for each in profile.plugins if each.name not in ARGUMENTS))
 
 

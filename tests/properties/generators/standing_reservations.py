@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import NO_VICTIM_FACTS
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -18,14 +19,18 @@ def _nearest(limits: Sequence[int | None], path: tuple[int, ...]) -> int | None:
 
 
 def with_reservations(draw: Draw, cluster: Cluster, profile: Profile) -> tuple[Cluster, Profile]:
-    """The same cluster with time limits and reservations, and the profile with their action and plugin.
+    """Copy of a cluster with time limits and reservations, and the profile with their action and plugin.
 
     Limits are those of queues and of some pod groups, so that plans have known ends and later ones.
     """
     limits = (None, 0, 600 * SECOND, 7_200 * SECOND)
     drawn = [draw.choice(limits) for _ in cluster.queues]
     queues = [
-        replace(queue, time_limit=drawn[queue.index], nearest_time_limit=_nearest(drawn, queue.path))
+        replace(
+            queue,
+            facts=replace(queue.facts, time_limit=drawn[queue.index]),
+            nearest_time_limit=_nearest(drawn, queue.path),
+        )
         for queue in cluster.queues
     ]
     groups = [
@@ -45,7 +50,7 @@ def with_reservations(draw: Draw, cluster: Cluster, profile: Profile) -> tuple[C
         "maxFraction": draw.choice(("0.5", "1")),
     }
     plugins = (*profile.plugins, PluginConfig("reservation", arguments))
-    made = decide(cluster, Profile(("reservation",), plugins))
+    made = answer(cluster, Profile(("reservation",), plugins))
     actions = ("reservation", *profile.actions)
-    kept = replace(cluster, reservations=made.reservations or (), now=cluster.now + 60 * SECOND)
+    kept = replace(cluster, now=cluster.now + 60 * SECOND).carrying(PLANNED_STARTS, made.planned_starts or ())
     return kept, replace(profile, actions=actions, plugins=plugins)

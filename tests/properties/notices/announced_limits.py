@@ -6,22 +6,22 @@ from fractions import Fraction
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup, InFlightGroupState
-from tenure.solver.model.disruption_limits import DisruptionBudget
+from tenure.solver.model.disruption_limits import EVICTION_RATES, DisruptionBudget
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugin_api.profile import CycleOptions
 
-from tests.properties.checks.budget_checks import counted_units
+from tests.properties.checks.budget_checks import counted_units, is_patience_over
 
 
 def find_exceeded_limits(cluster: Cluster, decision: CycleResult, options: CycleOptions) -> Iterator[str]:
     """Violations of one cycle; open evictions of earlier cycles are not in the cluster."""
-    yield from _budgets(cluster, decision)
+    yield from _budgets(cluster, decision, options)
     new = [(group, _announced_or_evicted(group)) for group in decision.groups]
     total = sum(len(tasks) for _, tasks in new)
     if 0 <= options.max_disrupted_per_cycle < total:
         most = options.max_disrupted_per_cycle
         yield f"{total} pods get notice or are evicted in a cycle, at most {most} may be"
-    states = {state.name: state for state in cluster.eviction_rates}
+    states = {state.name: state for state in cluster.carried.rows(EVICTION_RATES)}
     stated = {status.name: status for status in decision.eviction_rates}
     for rate in options.eviction_rates:
         full = Fraction(rate.burst)
@@ -49,18 +49,22 @@ def _announced_or_evicted(group: DecisionGroup) -> list[int]:
     return [step.task for step in (*group.notices.evictions, *evicted)]
 
 
-def _budgets(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+def _budgets(cluster: Cluster, decision: CycleResult, options: CycleOptions) -> Iterator[str]:
     """What is evicted and what waits for its eviction is within each budget.
 
-    A budget that is used up now does not end a notice if it allows disruptions again by the eviction.
+    A budget that is used up now does not end a notice if it allows disruptions again, or holds no longer, by
+    the eviction.
     """
     kept = [each.group for each in decision.in_flight if each.state is InFlightGroupState.IN_FLIGHT]
     ends = {
         step.task: group.evict_time
         for group in map(cluster.in_flight.__getitem__, kept)
+        if not is_patience_over(cluster, group, options, group.evict_time)
         for step in group.notices
     }
     for group in decision.groups:
+        if is_patience_over(cluster, group, options, cluster.now):
+            continue
         ends.update((step.task, cluster.now) for step in (*group.notices.evictions, *group.evictions))
     known = {budget.name: budget for budget in cluster.disruption_budgets}
     spent = Counter[str]()

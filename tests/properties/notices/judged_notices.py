@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup, InFlightGroupState
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.queue import Queue
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.testing import apply_decisions
@@ -23,7 +24,7 @@ from tests.checks import Counts
 from tests.properties.checks.guard_facts import ALL, GuardFacts
 from tests.properties.checks.many_seeds import count_all, report
 from tests.properties.generators.contested_clusters import contested_cluster
-from tests.properties.generators.disruption_budgets import random_pacing, with_disruption_budgets
+from tests.properties.generators.disruption_budgets import PACING, random_pacing, with_disruption_budgets
 from tests.properties.generators.draw import Draw, SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
 from tests.properties.notices.announced_limits import find_exceeded_limits
@@ -99,7 +100,7 @@ def _notice(cluster: Cluster, task: int) -> int:
     group = cluster.pod_groups[cluster.tasks[task].pod_group]
     found, index = group.facts.victim.notice, group.queue
     while found is None and index is not None:
-        found, index = cluster.queues[index].notice, cluster.queues[index].parent
+        found, index = cluster.queues[index].facts.notice, cluster.queues[index].parent
     return min(found or 0, LONGEST)
 
 
@@ -117,8 +118,12 @@ def noticed_cluster(draw: Draw) -> Cluster:
     groups = cluster.pod_groups.next_version()
     for group in list(cluster.pod_groups):
         groups.put(group.index, _with_notice(group, draw.choice(NOTICES), saves=draw.chance(50)))
-    queues = tuple(replace(queue, notice=draw.choice((None, None, MINUTE))) for queue in cluster.queues)
+    queues = tuple(_queue_with_notice(each, draw.choice((None, None, MINUTE))) for each in cluster.queues)
     return replace(cluster, pod_groups=groups, queues=queues)
+
+
+def _queue_with_notice(queue: Queue, notice: int | None) -> Queue:
+    return replace(queue, facts=replace(queue.facts, notice=notice))
 
 
 def _with_notice(group: PodGroup, notice: int | None, *, saves: bool = False) -> PodGroup:
@@ -161,12 +166,12 @@ def judge(seed: int) -> Counter[str]:
         cluster, base = _with_limits(SeededDraw(~seed), cluster, base)
     profile = replace(base, options=replace(base.options, max_notice=LONGEST))
     found, book = Counter({"clusters": 1}), NoticeBook()
-    silent = decide(cluster, base)
-    plain = decide(_without_notices(cluster), base)
+    silent = answer(cluster, base)
+    plain = answer(_without_notices(cluster), base)
     if (silent.groups, silent.outcomes) != (plain.groups, plain.outcomes):
         found[f"seed {seed}: notices change decisions although they are off"] += 1
     for _ in range(CYCLES):
-        decision = decide(cluster, profile)
+        decision = answer(cluster, profile)
         for group in decision.groups:
             found["pods told"] += len(group.notices.evictions)
             found["notices withdrawn"] += len(group.notices.withdrawn)
@@ -181,10 +186,9 @@ def judge(seed: int) -> Counter[str]:
 
 
 def _with_limits(draw: Draw, cluster: Cluster, base: Profile) -> tuple[Cluster, Profile]:
-    """The same with disruption budgets, rates and limits of a cycle."""
+    """Options with disruption budgets, rates and limits of a cycle."""
     limited, pacing = random_pacing(draw, with_disruption_budgets(draw, cluster))
-    names = ("eviction_rates", "max_disrupted_per_cycle", "max_disrupted_per_pod_group")
-    values = {name: getattr(pacing, name) for name in names}
+    values = {name: getattr(pacing, name) for name in PACING}
     return limited, replace(base, options=replace(base.options, **values))
 
 
@@ -192,7 +196,7 @@ def _without_notices(cluster: Cluster) -> Cluster:
     groups = cluster.pod_groups.next_version()
     for group in list(cluster.pod_groups):
         groups.put(group.index, _with_notice(group, None))
-    queues = tuple(replace(queue, notice=None) for queue in cluster.queues)
+    queues = tuple(_queue_with_notice(queue, None) for queue in cluster.queues)
     return replace(cluster, pod_groups=groups, queues=queues)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import typer
-from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
+from tenure.solver.model.caller_state import Certainty, PlannedStart, StartDelay
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
@@ -161,7 +161,7 @@ class Book:
         self._jobs = {job.name: job for job in story.jobs}
         self._first: dict[str, float] = {}
         """The first promised start of each pod group."""
-        self._rows: dict[str, Reservation] = {}
+        self._rows: dict[str, PlannedStart] = {}
         limits = [job.limit for job in story.jobs if job.limit is not None]
         is_judged = story.is_honest and story.arguments["perQueue"] == "1"
         is_judged = is_judged and (len(story.queues) == 1 or story.is_shared)
@@ -199,10 +199,10 @@ class Book:
 
     def judge(self, now: float, play: Play, result: CycleResult) -> Iterator[str]:
         """Violations of one cycle."""
-        rows = {row.pod_group: row for row in result.reservations or ()}
+        rows = {row.pod_group: row for row in result.planned_starts or ()}
         for name in rows:
             if name in self.started:
-                yield "a pod group that runs has a reservation"
+                yield "a pod group that runs has a planned start"
         for name, row in rows.items():
             yield from self._later(name, row)
             self.counts["reservations with a planned start"] += row.start is not None
@@ -248,7 +248,7 @@ class Book:
         if self._story.is_honest and len(self._story.queues) == 1 and now > promised + SLACK:
             yield "a pod group starts after its first promised time, though all end by their limits"
 
-    def _later(self, name: str, row: Reservation) -> Iterator[str]:
+    def _later(self, name: str, row: PlannedStart) -> Iterator[str]:
         before = self._rows.get(name)
         if before is None or before.start is None or before.certainty not in self._promises:
             return
@@ -261,7 +261,7 @@ class Book:
             yield "a promise moves because of a pod group that runs too long, but none does"
 
     def _refused(
-        self, now: float, play: Play, result: CycleResult, rows: dict[str, Reservation]
+        self, now: float, play: Play, result: CycleResult, rows: dict[str, PlannedStart]
     ) -> Iterator[str]:
         """P17.3: who ends in time, or fits what reservations leave, is not refused for one."""
         starts = [(row.start - self._begin) / MINUTE for row in self._rows.values() if row.start is not None]
@@ -282,7 +282,7 @@ class Book:
             if starts and not has_others and now + job.limit <= min(starts):
                 yield "a pod group that ends before all planned starts is refused for a reservation"
 
-    def _is_spare(self, gpus: int, node: int, now: float, play: Play, rows: dict[str, Reservation]) -> bool:
+    def _is_spare(self, gpus: int, node: int, now: float, play: Play, rows: dict[str, PlannedStart]) -> bool:
         """Whether a node has so many GPUs idle, and at every planned start beyond what is reserved on it."""
         groups, size = play.cluster.pod_groups, self._story.nodes[node]
         there = [task for task in play.cluster.tasks if task.placement.is_present_on(node)]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tenure.solver.cycle import decide
-from tenure.solver.model.caller_state import Certainty, Reservation, ReservedPods
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.caller_state import PLANNED_STARTS, Certainty, PlannedPods, PlannedStart
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import SPEEDUPS
 from tenure.solver.testing import ClusterBuilder
@@ -26,16 +26,16 @@ def starts_of_both(builder: ClusterBuilder, known: Mapping[str, tuple[str, int]]
     cluster = builder.build()
     groups = {group.facts.uid: group for group in cluster.pod_groups}
     nodes = {node.facts.name: node.index for node in cluster.nodes}
-    rows = list[Reservation]()
+    rows = list[PlannedStart]()
     for name, (node, minutes) in known.items():
         start, shape = cluster.now + minutes * MINUTE, cluster.tasks[groups[name].tasks[0]].shape.index
-        place = ReservedPods(nodes[node], shape, 1)
+        place = PlannedPods(nodes[node], shape, 1)
         since = cluster.now - MINUTE
-        rows.append(Reservation(name, since, since, 1, start, Certainty.BOUNDED, (place,), start))
-    cluster = replace(cluster, reservations=tuple(rows))
+        rows.append(PlannedStart(name, since, since, 1, start, Certainty.BOUNDED, (place,), start))
+    cluster = cluster.carrying(PLANNED_STARTS, tuple(rows))
     profile = profile_with(total="8", perQueue="8", maxFraction="1")
     plain = replace(profile, options=replace(profile.options, speedups=PLAIN))
-    return [decide(cluster, each).reservations for each in (profile, plain)]
+    return [answer(cluster, each).planned_starts for each in (profile, plain)]
 
 
 def test_later_plans_know_ends_from_their_own_search() -> None:
@@ -85,8 +85,8 @@ def play_both(seed: int) -> int:
             play.arrive(*arrived)
             results.append(play.cycle(minutes))
         assert results[0].groups == results[1].groups
-        assert results[0].reservations == results[1].reservations
-        rows = results[0].reservations or ()
+        assert results[0].planned_starts == results[1].planned_starts
+        rows = results[0].planned_starts or ()
         kept += sum(row.start is not None and starts.get(row.pod_group) == row.start for row in rows)
         starts = {row.pod_group: row.start for row in rows if row.start is not None}
     return kept
@@ -139,10 +139,10 @@ def test_plans_behind_shared_gpus_are_those_of_one_search_for_each() -> None:
             play.cycle(minutes)
             now = replace(play.cluster, now=play.cluster.now + MINUTE)
             fast, plain = (
-                decide(now, each) for each in (play.profile, replace(play.profile, options=options))
+                answer(now, each) for each in (play.profile, replace(play.profile, options=options))
             )
-            assert fast.reservations == plain.reservations
-            starts += sum(row.start is not None for row in fast.reservations or ())
+            assert fast.planned_starts == plain.planned_starts
+            starts += sum(row.start is not None for row in fast.planned_starts or ())
     assert starts > 200
 
 

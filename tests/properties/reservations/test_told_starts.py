@@ -6,8 +6,8 @@ All jobs end as they say and nothing arrives, so a start is wrong if it comes be
 from typing import Final
 
 import pytest
-from tenure.solver.explain.start_times import estimate_starts
 from tenure.solver.model.caller_state import Certainty
+from tenure.solver.play.start_times import estimate_starts
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import BUILT_IN, default_profile
 

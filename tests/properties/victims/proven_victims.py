@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Annotated, Final
 
 import typer
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup
 from tenure.solver.model.placement import Placement
@@ -133,7 +133,7 @@ def judge(seed: int) -> Counter[str]:
     results = {}
     for mode in ("never", "full"):
         profile = replace(default_profile(), options=CycleOptions(fill_back=mode))
-        results[mode] = decide(cluster, profile)
+        results[mode] = answer(cluster, profile)
     found = Counter({"clusters": 1})
     for mode, decision in results.items():
         found[f"pods disrupted, {mode}"] = sum(len(group.evictions) for group in decision.groups)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup
 from tenure.solver.model.verdict import Minimality, VictimSet
@@ -39,7 +39,7 @@ def _cluster() -> Cluster:
 
 def _decide(mode: str) -> CycleResult:
     profile = replace(default_profile(), actions=("preempt",), options=CycleOptions(fill_back=mode))
-    return decide(_cluster(), profile)
+    return answer(_cluster(), profile)
 
 
 def test_the_judge_finds_victims_that_could_stay_and_that_are_new() -> None:

@@ -62,7 +62,7 @@ def work(nodes: int, mode: str = "") -> tuple[Work, int]:
 
 
 def test_cycle_with_mixed_modes_is_no_slower_than_with_preemptible_pod_groups_alone() -> None:
-    """The same pods, and the same pod groups: only their modes differ."""
+    """Two snapshots with equal pods and pod groups: only their modes differ."""
     mixed, plain = (sum(work(NODES, mode)[0].values()) for mode in ("", "PREEMPTIBLE"))
     assert plain > 10_000
     assert mixed < 1.25 * plain

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.server.settings import ConfigurationError, load_settings
-from tenure.solver.cycle import decide as decide_cycle
+from tenure.solver.diagnosis.answer import answer as decide_cycle
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import check_profile, default_profile
 from tenure.solver.testing import ClusterBuilder

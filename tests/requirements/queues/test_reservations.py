@@ -15,7 +15,7 @@ from tests.requirements.profiles import Servers
 RESERVES: Final = 'actions: "allocate, reservation"\nplugins: {reservation: {minWait: 0s}}\n'
 ALLOCATES: Final = "actions: allocate\n"
 ENDS: Final = RESERVES.replace("allocate,", "timelimit, allocate,")
-"""The same, and what reaches its time limit is evicted."""
+"""Profile with reservations, in which what reaches its time limit is evicted."""
 HOUR: Final = 3_600
 
 
@@ -39,14 +39,14 @@ def with_small_ones(cluster: ClusterText) -> ClusterText:
 
 def reserved(answer: DecideResponse) -> dict[str, int]:
     """Planned starts in seconds from the first snapshot."""
-    return {row.pod_group: row.planned_start.seconds - NOW for row in answer.reservations}
+    return {row.pod_group: row.start_time.seconds - NOW for row in answer.planned_starts}
 
 
 def test_small_pod_groups_do_not_push_back_a_large_one(decide: Decide) -> None:
     cluster = behind_a_job_of_two_hours()
     first = decide(cluster, RESERVES)
     assert reserved(first) == {"big": HOUR}
-    assert first.reservations[0].certainty == pb.CERTAINTY_BOUNDED
+    assert first.planned_starts[0].certainty == pb.CERTAINTY_BOUNDED
     go_on(cluster, first, 60)
     second = decide(with_small_ones(cluster), RESERVES)
     assert [pod.split("-")[0] for pod in bound(second)] == ["short", "soft"]
@@ -58,31 +58,33 @@ def test_small_pod_groups_do_not_push_back_a_large_one(decide: Decide) -> None:
     assert [pod.split("-")[0] for pod in evicted(third)] == ["soft"]
 
 
-def test_without_reservations_they_do(decide: Decide) -> None:
+def test_without_planned_starts_they_do(decide: Decide) -> None:
     cluster = with_small_ones(behind_a_job_of_two_hours())
     answer = decide(cluster, ALLOCATES)
     assert sorted(pod.split("-")[0] for pod in bound(answer)) == ["long", "short"]
-    assert not answer.reservations
+    assert not answer.planned_starts
     assert not answer.state_patches
 
 
 def test_rows_change_by_patches_and_end_with_the_wait(decide: Decide) -> None:
     cluster = behind_a_job_of_two_hours()
     first = decide(cluster, RESERVES)
-    assert [patch.reserve for patch in first.state_patches] == list(first.reservations)
+    assert [patch.set_planned_start for patch in first.state_patches] == list(first.planned_starts)
     go_on(cluster, first, 60)
     assert not decide(cluster, RESERVES).state_patches
     cluster.snapshot.pods[0].status = pb.POD_STATUS_SUCCEEDED
     last = decide(cluster, RESERVES)
-    assert [patch.release for patch in last.state_patches] == ["big"]
+    assert [patch.delete_planned_start for patch in last.state_patches] == ["big"]
 
 
 def test_row_of_an_unknown_pod_group_harms_no_other(decide: Decide) -> None:
     cluster = behind_a_job_of_two_hours()
-    cluster.snapshot.reservations.add(pod_group="gone", since=cluster.snapshot.now)
+    cluster.snapshot.planned_starts.add(pod_group="gone", since=cluster.snapshot.now)
     answer = decide(cluster, RESERVES)
     assert reserved(answer) == {"big": HOUR}
-    assert any("reservations.pod_group: ignored 1 reservation" in each.message for each in answer.warnings)
+    assert any(
+        "planned_starts.pod_group: ignored 1 planned start" in each.message for each in answer.warnings
+    )
 
 
 def told(answer: DecideResponse) -> tuple[dict[str, int], list[str], list[str], list[str]]:
@@ -90,8 +92,10 @@ def told(answer: DecideResponse) -> tuple[dict[str, int], list[str], list[str], 
     return reserved(answer), bound(answer), evicted(answer), sorted(patches(answer, "backfill_for"))
 
 
-def test_simulated_cycles_keep_a_reservation_until_its_owner_starts(servers: Servers, decide: Decide) -> None:
-    """`soft` becomes a backfill once the reservation is known, and ends at the planned start."""
+def test_simulated_cycles_keep_a_planned_start_until_its_owner_starts(
+    servers: Servers, decide: Decide
+) -> None:
+    """`soft` becomes a backfill once the planned start is known, and ends at the planned start."""
     cluster = behind_a_job_of_two_hours().waits("soft", "q")
     cluster.group("soft").not_before_time.seconds = NOW + 60
     request = SimulateRequest(snapshot=cluster.snapshot, cycles=4)
@@ -104,9 +108,9 @@ def test_simulated_cycles_keep_a_reservation_until_its_owner_starts(servers: Ser
         (big, [], ["old-0", "soft-0"], []),
         ({}, ["big-0"], [], []),
     ]
-    assert [row.since.seconds - NOW for cycle in cycles for row in cycle.reservations] == [0, 0, 0]
+    assert [row.since.seconds - NOW for cycle in cycles for row in cycle.planned_starts] == [0, 0, 0]
     for cycle in cycles:
         answer = decide(cluster, ENDS)
         assert told(answer) == told(cycle)
-        assert (answer.reservations, answer.state_patches) == (cycle.reservations, cycle.state_patches)
+        assert (answer.planned_starts, answer.state_patches) == (cycle.planned_starts, cycle.state_patches)
         go_on(cluster, answer, HOUR // 2)

@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.disruption_limits import EvictionRate
+from tenure.solver.model.disruption_limits import EVICTION_RATES, EvictionRate, EvictionRateState
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing.facts import NOW
 from tenure.terms.durations import SECOND
 
 from tests.solver.plugins.guards.eviction_pair import index_of, with_eviction_record
@@ -201,7 +202,7 @@ CASES: Mapping[str, PendingCase] = {
         budgeted, "disruption budgets of the candidates allow no more disruptions", ("ADD_NODES",)
     ),
     "EVICTION_RATE": PendingCase(
-        lambda: preempting().eviction_rate("slow", 0).build(),
+        lambda: preempting().carrying(EVICTION_RATES, EvictionRateState("slow", 0, NOW)).build(),
         "a limit for evictions is reached",
         ("WAIT", "ADD_NODES"),
         RATED,

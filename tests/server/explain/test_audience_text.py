@@ -11,7 +11,7 @@ from tenure.server.explain.protected_until import protected_until
 from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.plugin_api.profile import PluginConfig
@@ -47,7 +47,10 @@ def mark_names(cluster: Cluster) -> Cluster:
         nodes=tuple(
             replace(node, facts=replace(node.facts, name=f"<{node.facts.name}>")) for node in cluster.nodes
         ),
-        queues=tuple(replace(queue, name=f"<{queue.name}>") for queue in cluster.queues),
+        queues=tuple(
+            replace(queue, facts=replace(queue.facts, name=f"<{queue.facts.name}>"))
+            for queue in cluster.queues
+        ),
         pod_groups=PersistentVector(groups),
         tasks=PersistentVector(
             replace(
@@ -81,14 +84,14 @@ def collect_texts(answer: ExplainResult) -> Iterator[tuple[str, str, str]]:
 )
 def test_foreign_names_are_hidden_from_public_and_tenants(draw: object, seed: int) -> None:
     cluster = mark_names(draw(SeededDraw(seed)))  # type: ignore[operator]
-    for owner, answer in explain_everything(CycleReplay.of(cluster, PROFILE)):
+    for owner, answer in explain_everything(CycleReplay(cluster, PROFILE)):
         group = cluster.pod_groups[owner]
         path = () if group.queue is None else cluster.queues[group.queue].path
         own_pods = {cluster.tasks[task].facts.name for task in group.tasks}
         own = {
             group.facts.name,
             group.facts.queue_name,
-            *(cluster.queues[queue].name for queue in path),
+            *(cluster.queues[queue].facts.name for queue in path),
             *own_pods,
         }
         for public, tenant, operator in collect_texts(answer):
@@ -103,7 +106,7 @@ def test_foreign_names_are_hidden_from_public_and_tenants(draw: object, seed: in
 def test_equal_states_have_equal_explanations(draw: object) -> None:
     for seed in range(4):
         first, second = (
-            [answer for _, answer in explain_everything(CycleReplay.of(draw(SeededDraw(seed)), PROFILE))]  # type: ignore[operator]
+            [answer for _, answer in explain_everything(CycleReplay(draw(SeededDraw(seed)), PROFILE))]  # type: ignore[operator]
             for _ in range(2)
         )
         assert first == second
@@ -114,5 +117,5 @@ def test_times_are_absolute() -> None:
     assert moment(1_740_998_520_500_000_000) == "2025-03-03 10:42:00.5 UTC"
     for seed in range(10):
         cluster = contested_cluster(SeededDraw(seed))
-        for _, answer in explain_everything(CycleReplay.of(cluster, PROFILE)):
+        for _, answer in explain_everything(CycleReplay(cluster, PROFILE)):
             assert not re.search(r"for another \d", " ".join(answer.text))

@@ -2,7 +2,7 @@
 
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -14,7 +14,7 @@ def inquiry() -> CycleReplay:
     builder = ClusterBuilder().node("n", gpus=1).queue("q")
     builder.running("old", queue="q", node="n", gpus=1).pending("new", queue="q", gpus=1, priority=75)
     builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})
-    return CycleReplay.of(builder.build(), default_profile())
+    return CycleReplay(builder.build(), default_profile())
 
 
 def test_pod_group_with_reservation_is_waiting_for_its_victims() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from tenure.server.explain.protected_until import protected_until
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
@@ -23,7 +23,7 @@ ENDS = "2025-06-15 15:11:40 UTC"
 
 
 def explain_protected(cluster: Cluster) -> tuple[str, int | None]:
-    answer = protected_until(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"))
+    answer = protected_until(CycleReplay(cluster, DEFAULT), index(cluster, "old"))
     return answer.text.tenant, answer.until
 
 
@@ -59,7 +59,7 @@ def test_protected_minimum_is_reported_as_minimum_only() -> None:
 
 def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
     cluster = with_recent_eviction("job", "old")
-    answer = protected_until(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"))
+    answer = protected_until(CycleReplay(cluster, DEFAULT), index(cluster, "old"))
     assert "Protected from another workload of its queue: all pods until" in answer.text.tenant
     assert "Protected from pod group job (queue q): all pods until" in answer.text.operator
 

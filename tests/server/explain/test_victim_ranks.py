@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tenure.server.explain.protected_until import protected_until
 from tenure.server.explain.victim_ranks import ranks_of_queue
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -59,7 +59,7 @@ PLACES: dict[str, tuple[Profile, dict[str, tuple[int, int | None, list[tuple[str
 def test_ranks_have_place_cost_and_next_takers(
     profile: Profile, expected: dict[str, tuple[int, int | None, list[tuple[str, str, str]]]]
 ) -> None:
-    found = ranks_of_queue(CycleReplay.of(full_cluster(), profile), "")
+    found = ranks_of_queue(CycleReplay(full_cluster(), profile), "")
     assert list(expected) == [rank.pod_group for rank in found.victim_ranks]
     for rank in found.victim_ranks:
         cost = rank.cost if rank.HasField("cost") else None
@@ -73,21 +73,21 @@ QUEUES = {"lab": 4, "top": 4, "poor": 0, "": 4}
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_ranks_of_a_queue_include_those_below(queue: str) -> None:
-    found = ranks_of_queue(CycleReplay.of(full_cluster(), DEFAULT), queue)
+    found = ranks_of_queue(CycleReplay(full_cluster(), DEFAULT), queue)
     assert len(found.victim_ranks) == QUEUES[queue]
 
 
 def test_protection_is_explained_with_rank_and_cost() -> None:
     cluster = full_cluster()
-    found = protected_until(CycleReplay.of(cluster, PRICED), index(cluster, "old"))
+    found = protected_until(CycleReplay(cluster, PRICED), index(cluster, "old"))
     for audience in found.text:
-        assert "It is second to go in its queue." in audience
+        assert "It would be evicted second in its queue." in audience
         assert (
             "To evict all of it now costs 20 GPU minutes, of which 20 GPU minutes are lost work." in audience
         )
-    assert "It is next for reclaim by another queue." in found.text.tenant
+    assert "It is the next victim of reclaim by another queue." in found.text.tenant
     assert (
-        "It is next for reclaim by queue poor. There, pod group wants (queue poor) is first."
+        "It is the next victim of reclaim by queue poor. There, pod group wants (queue poor) is first."
         in found.text.operator
     )
     assert [rank.pod_group for rank in found.victim_ranks] == ["old"]
@@ -110,5 +110,5 @@ ABSENT: dict[str, Callable[[], Cluster]] = {
 
 @pytest.mark.parametrize("cluster", ABSENT.values(), ids=ABSENT)
 def test_nobody_is_next_where_nobody_could_take_it(cluster: Callable[[], Cluster]) -> None:
-    found = ranks_of_queue(CycleReplay.of(cluster(), DEFAULT), "")
+    found = ranks_of_queue(CycleReplay(cluster(), DEFAULT), "")
     assert list(found.victim_ranks) == [pb.VictimRank(pod_group="old", place=1)]

@@ -2,8 +2,8 @@
 
 import pytest
 from tenure.server.explain.when_starts import when_starts
-from tenure.solver.explain import played_cluster
 from tenure.solver.model.fate import HoldReason
+from tenure.solver.play import played_cluster
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.cancellation import never

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tenure.server.explain.why_pending import why_pending
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonCode
 from tenure.v1.explain_pb2 import RemedyKind
@@ -29,7 +29,7 @@ def test_table_contains_every_pending_reason() -> None:
 def test_reason_and_remedies_are_reported_to_every_audience(code: str) -> None:
     case = CASES[code]
     cluster = case.cluster()
-    answer = why_pending(CycleReplay.of(cluster, case.profile), index(cluster))
+    answer = why_pending(CycleReplay(cluster, case.profile), index(cluster))
     assert answer.reasons[0].code.name == code
     assert case.public in answer.text.public
     kinds = tuple(RemedyKind.Name(each.kind).removeprefix("REMEDY_KIND_") for each in answer.remedies)
@@ -40,24 +40,24 @@ def test_reason_and_remedies_are_reported_to_every_audience(code: str) -> None:
 def test_pod_group_starts_at_the_reported_time_and_not_a_second_earlier(code: str) -> None:
     case = CASES[code]
     cluster = case.cluster()
-    answer = why_pending(CycleReplay.of(cluster, case.profile), index(cluster))
+    answer = why_pending(CycleReplay(cluster, case.profile), index(cluster))
     assert answer.until is not None
     for at, waits in ((answer.until - 10**9, True), (answer.until, False)):
-        later = CycleReplay.of(replace(cluster, now=at), case.profile).outcome(index(cluster))
+        later = CycleReplay(replace(cluster, now=at), case.profile).outcome(index(cluster))
         assert later is not None
         assert (later.reserved + later.bound == 0) == waits
 
 
 def test_blocked_reason_is_shown_to_the_tenant_and_not_to_the_public() -> None:
     cluster = CASES["BLOCKED"].cluster()
-    text = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).text
+    text = why_pending(CycleReplay(cluster, DEFAULT), index(cluster)).text
     assert "a volume" not in text.public
     assert "pod job-0 cannot be placed: a volume" in text.tenant
 
 
 def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable() -> None:
     cluster = CASES["MIN_RUNTIME"].cluster()
-    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    answer = why_pending(CycleReplay(cluster, DEFAULT), index(cluster))
     assert (
         "preempt: 1 candidate, none evictable (1 has not reached its minimum runtime)."
         in answer.text.operator
@@ -81,7 +81,7 @@ def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable(
 )
 def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, explanation: str) -> None:
     cluster = case.cluster()
-    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    answer = why_pending(CycleReplay(cluster, DEFAULT), index(cluster))
     assert explanation in answer.text.public
     assert not answer.reasons
     assert not answer.remedies
@@ -89,7 +89,7 @@ def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, ex
 
 def test_reports_when_no_remedy_works() -> None:
     cluster = CASES["NO_NODE_MATCHES"].cluster()
-    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    answer = why_pending(CycleReplay(cluster, DEFAULT), index(cluster))
     assert answer.text.public.endswith(
         "None of the tested changes would let it start. Usual remedy: reduce the requests of its pods, relax "
         "their constraints, or add a matching node."
@@ -105,6 +105,6 @@ def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
         .pending("job", queue="q", gpus=2)
         .build()
     )
-    (remedy,) = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).remedies
+    (remedy,) = why_pending(CycleReplay(cluster, DEFAULT), index(cluster)).remedies
     assert remedy.explanation.public == "raise the GPU limit of an ancestor of its queue; it starts."
     assert remedy.explanation.tenant == "raise the GPU limit of queue top from 1 to 2 GPUs; it starts."

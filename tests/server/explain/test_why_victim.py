@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_victim import why_victim
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -94,7 +94,7 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
 def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
     build, code, explanation = VICTIMS[action]
     cluster = build()
-    inquiry = CycleReplay.of(cluster, DEFAULT)
+    inquiry = CycleReplay(cluster, DEFAULT)
     victim = next(
         cluster.tasks[evict.task].pod_group for group in inquiry.result.groups for evict in group.evictions
     )
@@ -105,15 +105,17 @@ def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
 
 def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
     cluster = evicted_for_job(started_ago="1h")
-    cluster = replace(cluster, queues=(replace(cluster.queues[0], preempt_min_runtime=600 * SECOND),))
-    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
+    (queue,) = cluster.queues
+    facts = replace(queue.facts, preempt_min_runtime=600 * SECOND)
+    cluster = replace(cluster, queues=(replace(queue, facts=facts),))
+    text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "old")).text
     assert "minruntime (protection ended 2025-06-15 14:16:40 UTC, queue q)" in text.tenant
     assert "preemptibility (no protection, its priority 50)" in text.public
 
 
 def test_victim_explanation_contains_its_position_in_victim_order() -> None:
     cluster = three_candidates()
-    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
+    text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "old")).text
     assert "It is first in victim order." in text.public
     assert "Next in victim order: another workload of its queue (higher priority)." in text.public
     assert "Next in victim order: pod group next (queue q) (higher priority)." in text.operator
@@ -134,7 +136,7 @@ PRICED = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("evictioncost"
 @pytest.mark.parametrize("most", [1, 2])
 def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8_r14_10(most: int) -> None:
     cluster, options = equals(), replace(PRICED.options, victim_alternatives=most)
-    found = why_victim(CycleReplay.of(cluster, replace(PRICED, options=options)), index(cluster, "old"))
+    found = why_victim(CycleReplay(cluster, replace(PRICED, options=options)), index(cluster, "old"))
     assert "Its eviction costs 12 GPU minutes, of which 10 GPU minutes are lost work." in found.text.public
     assert "Next in victim order: pod group new (queue q) (a higher cost)." in found.text.operator
     assert "The next best set of victims disrupts 1 pod for 60 GPU minutes." in found.text.operator
@@ -143,7 +145,7 @@ def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8
 
 def test_victim_explanation_has_no_costs_without_the_plugin() -> None:
     cluster = equals()
-    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "new")).text
+    text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "new")).text
     assert "The next best set of victims disrupts 1 pod." in text.operator
     assert "GPU minute" not in text.operator
 
@@ -151,7 +153,7 @@ def test_victim_explanation_has_no_costs_without_the_plugin() -> None:
 def test_pod_group_that_is_not_evicted_is_reported_as_such() -> None:
     cluster = three_candidates()
     assert (
-        why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "last")).text.public
+        why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "last")).text.public
         == "Pod group last is not evicted."
     )
 
@@ -256,7 +258,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
 def test_first_rejection_of_a_candidate_is_reported(case: str) -> None:
     build, action, explanation, profile = NOT[case]
     cluster = build()
-    answer = why_not_victim(CycleReplay.of(cluster, profile), index(cluster, "old"), index(cluster))
+    answer = why_not_victim(CycleReplay(cluster, profile), index(cluster, "old"), index(cluster))
     assert answer.reasons[0].code.name == case.partition(",")[0]
     joint = ": " if explanation.startswith("pod group job cannot") else " because "
     assert f"is not evicted by {action}{joint}{explanation}" in answer.text.public
@@ -316,16 +318,14 @@ def test_requests_with_a_wrong_premise_get_a_plain_explanation(case: str) -> Non
     build, victim, preemptor, explanation = PLAIN[case]
     cluster = build()
     profile = replace(DEFAULT, actions=("allocate",)) if case == "no action does" else DEFAULT
-    answer = why_not_victim(
-        CycleReplay.of(cluster, profile), index(cluster, victim), index(cluster, preemptor)
-    )
+    answer = why_not_victim(CycleReplay(cluster, profile), index(cluster, victim), index(cluster, preemptor))
     assert answer.text.public == explanation
 
 
 def test_pod_group_without_leaf_queue_cannot_evict() -> None:
     builder = single_queue(1).running("old", queue="q", gpus=1, node="n1")
     cluster = builder.queue("top").queue("leaf", parent="top").pending("job", queue="top", gpus=1).build()
-    answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
+    answer = why_not_victim(CycleReplay(cluster, DEFAULT), index(cluster, "old"), index(cluster))
     assert (
         "cannot evict any pod group because its queue does not exist or is not a leaf queue"
         in answer.text.public
@@ -339,6 +339,6 @@ def test_operators_see_why_a_pod_group_is_not_requeued() -> None:
     builder.running("old", queue="other", gpus=1, node="n1", started_ago="2h", expected_runtime="1h")
     builder.running("firm", queue="other", gpus=1, node="n2", priority=120)
     cluster = builder.pending("job", queue="q", gpus=1, count=2, priority=60).build()
-    answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
+    answer = why_not_victim(CycleReplay(cluster, DEFAULT), index(cluster, "old"), index(cluster))
     assert "requeue: it keeps running because no contender fits in its place" in answer.text.operator
     assert "requeue" not in answer.text.tenant

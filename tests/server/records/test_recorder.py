@@ -103,10 +103,9 @@ def test_blocked_disk_does_not_delay_decisions(
     tmp_path: Path, stuck_disk: threading.Event, drop_counter: DropCounter
 ) -> None:
     kept = recorder(tmp_path / "r", backlog=WriteQueue(max_entries=5))
-    begin = time.monotonic()
     for number in range(1_000):
         kept.record_results(outcome(number))
-    assert time.monotonic() - begin < 1
+    assert drop_counter[recorder_module.BACKLOG] >= 1_000 - 2 * 5  # in the queue, and taken from it
     stuck_disk.set()
     kept.close(10)
     ((written,),) = rows(tmp_path / "r", "SELECT count(*) FROM outcomes")

@@ -14,6 +14,8 @@ from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+from tests.attacks.overload.preference_flood import preference_flood
+from tests.attacks.overload.test_shared_time import GANG, GANGS, NODES, CountedDeadline
 from tests.server.records.recorded_cycles import (
     ENGINE,
     decide,
@@ -105,6 +107,17 @@ def test_stopped_cycle_that_is_a_prefix_has_no_differences(
     assert found.differences == []
 
 
+def test_cycle_whose_order_depended_on_the_time_is_not_compared_r2_24(tmp_path: Path) -> None:
+    snapshot = preference_flood(GANGS, NODES, GANG)
+    answer = decide(snapshot, CountedDeadline(250))
+    assert answer.parse().shared_time
+    write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
+    (found,) = run_replay(tmp_path / "r")
+    assert found.stopped_early
+    assert not found.is_compared
+    assert found.differences == []
+
+
 def test_stopped_cycle_with_other_decisions_is_a_difference(tmp_path: Path) -> None:
     (snapshot,) = draw_snapshots(2, 1, nodes=30, pods=300)
     response = decide(snapshot)
@@ -136,7 +149,7 @@ def test_recorded_profile_with_unknown_plugin_is_rejected(tmp_path: Path) -> Non
             "the state of record 1 cannot be read: it is missing",
         ),
         ("UPDATE profiles SET content = '{}'", "record 1 cannot be replayed with its profile"),
-        ("DROP TABLE profiles", "cannot be read: no such table: profiles"),
+        ("DROP TABLE profiles", "is not a records file: it has no table 'profiles'"),
     ],
 )
 def test_unusable_file_is_an_error_with_its_reason(statement: str, says: str, tmp_path: Path) -> None:

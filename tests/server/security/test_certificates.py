@@ -1,10 +1,10 @@
 """TLS over a real connection: which certificates are trusted, and reloading while the server runs."""
 
 import logging
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tenure.client import Client, InvalidCredentials, TlsHandshakeFailed, Unavailable
@@ -33,6 +33,10 @@ def serve_tls(**files: Path) -> Iterator[str]:
         yield address
 
 
+LONGER_THAN_A_TEST: Final = 600.0
+"""Seconds after which a call that waits for its deadline fails its test."""
+
+
 def call_capabilities(address: str, timeout: float = 20, **access: object) -> bool:
     with Client(address, timeout=timeout, **access) as client:
         return bool(client.decide(small_snapshot()).outcomes)
@@ -46,11 +50,11 @@ def test_client_that_trusts_the_ca_gets_a_response(own_authority: CertificateAut
 def test_certificate_of_another_ca_is_reported_immediately(
     own_authority: CertificateAuthority, foreign_authority: CertificateAuthority
 ) -> None:
-    with serve_tls(**own_authority.server()) as address:
-        began = time.monotonic()
-        with pytest.raises(TlsHandshakeFailed, match="certificate is signed by the given CA"):
-            call_capabilities(address, tls_ca=foreign_authority.file)
-        assert time.monotonic() - began < 5
+    with (
+        serve_tls(**own_authority.server()) as address,
+        pytest.raises(TlsHandshakeFailed, match="certificate is signed by the given CA"),
+    ):
+        call_capabilities(address, LONGER_THAN_A_TEST, tls_ca=foreign_authority.file)
 
 
 def test_certificate_for_another_host_is_reported(own_authority: CertificateAuthority) -> None:

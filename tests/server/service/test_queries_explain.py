@@ -8,7 +8,7 @@ import pytest
 from tenure.client import Client, DeadlineExceeded, InvalidSnapshot
 from tenure.client.snapshot_file import read_snapshot
 from tenure.server.explain import Explainer
-from tenure.solver.explain.remedies import RemedyKind
+from tenure.solver.diagnosis.remedies import RemedyKind
 from tenure.solver.registry import default_profile
 from tenure.v1 import explain_pb2 as pb
 from tenure.v1.decision_pb2 import ReasonCode

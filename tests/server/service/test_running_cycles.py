@@ -32,7 +32,7 @@ def begin(cycles: RunningCycles, clock: Clock, noisy_seconds: float) -> None:
 
 
 def paused(cycles: RunningCycles) -> list[str]:
-    return [shard.cluster_id for shard in (NOISY, QUIET) if shard in cycles and cycles[shard].turn.is_paused]
+    return [shard.cluster_id for shard in (NOISY, QUIET) if shard in cycles and cycles[shard].pause.is_paused]
 
 
 def test_a_cycle_of_a_caller_with_many_calls_pauses_until_the_other_ends() -> None:
@@ -69,8 +69,8 @@ def test_callers_with_similar_numbers_of_calls_share_the_time() -> None:
 
 def test_a_paused_cycle_ends_at_its_deadline() -> None:
     cycle = RunningCycle("noisy", 0.0, lambda: None)
-    cycle.turn.is_paused = True
-    deadline = Deadline(0.05, CutShort(), cycle.turn)
+    cycle.pause.is_paused = True
+    deadline = Deadline(0.05, CutShort(), cycle.pause)
     with pytest.raises(CallEnded):
         deadline.check()
     assert deadline()
@@ -85,13 +85,13 @@ def test_a_cycle_continues_after_one_that_went_first() -> None:
             is_held.set()
             time.sleep(0.05)
             for _ in range(5):
-                queued = threading.Thread(target=wait_for_turn, daemon=True)
+                queued = threading.Thread(target=wait_in_queue, daemon=True)
                 queued.start()
             may_end.wait(10)
             assert not deadline()
             order.append("noisy")
 
-    def wait_for_turn() -> None:
+    def wait_in_queue() -> None:
         with queue.acquire(NOISY, 30, "noisy"):
             pass
 

@@ -159,7 +159,6 @@ def test_later_chunks_only_add_rows(service: DecisionServiceStub) -> None:
     first.CopyFrom(whole)
     del first.pods[:]
     second.pods.extend(whole.pods)
-    second.cluster_id, second.version = "of no account", 99
     sent = [
         pb.PutSnapshotRequest(epoch="p", chunk=first),
         pb.PutSnapshotRequest(chunk=second, last_chunk=True),

@@ -86,7 +86,7 @@ def two_of_one_pod() -> GpuCluster:
 def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
     text = why_victim(client, large_before_small().snapshot, "gang")
     assert (
-        "The decision disrupts 3 pods; none of them can be left out, but "
+        "3 pods are disrupted. No victim can be left out, but "
         "1 pod of pod group single (queue q) would have been enough."
     ) in text.operator
     assert "1 pod of another workload of its queue would have been enough." in text.tenant
@@ -95,8 +95,8 @@ def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
 @pytest.mark.parametrize(
     ("wanted", "size"),
     [
-        (1, "The decision disrupts 1 pod: the least possible."),
-        (2, "The decision disrupts 2 pods; none of them can be left out."),
+        (1, "1 pod is disrupted. No fewer are possible."),
+        (2, "2 pods are disrupted. No victim can be left out."),
     ],
 )
 def test_explanation_says_that_no_victim_can_be_left_out(client: Client, wanted: int, size: str) -> None:
@@ -126,7 +126,7 @@ def moved_gang() -> GpuCluster:
 def test_relocated_pods_count_as_disrupted_and_a_smaller_set_is_named(client: Client) -> None:
     text = why_victim(client, moved_gang().snapshot, "gang").operator
     assert "5 pods" in text
-    assert "5 of them moved" in text
+    assert "5 of them restart on other nodes" in text
     assert "1 pod of pod group single (queue q) would have been enough." in text
 
 

@@ -79,7 +79,7 @@ for name in "bc":
 gc.collect()
 print((resident() - before) // 2, store.size()[1] // 3)
 """
-"""The same of a store that keeps the states."""
+"""Memory of a store that keeps the states."""
 
 
 def snapshot(groups: int, members: int, nodes: int, *, uid_length: int = 36, running: bool = False) -> bytes:
@@ -107,7 +107,7 @@ def snapshot(groups: int, members: int, nodes: int, *, uid_length: int = 36, run
 
 
 def in_columns(content: bytes) -> bytes:
-    """The same snapshot with its pods as columns."""
+    """Copy of a snapshot with its pods as columns."""
     return to_columns(pb.ClusterSnapshot.FromString(content)).SerializeToString()
 
 

@@ -1,15 +1,18 @@
 """The last response to a state is returned again only if a new decision would have identical bytes."""
 
+from dataclasses import replace
+
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import Engine
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
+from tenure.solver.model.disruption_limits import EvictionRate
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideRequest
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_PREEMPTIBLE, ClusterSnapshot
 
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
@@ -91,6 +94,22 @@ def test_time_dependent_response_is_cached_for_the_same_time_only(change):
     assert state.response_cache.find((), RUNS_S * SECOND) == answer
     assert state.response_cache.find((), (RUNS_S + 1) * SECOND) is None
     assert state.response_cache.find(("allocate",), RUNS_S * SECOND) is None
+
+
+@pytest.mark.parametrize(("tokens", "is_cached"), [(1_000, False), (4_000, True)], ids=["fills", "full"])
+def test_response_with_an_eviction_rate_is_cached_until_later_only_if_the_rate_is_full(tokens, is_cached):
+    snapshot = small_snapshot()
+    del snapshot.pod_groups[1], snapshot.pods[2:]
+    snapshot.pod_groups[0].preemptibility = PREEMPTIBILITY_PREEMPTIBLE
+    snapshot.eviction_rates.add(name="ten", tokens_milli=tokens, time=snapshot.now)
+    profile = default_profile()
+    rate = EvictionRate("ten", 10, 3_600 * SECOND, 4)
+    engine = Engine(replace(profile, options=replace(profile.options, eviction_rates=(rate,))))
+    state = full_state("epoch", snapshot, DEFAULT_ROWS)
+    state.response_cache.put((), decide(engine, state, snapshot.now), snapshot)
+    later = Timestamp(seconds=RUNS_S + 60)
+    known = state.response_cache.find((), later.seconds * SECOND)
+    assert known == (decide(engine, state, later) if is_cached else None)
 
 
 def test_incomplete_response_is_not_cached():

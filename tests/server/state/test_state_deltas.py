@@ -53,8 +53,7 @@ def test_upsert_replaces_the_row_with_its_key() -> None:
 
 
 def test_header_is_that_of_the_delta_and_the_state() -> None:
-    upserts = ClusterSnapshot(cluster_id="other", node_pool="other", version=99)
-    changed = apply_delta(delta(upserts=upserts))
+    changed = apply_delta(delta(upserts=with_pod()))
     assert (changed.cluster_id, changed.node_pool, changed.version) == ("test", "", 8)
     assert changed.now.seconds == 1_700_000_001
 

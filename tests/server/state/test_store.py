@@ -18,6 +18,7 @@ from tenure.server.state import (
     full_state,
 )
 from tenure.server.sweeper import Sweeper
+from tenure.v1 import snapshot_pb2
 from tenure.v1 import state_pb2 as pb
 
 from tests.server.servers import run_server
@@ -189,10 +190,13 @@ def test_earlier_version_stays_readable_after_a_delta() -> None:
         store.find(before.reference)
 
 
-def chunk_of(size: int, *, last: bool = False) -> pb.PutSnapshotRequest:
+def chunk_of(size: int, *, is_first: bool = True) -> pb.PutSnapshotRequest:
+    """A chunk; only the first one has a header."""
     part = small_snapshot()
     part.pod_groups[0].annotations["note"] = "x" * (size - part.ByteSize())
-    return pb.PutSnapshotRequest(epoch="e", chunk=part, last_chunk=last)
+    if not is_first:
+        part = snapshot_pb2.ClusterSnapshot(pod_groups=part.pod_groups)
+    return pb.PutSnapshotRequest(epoch="e" if is_first else "", chunk=part)
 
 
 def test_memory_of_unfinished_uploads_is_counted_bounded_and_released() -> None:
@@ -202,9 +206,9 @@ def test_memory_of_unfinished_uploads_is_counted_bounded_and_released() -> None:
         first.add(chunk_of(2**19))
         second.add(chunk_of(2**19))
         assert memory.bytes == first.memory_bytes + second.memory_bytes > 2**20
-        first.add(chunk_of(2**19))
+        first.add(chunk_of(2**19, is_first=False))
         with pytest.raises(MemoryExhausted):
-            first.add(chunk_of(2**19))
+            first.add(chunk_of(2**19, is_first=False))
     assert memory.bytes == 0
     small = UploadMemory(memory, 2**20, max_chunk_mib=1)
     with small.open() as upload, pytest.raises(StateError, match=r"server\.maxStateMib"):

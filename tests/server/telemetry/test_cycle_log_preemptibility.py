@@ -45,13 +45,15 @@ def test_legacy_rule_is_logged_as_a_warning(
     priority: int, read_as: str, decide: Decide, caplog: pytest.LogCaptureFixture
 ) -> None:
     decide(legacy(priority))
-    details = f"job=training-job/default, priority={priority}, preemptibility={read_as}; {SET_PREEMPTIBILITY}"
+    details = (
+        f"pod_group=training-job/default, priority={priority}, preemptibility={read_as}; {SET_PREEMPTIBILITY}"
+    )
     assert log_lines(caplog.records) == [("WARNING", f"Legacy preemptibility: {details}")]
     assert {record.name for record in caplog.records} == {"tenure.preemptibility"}
 
 
 def later(snapshot: ClusterSnapshot, intervals: float) -> ClusterSnapshot:
-    """The same snapshot so many intervals of messages later."""
+    """Copy of a snapshot so many intervals of messages later."""
     snapshot.now.FromNanoseconds(snapshot.now.ToNanoseconds() + int(intervals * LEGACY_INTERVAL))
     return snapshot
 
@@ -63,11 +65,11 @@ def test_each_workload_is_logged_once_and_those_of_a_while_together(
         decide(later(legacy(count=count), number * 0.4))
     messages = [text for _, text in log_lines(caplog.records)]
     assert len(messages) == 2
-    assert messages[0].startswith("Legacy preemptibility: job=training-job/default, ")
+    assert messages[0].startswith("Legacy preemptibility: pod_group=training-job/default, ")
     named = "; ".join(
-        f"job=job-{i}, priority=50, preemptibility=Preemptible" for i in range(1, 1 + MAX_NAMED)
+        f"pod_group=job-{i}, priority=50, preemptibility=Preemptible" for i in range(1, 1 + MAX_NAMED)
     )
-    assert messages[1] == f"Legacy preemptibility: {named} and 2 more jobs; {SET_PREEMPTIBILITY}"
+    assert messages[1] == f"Legacy preemptibility: {named} and 2 more pod groups; {SET_PREEMPTIBILITY}"
 
 
 def test_new_workloads_in_every_cycle_are_one_message_in_a_while(
@@ -93,8 +95,8 @@ def test_workloads_of_a_pushed_state_are_logged_once(caplog: pytest.LogCaptureFi
             state, _ = client.apply_and_decide(delta)
     messages = [text for _, text in log_lines(caplog.records)]
     assert len(messages) == 2
-    assert f"and {39 - MAX_NAMED} more jobs; " in messages[0]
-    assert messages[1].startswith("Legacy preemptibility: job=job-5, ")
+    assert f"and {39 - MAX_NAMED} more pod groups; " in messages[0]
+    assert messages[1].startswith("Legacy preemptibility: pod_group=job-5, ")
 
 
 def test_workloads_of_another_cluster_are_logged_separately(
@@ -132,7 +134,7 @@ def test_unknown_value_is_logged_once(decide: Decide, caplog: pytest.LogCaptureF
     ((level, text),) = log_lines(caplog.records)
     assert level == "WARNING"
     error = f"error=annotation {ANNOTATION}: 'Never' is unknown;"
-    assert text.startswith(f"Preemptibility unknown: job=training-job/default, {error}")
+    assert text.startswith(f"Preemptibility unknown: pod_group=training-job/default, {error}")
 
 
 def test_name_cannot_forge_a_log_record(decide: Decide, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 from tenure.codec.encoded_response import CycleSummary, summarize
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND
@@ -38,7 +38,7 @@ def summaries(later: int, change: Callable[[Cluster], Cluster]) -> Iterator[Cycl
     """Summaries of three cycles that are so many seconds apart; the cluster changes after the first one."""
     cluster = contested()
     for number in range(3):
-        result = decide(cluster, PROFILE)
+        result = answer(cluster, PROFILE)
         ids = [f"{number}/{each}" for each in range(len(result.groups))]
         yield summarize(cluster, result, ResponseHeader(), ids)
         cluster = apply_decisions(cluster, result, later * SECOND, ids)

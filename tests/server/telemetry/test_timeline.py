@@ -4,12 +4,16 @@ import pickle
 
 import pytest
 from tenure.codec.engine import Engine
+from tenure.server.telemetry import cycle_metrics
 from tenure.server.telemetry.timeline import MAX_ENTRIES, NO_PARENT, Timeline, TimelineEntry
 from tenure.solver.framework.observer import Phase
 from tenure.solver.registry import default_profile
+from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+from tests.attacks.overload.preference_flood import Gang, preference_flood
+from tests.attacks.overload.test_shared_time import CountedDeadline
 from tests.properties.generators.draw import SeededDraw
 from tests.state.generated_snapshots import generate_snapshot
 from tests.state.short_engine import short_engine
@@ -39,7 +43,7 @@ def test_coarse_timeline_has_the_phases_and_actions_in_order() -> None:
     assert [entry.name or entry.phase.value for entry in entries] == [
         *("decode", "session"),
         *actions,
-        *("fold", "encode"),
+        *("fold", "diagnose", "encode"),
     ]
     assert {entry.parent for entry in entries} == {NO_PARENT}
 
@@ -153,3 +157,20 @@ def test_stopped_cycle_closes_every_entry_and_marks_the_place() -> None:
     timelines = [stop_after(questions) for questions in range(1, 9)]
     assert all(entry.end for timeline in timelines for entry in timeline.entries)
     assert "stopped" in {entry.outcome for timeline in timelines for entry in timeline.entries}
+
+
+def test_action_in_several_slices_is_measured_once_r2_23(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline, measured = Timeline(is_detailed=False), list[tuple[str, float]]()
+    request = DecideRequest(snapshot=preference_flood(40, 10, Gang(pods=100, terms=2)))
+    Engine(default_profile()).decide(request, CountedDeadline(300), timeline=timeline)
+
+    class Histogram:
+        def record(self, seconds: float, labels: dict[str, str]) -> None:
+            measured.append((labels["action"], seconds))
+
+    monkeypatch.setattr(cycle_metrics, "_ACTIONS", Histogram())
+    cycle_metrics.measure(timeline)
+    slices = [each for each in timeline.entries if each.name == "allocate"]
+    assert len(slices) > 1
+    taken = sum(each.end - each.begin for each in slices) / SECOND
+    assert [each for each in measured if each[0] == "allocate"] == [("allocate", taken)]

@@ -10,6 +10,9 @@ from tenure.simulator.traces.philly import read_philly
 from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
 from tenure.simulator.traces.spot import read_spot
 from tenure.terms.durations import SECOND
+from tenure.terms.preemptibility import Preemptibility
+
+NON_PREEMPTIBLE, SEMI_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE, Preemptibility.SEMI_PREEMPTIBLE
 
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
 OPENB = (
@@ -69,9 +72,13 @@ def test_spot_jobs_have_the_two_classes_and_a_pod_for_each_worker():
     rows = ["437260,57,A100,15,1,16,9589663,41060,Spot", "239255,13,A10,20,8.0,1,0,2764799,HP"]
     first, second = read_spot([SPOT, *rows]).jobs
     assert (first.name, first.queue, first.gpu_milli, first.pods) == ("239255", "A10", 8_000, 1)
-    assert (first.priority, first.preemptibility, first.cpu_milli) == (125, "non-preemptible", 20_000)
+    assert (first.priority, first.preemptibility, first.cpu_milli) == (
+        125,
+        Preemptibility.NON_PREEMPTIBLE,
+        20_000,
+    )
     assert (second.queue, second.gpu_milli, second.pods, second.least_pods) == ("A100", 1_000, 16, 16)
-    assert (second.priority, second.preemptibility) == (50, "preemptible")
+    assert (second.priority, second.preemptibility) == (50, Preemptibility.PREEMPTIBLE)
     assert (second.submit, second.runtime) == (9_589_663 * SECOND, 41_060 * SECOND)
 
 
@@ -92,7 +99,21 @@ def test_a_bad_spot_line_is_named(row, problem):
 def test_our_own_csv_keeps_every_property():
     jobs = [
         Job("a", "q", 5 * SECOND, 60 * SECOND, 500, 1),
-        Job("b", "q", 6 * SECOND, 1_500_000_000, 8_000, 4, 2, 75, "semi-preemptible", 0, 0, 90 * SECOND, 0),
+        Job(
+            "b",
+            "q",
+            6 * SECOND,
+            1_500_000_000,
+            8_000,
+            4,
+            2,
+            75,
+            Preemptibility.SEMI_PREEMPTIBLE,
+            0,
+            0,
+            90 * SECOND,
+            0,
+        ),
         Job("c", "r", 7 * SECOND, SECOND, 16_000, checkpoint_interval=FROM_ZERO),
         Job("d", "r", 7 * SECOND, SECOND, 1_000, checkpoint_interval=600 * SECOND),
         Job("e", "r", 7 * SECOND, SECOND, 1_000, notice=90 * SECOND, checkpoint_on_notice=True),

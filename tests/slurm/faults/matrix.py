@@ -19,7 +19,7 @@ from tests.slurm.slurm_adapter import gate
 from tests.slurm.slurm_cluster import NO_SLURM, SlurmFailed, find_slurm, run_slurm
 
 WRITES: Final = 14
-"""Commands of an undisturbed run; a strike at a later one does not happen, and says so."""
+"""Commands of an undisturbed run whose low jobs return together. Later strikes do not happen, and say so."""
 _JOB: Final = "squeue -h -n {name} -o %i"
 FAULTS: Final = {
     "adapter": "kill -9 $ADAPTER",
@@ -53,6 +53,8 @@ class Played(NamedTuple):
     commands: list[str]
     has_struck: bool
     operator_steps: list[str]
+    unused_releases: int
+    """Starts that Slurm did not make within the time that the adapter gives it."""
 
 
 def play(strike: Strike) -> Played:
@@ -65,7 +67,8 @@ def play(strike: Strike) -> Played:
         lua = gate(settings)
         with run_slurm(folder / "slurm", lua, nodes=2) as cluster, run_server_process() as (_, server):
             run = FaultRun(cluster, server, strike)
-            return Played(run.play(), run.commands.has_struck, run.operator_steps)
+            commands = run.play()
+            return Played(commands, run.commands.has_struck, run.operator_steps, run.unused_releases)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -81,6 +81,11 @@ class FaultRun:
         finally:
             self._adapter.kill()
 
+    @property
+    def unused_releases(self) -> int:
+        """Starts that Slurm did not make in time, as the adapter says."""
+        return self._adapter.output.count("Slurm did not start job")
+
     def _submit(self, name: str) -> None:
         nodes = 2 if name == "high" else 1
         partition = "high" if name == "high" else "low"

@@ -160,7 +160,7 @@ def test_named_nodes_pin_the_first_pods_and_features_select(snapshot: pb.Cluster
 
 
 def test_job_that_cannot_be_placed_says_why(snapshot: pb.ClusterSnapshot) -> None:
-    text = "a range of nodes (2 to 4) is not scheduled here; use --nodes=2"
+    text = "node ranges are not supported (2-4); use --nodes=2"
     assert [pod.blocked_reason for pod in pods(snapshot, "12")] == [text]
 
 

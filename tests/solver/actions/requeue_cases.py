@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.requeue import Nomination
@@ -32,7 +32,7 @@ def only_requeue(**options: Any) -> Profile:
 def run_cycle(builder: ClusterBuilder, **options: Any) -> tuple[Cluster, CycleResult]:
     """Build the cluster and run a cycle on it."""
     cluster = builder.build()
-    return cluster, decide(cluster, only_requeue(**options))
+    return cluster, answer(cluster, only_requeue(**options))
 
 
 def nomination(builder: ClusterBuilder, **options: Any) -> Nomination:

@@ -6,7 +6,7 @@ Each relocated pod group uses as much as before, so relocating cannot bring a qu
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
@@ -25,7 +25,7 @@ def scattered(*, limit: int, others: str = "open") -> ClusterBuilder:
 def consolidate(builder: ClusterBuilder, speedups: tuple[str, ...] = SPEEDUPS) -> CycleResult:
     options = CycleOptions(speedups=speedups)
     profile = replace(default_profile(), actions=("allocate", "consolidation"), options=options)
-    return decide(builder.build(), profile)
+    return answer(builder.build(), profile)
 
 
 @pytest.mark.parametrize("speedups", [(), SPEEDUPS], ids=["plain", "fast"])
@@ -49,6 +49,6 @@ def test_pod_group_is_searched_for_only_below_the_limit_of_its_queue(
 def test_pod_group_at_its_limit_does_not_stop_a_similar_one_of_another_queue() -> None:
     builder = scattered(limit=1).pending("may-start", queue="open", gpus=2, priority=1)
     cluster = builder.build()
-    decision = decide(cluster, replace(default_profile(), actions=("allocate", "consolidation")))
+    decision = answer(cluster, replace(default_profile(), actions=("allocate", "consolidation")))
     relocated, started = list(evictions(decision)), statuses(cluster, decision)["may-start-0"]
     assert (len(relocated), started.status) == (1, TaskStatus.PIPELINED)

@@ -1,7 +1,7 @@
 """Pod groups cause no evictions before their preemption delay has elapsed."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, evictions
@@ -35,17 +35,17 @@ def cluster(options: JobOptions) -> ClusterBuilder:
 
 @pytest.mark.parametrize(("options", "expected"), ROWS.values(), ids=ROWS)
 def test_pod_group_within_its_preemption_delay_evicts_no_pods(options: JobOptions, expected: bool) -> None:
-    decision = decide(cluster(options).build(), default_profile())
+    decision = answer(cluster(options).build(), default_profile())
     assert bool(list(evictions(decision))) is expected
     assert (decision.outcomes[0].kind is OutcomeKind.DELAYED) is not expected
 
 
 def test_next_wake_time_is_the_end_of_the_preemption_delay_r9_2() -> None:
-    decision = decide(cluster({"created_ago": "4m", "preemption_delay": "10m"}).build(), default_profile())
+    decision = answer(cluster({"created_ago": "4m", "preemption_delay": "10m"}).build(), default_profile())
     assert decision.next_wake_time == NOW + parse_duration("6m")
 
 
 def test_free_capacity_is_allocated_without_delay_r9_3() -> None:
     options: JobOptions = {"created_ago": "1m", "preemption_delay": "10m"}
-    decision = decide(cluster(options).node("free", gpus=1).build(), default_profile())
+    decision = answer(cluster(options).node("free", gpus=1).build(), default_profile())
     assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.BOUND]

@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.statement import Statement
+from tenure.solver.model.constraints import TopologySpread
 from tenure.solver.model.decision import InFlightGroupState, OutcomeKind, PatchKind
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.registry import default_profile
 from tenure.solver.search.placer import Placer
 from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.solver.testing.options import PodOptions
 from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -205,12 +208,16 @@ def test_of_two_reservations_of_one_capacity_the_one_that_expires_first_is_fulfi
     }
 
 
-def test_of_two_reservations_that_expire_together_the_one_with_the_smaller_id_is_fulfilled() -> None:
-    builder = one_node().pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
+@pytest.mark.parametrize("priority", [pytest.param(50, id="older"), pytest.param(60, id="more important")])
+def test_of_two_reservations_that_expire_together_the_more_important_one_is_fulfilled(priority: int) -> None:
+    """Whatever the ids of the groups are."""
+    builder = one_node().pending("a", queue="q", gpus=1, created_ago="2h")
+    builder.pending("b", queue="q", gpus=1, created_ago="1h", priority=priority)
     builder.in_flight("1", beneficiary="b", reserves={"b-0": "n"}).in_flight(
         "2", beneficiary="a", reserves={"a-0": "n"}
     )
-    assert run_in_flight_cycle(builder).bound == {"b-0": "n"}
+    expected = "a-0" if priority == 50 else "b-0"
+    assert run_in_flight_cycle(builder).bound == {expected: "n"}
 
 
 def test_pod_has_one_reservation() -> None:
@@ -289,12 +296,75 @@ def test_successor_of_a_relocated_pod_gets_its_reserved_capacity() -> None:
     assert found.results == {"f": (SUPERSEDED, ReasonCode.ALLOCATED)}
 
 
+def test_pod_that_replaces_another_is_named_also_when_it_is_bound() -> None:
+    """Else a further pod would get the same reservation in the next cycle."""
+    builder = one_node(2).pods("leaves", RELEASING, node="n", queue="q", gpus=2)
+    cluster = relocating(
+        builder.pending("mover", queue="q", gpus=1, count=2, min_member=1), "mover-9"
+    ).build()
+    (status,) = answer(cluster, default_profile()).in_flight
+    assert [(pod, cluster.tasks[task].facts.uid) for pod, task in status.replaced] == [("mover-9", "mover-0")]
+
+
 def test_successor_with_its_own_reservation_leaves_that_of_the_relocated_pod() -> None:
     builder = relocating(one_node(2).pending("mover", queue="q", gpus=1, count=2, min_member=1), "mover-9")
     found = run_in_flight_cycle(
         builder.node("k", gpus=1).in_flight("g", beneficiary="mover", reserves={"mover-0": "k"})
     )
     assert found.bound == {"big-0": "n", "mover-0": "k", "mover-1": "m"}
+
+
+@pytest.mark.parametrize(("waiting", "bound"), [("a", {}), ("ab", {"mover-1": "n"})])
+def test_successor_starts_only_in_an_inner_subgroup_that_can_reach_its_minimum_r3_20(
+    waiting: str, bound: dict[str, str]
+) -> None:
+    """The inner subgroup needs a pod of a and of b, and the pod group does not need it."""
+    builder = one_node(2).node("m", gpus=1).pod_group("mover", queue="q", min_sub_groups=1)
+    builder.sub_group("mover", "lone", min_member=1).sub_group("mover", "inner", min_sub_groups=2)
+    for name in "ab":
+        builder.sub_group("mover", name, parent="inner", min_member=1)
+    builder.running("mover", gpus=1, node="m", sub_group="lone")
+    for name in waiting:
+        builder.pending("mover", gpus=1, sub_group=name)
+    builder.pending("big", queue="q", gpus=1, priority=90)
+    builder.in_flight(
+        "f", beneficiary="big", evicts={"mover-9": "n"}, reserves={"big-0": "n", "mover-9": "n"}
+    )
+    assert run_in_flight_cycle(builder).bound == {"big-0": "n", **bound}
+
+
+def test_pods_of_a_gang_lose_their_reservations_together_r3_74() -> None:
+    """On node a, `v-0` would cost the beneficiary its reservation there."""
+    zones = TopologySpread("zone", match_labels=(("app", "x"),))
+    x: PodOptions = {"gpus": 1, "labels": {"app": "x"}}
+    builder = ClusterBuilder().queue("q").node("a", gpus=2, labels={"zone": "a"})
+    builder.node("b", labels={"zone": "b"}).node("c", gpus=1)
+    builder.pods("old", RELEASING, queue="q", gpus=2, node="a")
+    builder.pod_group("v", queue="q", priority=40, min_member=2).pending("v", count=2, **x)
+    builder.pending("new", queue="q", priority=90, topology_spread=[zones], **x)
+    builder.in_flight(
+        "f", beneficiary="new", evicts={"old-0": "a"}, reserves={"new-0": "a", "v-0": "a", "v-1": "c"}
+    )
+    assert run_in_flight_cycle(builder).kept_reservations == {"new-0": "a"}
+
+
+@pytest.mark.parametrize("seen", ["runs", "terminates", "is gone", "is pending again"])
+@pytest.mark.parametrize("node", ["m", "k"])
+def test_reservation_ends_with_the_start_of_its_pod(seen: str, node: str) -> None:
+    """The pod has started on the node meanwhile, and a later decision evicts it there for `next`."""
+    pod = "mover-9" if seen == "is gone" else "mover-0"
+    builder = one_node(2).node("k", gpus=1).pods("leaves", RELEASING, node="n", queue="q", gpus=2)
+    relocating(builder, pod).pending("next", queue="q", gpus=1, priority=90)
+    builder.in_flight("g", beneficiary="next", evicts={pod: node}, reserves={"next-0": node}, expires_in="9m")
+    if seen in ("runs", "terminates"):
+        status = TaskStatus.RUNNING if seen == "runs" else RELEASING
+        builder.pods("mover", status, node=node, queue="q", gpus=1, started_ago="1m")
+    else:
+        builder.pending("mover", queue="q", gpus=1)
+    found = run_in_flight_cycle(builder)
+    assert CANCELLED not in [state for state, _ in found.results.values()]
+    assert {**found.kept_reservations, **found.bound}["next-0"] == node
+    assert "mover-0" not in found.kept_reservations
 
 
 def test_group_stays_in_flight_until_the_successor_exists() -> None:
@@ -337,9 +407,9 @@ def test_other_devices_of_the_node_replace_occupied_reserved_ones() -> None:
 def test_equal_pods_are_not_tried_one_by_one_where_none_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, place_reserved = Counter[int](), Placer.place_reserved
 
-    def counted(placer: Placer, statement: Statement, task: int, *where: Any) -> Rejection | None:
+    def counted(placer: Placer, statement: Statement, task: int, *where: Any, **how: Any) -> Rejection | None:
         tried[task] += 1
-        return place_reserved(placer, statement, task, *where)
+        return place_reserved(placer, statement, task, *where, **how)
 
     monkeypatch.setattr(Placer, "place_reserved", counted)
     builder = (

@@ -1,7 +1,7 @@
 """A pod group that never evicts causes no evictions by any action, and starts on free capacity (R6.26)."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
@@ -12,7 +12,7 @@ def decided(*, never: bool, queue: str, priority: int, free: int = 0) -> CycleRe
     builder = ClusterBuilder().queue("rich", quota=0).queue("poor", quota=1).node("n", gpus=1 + free)
     builder.running("old", queue="rich", node="n", gpus=1, priority=50)
     builder.pending("new", queue=queue, gpus=1, priority=priority, never_evicts=never)
-    return decide(builder.build(), default_profile())
+    return answer(builder.build(), default_profile())
 
 
 @pytest.mark.parametrize(("queue", "priority"), [("rich", 90), ("poor", 50)], ids=["preempt", "reclaim"])

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import PatchKind, Requeue
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason, ParsedValue, RequeueSettings
@@ -264,7 +264,7 @@ def test_other_actions_run_before_requeue_r12_48() -> None:
     assert actions.index("preempt") < actions.index("requeue") < actions.index("stalegangeviction")
     story = ClusterBuilder().node("n", gpus=1).queue("a").running("old", node="n", **OVERDUE)
     cluster = story.pending("new", queue="a", gpus=1, priority=50).build()
-    decision = decide(cluster, default_profile())
+    decision = answer(cluster, default_profile())
     assert [group.action for group in decision.groups] == ["preempt"]
     assert [n.result for n in decision.nominations] == [NominationResult.ALREADY_MOVED]
 
@@ -274,7 +274,7 @@ def test_requeue_reaches_a_fixed_point_r12_82() -> None:
     story = overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50)
     cluster, actions = story.build(), []
     for _ in range(5):
-        decision = decide(cluster, default_profile())
+        decision = answer(cluster, default_profile())
         actions.append([group.action for group in decision.groups if group.evictions])
         cluster = apply_decisions(cluster, decision, MINUTE)
     assert actions == [["requeue"], [], [], [], []]

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.requeue import NominationResult
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
@@ -81,7 +81,7 @@ def _losses(story: ClusterBuilder) -> list[list[str]]:
     """Pod groups that lose pods in each of twelve cycles with all actions, a minute apart."""
     cluster, found = story.build(), []
     for _ in range(12):
-        decision = decide(cluster, default_profile())
+        decision = answer(cluster, default_profile())
         losers = {cluster.tasks[step.task].pod_group for group in decision.groups for step in group.evictions}
         found.append(sorted(cluster.pod_groups[index].facts.name for index in losers))
         cluster = apply_decisions(cluster, decision, MINUTE)

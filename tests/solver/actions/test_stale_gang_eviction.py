@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 MINUTE = 60 * SECOND
 SINCE, CLEAR = PatchKind.STALE_SINCE, PatchKind.CLEAR_STALE_SINCE
@@ -50,16 +51,69 @@ def test_stale_gang_is_evicted_after_its_grace_period(
     builder: ClusterBuilder, evicted: int, patches: list[PatchKind]
 ) -> None:
     profile = replace(default_profile(), actions=("stalegangeviction",))
-    decision = decide(builder.build(), profile)
+    decision = answer(builder.build(), profile)
     assert len(list(evictions(decision))) == evicted
     assert [patch.kind for group in decision.groups for patch in group.patches] == patches
+
+
+def odd_subgroup(
+    lone: int = 1,
+    minimum: int = 2,
+    second: int = 0,
+    other: str = "waits",
+    stale_ago: str = "60s",
+    unready: int = 0,
+) -> ClusterBuilder:
+    """One of two subgroups is required and complete. Of the other one `lone` pods run, with one GPU each, and
+    a pod with `second` GPUs is pending.
+
+    There is one GPU more than these use. The other pod group requests two. A node with `unready` GPUs is not
+    ready; if it has any, the pending pod selects it.
+    """
+    builder = ClusterBuilder().node("n", gpus=2 + lone).queue("q")
+    builder.node("m", gpus=unready, labels={"is": "m"}, unready="kubelet is not ready")
+    builder.pod_group("gang", queue="q", min_sub_groups=1, stale_ago=stale_ago)
+    builder.sub_group("gang", "whole", min_member=1).sub_group("gang", "odd", min_member=minimum)
+    builder.running("gang", gpus=1, node="n", sub_group="whole")
+    builder.running("gang", gpus=1, node="n", sub_group="odd", count=lone)
+    if second:
+        selector = {"is": "m"} if unready else {}
+        builder.pending("gang", gpus=second, sub_group="odd", node_selector=selector)
+    if other != "none":
+        builder.pending("other", queue="q", gpus={"waits": 2, "starts": 1, "too large": 9}[other])
+    return builder
+
+
+SUBGROUPS = {
+    "R6.46 another pod group waits for its capacity": (odd_subgroup(), 1),
+    "R6.46 all of its pods": (odd_subgroup(lone=2, minimum=3), 2),
+    "R6.46 not within the grace period": (odd_subgroup(stale_ago="59s"), 0),
+    "R6.46 not while nobody waits": (odd_subgroup(other="none"), 0),
+    "R6.46 not for one that starts without it": (odd_subgroup(other="starts"), 0),
+    "R6.46 not for one that cannot start with it": (odd_subgroup(other="too large"), 0),
+    "R6.46 not if its other pods may still start": (odd_subgroup(second=2), 0),
+    "R6.46 unless no node could hold them": (odd_subgroup(second=9), 1),
+    "R6.46 one that is not ready could": (odd_subgroup(second=9, unready=9), 0),
+    "R6.46 one that is not ready could not": (odd_subgroup(second=9, unready=8), 1),
+    "R6.46 not at its minimum": (odd_subgroup(lone=2), 0),
+}
+
+
+@pytest.mark.parametrize(("builder", "evicted"), SUBGROUPS.values(), ids=SUBGROUPS)
+def test_incomplete_subgroup_is_given_up_when_another_pod_group_waits_for_it(
+    builder: ClusterBuilder, evicted: int
+) -> None:
+    decision = answer(builder.build(), default_profile())
+    given_up = [group for group in decision.groups if group.reason is ReasonCode.STALE_SUB_GROUP]
+    assert [len(group.evictions) for group in given_up] == [evicted] * bool(evicted)
+    assert len(list(evictions(decision))) == evicted
 
 
 @pytest.mark.parametrize(("grace", "evicted"), [(MINUTE, 0), (0, 2), (-1, 0)])
 def test_grace_period_of_the_profile_is_the_default_r6_40(grace: int, evicted: int) -> None:
     options = CycleOptions(staleness_grace_period=grace)
     profile = replace(default_profile(), actions=("stalegangeviction",), options=options)
-    assert len(list(evictions(decide(stale_gang().build(), profile)))) == evicted
+    assert len(list(evictions(answer(stale_gang().build(), profile)))) == evicted
 
 
 def test_a_gang_with_the_sub_groups_it_requires_is_not_stale_r1_56() -> None:
@@ -67,4 +121,4 @@ def test_a_gang_with_the_sub_groups_it_requires_is_not_stale_r1_56() -> None:
     builder.sub_group("gang", "a", min_member=1).sub_group("gang", "b", min_member=1)
     builder.running("gang", node="n", sub_group="a").pods("gang", TaskStatus.FAILED, sub_group="b")
     profile = replace(default_profile(), actions=("stalegangeviction",))
-    assert decide(builder.build(), profile).groups == ()
+    assert answer(builder.build(), profile).groups == ()

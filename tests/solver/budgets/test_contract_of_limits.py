@@ -8,7 +8,7 @@ import pytest
 from tenure.codec.engine import Engine
 from tenure.codec.simulation import SimulationEngine
 from tenure.server.explain.why_not_victim import why_not_victim
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.disruption_limits import EvictionRate
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.registry import default_profile
@@ -122,7 +122,7 @@ def test_simulated_cycles_carry_budgets_and_rates() -> None:
 def test_explain_names_the_budget_that_holds_a_victim() -> None:
     cluster = three_nodes().build()
     tight = tuple([budget._replace(allowed=0) for budget in cluster.disruption_budgets])
-    replay = CycleReplay.of(replace(cluster, disruption_budgets=tight), default_profile())
+    replay = CycleReplay(replace(cluster, disruption_budgets=tight), default_profile())
     groups = {group.facts.name: group.index for group in cluster.pod_groups}
     found = why_not_victim(replay, groups["d0"], groups["u1"])
     assert "disruption budget one would be exceeded" in found.text.operator

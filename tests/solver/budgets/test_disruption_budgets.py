@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.disruption_limits import DisruptionBudgetStatus
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
@@ -29,7 +30,7 @@ def run(
     """A cycle with these actions."""
     built = cluster if isinstance(cluster, Cluster) else cluster.build()
     options = replace(CycleOptions(), speedups=speedups, fill_back=fill_back)
-    return decide(built, replace(default_profile(), actions=actions, options=options))
+    return answer(built, replace(default_profile(), actions=actions, options=options))
 
 
 def evicted(builder: ClusterBuilder | Cluster, result: CycleResult) -> list[str]:
@@ -275,3 +276,23 @@ def test_budgets_that_allow_everything_change_nothing(
     found = run(free, *actions, speedups=speedups, fill_back="full")
     expected = run(without, *actions, speedups=speedups, fill_back="full")
     assert replace(found, disruption_budgets=()) == expected
+
+
+def test_what_an_override_took_is_owed_in_later_cycles_r15_12() -> None:
+    """Of three victims of a budget of one, one is placed again: then one disruption is still owed."""
+    builder = ClusterBuilder().queue("lends", quota=4).queue("borrows", quota=0).disruption_budget("b", 1)
+    builder.node("n", gpus=3, labels={"zone": "a"}).node("m", gpus=1)
+    for number in range(3):
+        builder.running(f"v{number}", queue="borrows", node="n", gpus=1, disruption_budgets=["b"])
+    builder.pod_group("own", queue="lends", min_member=3)
+    builder.pending("own", count=3, gpus=1, node_selector={"zone": "a"})
+    options = replace(CycleOptions(), budget_patience=0)
+    profile = replace(default_profile(), actions=("allocate", "reclaim"), options=options)
+    cluster, found = builder.build(), []
+    for _ in range(4):
+        result = answer(cluster, profile)
+        cluster = apply_decisions(cluster, result, 60 * SECOND)
+        (budget,) = cluster.disruption_budgets
+        found.append((budget.allowed, budget.owed))
+    assert found[0] == (0, 2)
+    assert found[-1] == (0, 1)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
-from tenure.solver.model.disruption_limits import EvictionRate
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.model.disruption_limits import EVICTION_RATES, EvictionRate, EvictionRateState
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, Profile, profile_of, profile_text
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
@@ -37,7 +37,12 @@ def gang(size: int, *, tokens: int | None = None, queue: str = "q") -> ClusterBu
     builder.running("old", node="n", count=size, gpus=1)
     builder.pod_group("new", queue=queue, priority=90, min_member=size)
     builder.pending("new", count=size, gpus=1)
-    return builder if tokens is None else builder.eviction_rate("ten", tokens)
+    return builder if tokens is None else with_tokens(builder, tokens)
+
+
+def with_tokens(builder: ClusterBuilder, tokens: int) -> ClusterBuilder:
+    """Add what is left of TEN, in thousandths of tokens."""
+    return builder.carrying(EVICTION_RATES, EvictionRateState("ten", tokens, NOW))
 
 
 def told(builder: ClusterBuilder, result: CycleResult) -> tuple[OutcomeKind, ReasonCode, int | None]:
@@ -47,7 +52,7 @@ def told(builder: ClusterBuilder, result: CycleResult) -> tuple[OutcomeKind, Rea
 @SPEED
 def test_e15_3_a_commit_waits_for_its_tokens(speedups: tuple[str, ...]) -> None:
     builder = gang(3, tokens=1_500)
-    result = decide(builder.build(), profile(TEN, speedups=speedups))
+    result = answer(builder.build(), profile(TEN, speedups=speedups))
     end = NOW + 9 * MINUTE
     assert evicted(builder, result) == []
     assert told(builder, result) == (OutcomeKind.DELAYED, ReasonCode.EVICTION_RATE, end)
@@ -56,20 +61,20 @@ def test_e15_3_a_commit_waits_for_its_tokens(speedups: tuple[str, ...]) -> None:
     assert (status.before, status.after, status.is_changed) == (1_500, 1_500, False)
     assert status.refusals > 0
     later = replace(builder.build(), now=end)
-    assert len(evicted(later, decide(later, profile(TEN, speedups=speedups)))) == 3
+    assert len(evicted(later, answer(later, profile(TEN, speedups=speedups)))) == 3
     before = replace(builder.build(), now=end - 1)
-    assert not evicted(before, decide(before, profile(TEN, speedups=speedups)))
+    assert not evicted(before, answer(before, profile(TEN, speedups=speedups)))
 
 
 @SPEED
 def test_e15_3_a_large_gang_passes_with_a_full_bucket_and_leaves_a_debt(speedups: tuple[str, ...]) -> None:
     builder = gang(6, tokens=4_000)
-    result = decide(builder.build(), profile(TEN, speedups=speedups))
+    result = answer(builder.build(), profile(TEN, speedups=speedups))
     assert len(evicted(builder, result)) == 6
     (status,) = result.eviction_rates
     assert (status.before, status.after, status.full_time) == (4_000, -2_000, NOW + 36 * MINUTE)
     single = gang(1, tokens=-2_000)
-    assert told(single, decide(single.build(), profile(TEN)))[2] == NOW + 18 * MINUTE
+    assert told(single, answer(single.build(), profile(TEN)))[2] == NOW + 18 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -89,7 +94,7 @@ def test_e15_3_a_large_gang_passes_with_a_full_bucket_and_leaves_a_debt(speedups
 )
 def test_what_a_rate_counts(rate: EvictionRate, taken: int) -> None:
     builder = gang(3, tokens=1_500)
-    assert len(evicted(builder, decide(builder.build(), profile(rate)))) == taken
+    assert len(evicted(builder, answer(builder.build(), profile(rate)))) == taken
 
 
 def singles(count: int) -> ClusterBuilder:
@@ -109,7 +114,7 @@ def test_large_evictions_come_in_batches_that_the_bucket_allows(speedups: tuple[
     cluster, paced = singles(10).build(), profile(TEN, speedups=speedups)
     taken = []
     for _ in range(8):
-        result = decide(cluster, paced)
+        result = answer(cluster, paced)
         taken.append(len(evicted(cluster, result)))
         cluster = apply_decisions(cluster, result, 6 * MINUTE)
         cluster = replace(cluster, in_flight=())
@@ -120,7 +125,7 @@ def test_large_evictions_come_in_batches_that_the_bucket_allows(speedups: tuple[
 def test_the_clock_back_refills_nothing() -> None:
     builder = gang(3, tokens=1_500)
     cluster = replace(builder.build(), now=NOW - HOUR)
-    (status,) = decide(cluster, profile(TEN)).eviction_rates
+    (status,) = answer(cluster, profile(TEN)).eviction_rates
     assert status.before == 1_500
 
 
@@ -136,7 +141,7 @@ def test_the_clock_back_refills_nothing() -> None:
 )
 def test_limits_of_a_cycle(options: dict[str, int], taken: int, speedups: tuple[str, ...]) -> None:
     builder = singles(5)
-    result = decide(builder.build(), profile(speedups=speedups, **options))
+    result = answer(builder.build(), profile(speedups=speedups, **options))
     assert len(evicted(builder, result)) == taken
     codes = {code for _, code, _ in waits(builder, result).values()}
     assert codes == ({ReasonCode.EVICTION_RATE} if taken < 5 else set())
@@ -149,19 +154,19 @@ def test_a_scenario_is_trimmed_to_the_limit_of_a_pod_group(speedups: tuple[str, 
     builder.pod_group("elastic", queue="q", priority=50, min_member=1)
     builder.running("elastic", node="n2", count=4, gpus=1).running("elastic", node="n1", count=4, gpus=1)
     builder.pending("urgent", queue="q", priority=90, gpus=1, node_selector={"zone": "x"})
-    result = decide(builder.build(), profile(speedups=speedups, max_disrupted_per_pod_group=1))
+    result = answer(builder.build(), profile(speedups=speedups, max_disrupted_per_pod_group=1))
     assert evicted(builder, result) == ["elastic-3"]
 
 
 def test_a_stale_gang_waits_for_its_tokens() -> None:
-    builder = ClusterBuilder().node("n", gpus=3).queue("q", quota=3).eviction_rate("ten", 1_500)
+    builder = with_tokens(ClusterBuilder().node("n", gpus=3).queue("q", quota=3), 1_500)
     builder.pod_group("gang", queue="q", min_member=4, stale_ago="1h", staleness_grace_period=MINUTE)
     builder.running("gang", node="n", count=3, gpus=1)
-    result = decide(builder.build(), profile(TEN, actions=("stalegangeviction",)))
+    result = answer(builder.build(), profile(TEN, actions=("stalegangeviction",)))
     assert evicted(builder, result) == []
     assert result.next_wake_time == NOW + 9 * MINUTE
     later: Cluster = replace(builder.build(), now=NOW + 9 * MINUTE)
-    assert len(evicted(later, decide(later, profile(TEN, actions=("stalegangeviction",))))) == 3
+    assert len(evicted(later, answer(later, profile(TEN, actions=("stalegangeviction",))))) == 3
 
 
 def test_rates_are_part_of_the_profile_text() -> None:

@@ -35,20 +35,20 @@ class RecordingFilters:
     def __init__(self, cluster: Cluster, refuses: str = "") -> None:
         self._groups = cluster.pod_groups
         self._refuses = refuses
-        self.asked: list[FilterCall] = []
+        self.calls: list[FilterCall] = []
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
-        asked = FilterCall(
+        call = FilterCall(
             action.name, self._groups[preemptor].facts.name, ((self._groups[victim].facts.name, 0),)
         )
-        self.asked.append(asked)
+        self.calls.append(call)
         return NO if self._refuses == "victim" else None
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         wanted = tuple(
             (self._groups[group].facts.name, len(tasks)) for group, tasks in scenario.victims().items()
         )
-        self.asked.append(FilterCall(action.name, self._groups[scenario.preemptor].facts.name, wanted))
+        self.calls.append(FilterCall(action.name, self._groups[scenario.preemptor].facts.name, wanted))
         return NO if self._refuses == "scenario" else None
 
 
@@ -61,7 +61,7 @@ def evicted_pods(cluster: Cluster, *hooks: RecordingFilters) -> list[str]:
         **BUILT_IN.plugins,
         **{name: _calls_with(hook) for name, hook in zip(names, hooks, strict=True)},
     }
-    session = Session.open(cluster, profile, Registry(BUILT_IN.actions, factories))
+    session = Session.open(cluster, profile, Registry(actions=BUILT_IN.actions, plugins=factories))
     run_actions(session)
     after = session.ledger.placements
     return [task.facts.uid for task in cluster.tasks if after[task.index].status is TaskStatus.RELEASING]
@@ -102,7 +102,7 @@ def test_preemption_filters_only_its_candidates() -> None:
     cluster = contested_cluster("preempt")
     hooks = RecordingFilters(cluster)
     assert evicted_pods(cluster, hooks) == ["low-0", "low-1"]
-    about = {name for asked in hooks.asked if asked.action == "preempt" for name, _ in asked.victims}
+    about = {name for asked in hooks.calls if asked.action == "preempt" for name, _ in asked.victims}
     assert about == {"low"}
 
 
@@ -110,7 +110,7 @@ def test_reclaim_filters_only_other_queues() -> None:
     cluster = contested_cluster("reclaim")
     hooks = RecordingFilters(cluster)
     assert evicted_pods(cluster, hooks) == ["low-0", "low-1"]
-    about = {name for asked in hooks.asked if asked.action == "reclaim" for name, _ in asked.victims}
+    about = {name for asked in hooks.calls if asked.action == "reclaim" for name, _ in asked.victims}
     assert {"low"} <= about <= {"low", "other"}
 
 
@@ -119,5 +119,5 @@ def test_scenario_validator_receives_action_preemptor_and_all_victims(action: st
     cluster = contested_cluster(action)
     hooks = RecordingFilters(cluster)
     evicted_pods(cluster, hooks)
-    assert FilterCall(action, "new", (("low", 2),)) in hooks.asked
-    assert FilterCall(action, "new", (("low", 0),)) in hooks.asked
+    assert FilterCall(action, "new", (("low", 2),)) in hooks.calls
+    assert FilterCall(action, "new", (("low", 0),)) in hooks.calls

@@ -7,7 +7,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import SortedPodGroups
-from tenure.solver.search.victim_order import victim_order
+from tenure.solver.search.victim_batches import victim_batches
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import PodOptions
 
@@ -152,7 +152,7 @@ def _tasks(numbers: str) -> frozenset[int]:
 def _surplus_batches(session: Session) -> set[int]:
     """Batches that the victim order takes from the pod group when a guard protects its core."""
     gangs = GangPlanner(session)
-    order = victim_order(
+    order = victim_batches(
         session,
         gangs,
         SortedPodGroups(session, gangs).victims,

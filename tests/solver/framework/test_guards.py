@@ -28,7 +28,7 @@ JOB, NEW = 0, 1
 def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
     """A guard that returns this scope for the named pod groups (default: all). None: it does not apply."""
 
-    class Saying:
+    class FixedGuard:
         def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
             self._name = arguments["name"]
 
@@ -38,14 +38,16 @@ def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
             code = ReasonCode.MIN_RUNTIME
             return GuardVerdict(scope, f"argument of {self._name}", NOW, f"by {self._name}", code)
 
-    return Saying
+    return FixedGuard
 
 
 def open_guarded_session(builder: ClusterBuilder, *guards: Any) -> Session:
     """Open a session with these guards, named a, b, c, ... in their order."""
     factories = dict(zip("abc", guards, strict=False))
     settings = tuple(PluginConfig(name, {"name": name}) for name in factories)
-    return Session.open(builder.build(), Profile((), settings), Registry(BUILT_IN.actions, factories))
+    return Session.open(
+        builder.build(), Profile((), settings), Registry(actions=BUILT_IN.actions, plugins=factories)
+    )
 
 
 def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:

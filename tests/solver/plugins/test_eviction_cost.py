@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.fate import Fate
 from tenure.solver.model.verdict import EvictionCost, VictimCost
@@ -113,7 +113,7 @@ LOSSES: dict[str, tuple[dict[str, Any], dict[str, str], float, float]] = {
 def test_cost_is_lost_work_restart_and_declared_cost_r14_10(
     options: dict[str, Any], arguments: dict[str, str], cost: float, lost: float
 ) -> None:
-    decision = decide(one_victim(**options).build(), profile("preempt", **arguments))
+    decision = answer(one_victim(**options).build(), profile("preempt", **arguments))
     expected = EvictionCost(int(cost * GPU_HOUR), int(lost * GPU_HOUR))
     assert costs(decision) == (VictimCost(0, 1, expected),)
 
@@ -131,7 +131,7 @@ def test_pods_weigh_their_devices_r14_10(options: dict[str, Any], weight: int) -
     builder = ClusterBuilder().queue("q").node("n", gpus=2, pods=1)
     builder.running("old", queue="q", node="n", priority=50, started_ago="1s", **options)
     builder.pending("urgent", queue="q", priority=90, gpus=2 if options["gpus"] else 0)
-    assert costs(decide(builder.build(), profile("preempt"))) == (
+    assert costs(answer(builder.build(), profile("preempt"))) == (
         VictimCost(0, 1, EvictionCost(weight, weight)),
     )
 
@@ -155,7 +155,7 @@ def test_work_is_lost_with_the_minimum_r14_11(options: dict[str, Any], taken: in
     builder.running("old", queue="q", node="n", count=8, gpus=1, **options)
     builder.pending("urgent", queue="q", priority=90, gpus=taken)
     restart = 60 * taken if "restart_cost" in options else 0
-    assert costs(decide(builder.build(), profile("preempt"))) == (
+    assert costs(answer(builder.build(), profile("preempt"))) == (
         VictimCost(0, taken, EvictionCost(1000 * (lost + restart), 1000 * lost)),
     )
 
@@ -211,7 +211,7 @@ def test_cost_decides_between_priority_and_age_r14_16(
     victim: str,
     speedups: tuple[str, ...],
 ) -> None:
-    decision = decide(cluster().build(), profile("preempt", speedups=speedups, **arguments))
+    decision = answer(cluster().build(), profile("preempt", speedups=speedups, **arguments))
     assert victims(cluster(), decision) == [victim]
 
 
@@ -224,7 +224,7 @@ def test_surplus_goes_before_a_cheaper_pod_group_without_r14_16(speedups: tuple[
         builder.running("cheap", queue="q", node="n", gpus=1, priority=50, checkpoint_ago="1s")
         return builder.pending("urgent", queue="q", priority=90, gpus=1)
 
-    assert victims(build(), decide(build().build(), profile("preempt", speedups=speedups))) == ["dear-1"]
+    assert victims(build(), answer(build().build(), profile("preempt", speedups=speedups))) == ["dear-1"]
 
 
 def test_cost_neither_crosses_queues_nor_makes_anybody_immune_r14_16() -> None:
@@ -237,7 +237,7 @@ def test_cost_neither_crosses_queues_nor_makes_anybody_immune_r14_16() -> None:
         builder.running("cheap", queue="near", node="n", gpus=1, priority=50, checkpoint_ago="1s")
         return builder.pending("new", queue="mine", gpus=1)
 
-    assert victims(build(), decide(build().build(), profile("reclaim"))) == ["dear-0"]
+    assert victims(build(), answer(build().build(), profile("reclaim"))) == ["dear-0"]
 
 
 def test_victims_of_earlier_groups_are_gone_when_a_later_one_is_priced() -> None:
@@ -245,7 +245,7 @@ def test_victims_of_earlier_groups_are_gone_when_a_later_one_is_priced() -> None
     builder = ClusterBuilder().queue("q").node("n", gpus=3)
     builder.running("old", queue="q", node="n", count=3, gpus=1, priority=50, min_member=2, started_ago="9d")
     builder.pending("one", queue="q", priority=95, gpus=1).pending("two", queue="q", priority=90, gpus=2)
-    decision = decide(builder.build(), profile("preempt"))
+    decision = answer(builder.build(), profile("preempt"))
     known = [group.victim_set for group in decision.groups]
     assert [each and [(c.pods, c.price.lost) for c in each.costs] for each in known] == [
         [(1, 0)],

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.actions.requeue import REQUEUE
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.requeue import NominationResult
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -36,13 +36,13 @@ def test_plugin_has_no_arguments() -> None:
 
 
 def test_default_profile_requeues_overdue_pod_groups() -> None:
-    decision = decide(overdue(), DEFAULT)
+    decision = answer(overdue(), DEFAULT)
     assert [group.action for group in decision.groups] == ["requeue"]
 
 
 @pytest.mark.parametrize("missing", [{"plugin": "expectedruntime"}, {"action": "requeue"}], ids=str)
 def test_overdue_pod_group_continues_without_plugin_or_action(missing: dict[str, str]) -> None:
-    decision = decide(overdue(), without(**missing))
+    decision = answer(overdue(), without(**missing))
     assert (decision.groups, decision.nominations) == ((), ())
 
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tenure.solver.cycle import decide
-from tenure.solver.model.caller_state import Reservation
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.caller_state import PLANNED_STARTS, PlannedStart
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.inherited_settings import time_limit
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import DEFAULT_PLUGINS
 from tenure.terms.durations import SECOND
@@ -50,7 +50,7 @@ class Play:
         self._set_now(self._begin + round(minutes * MINUTE))
         if ends_by_limits:
             self._end_by_limits()
-        self.result = decide(self.cluster, self.profile)
+        self.result = answer(self.cluster, self.profile)
         self.cluster = apply_decisions(self.cluster, self.result, 0)
         return self.result
 
@@ -76,13 +76,13 @@ class Play:
         """Names of all pod groups that run."""
         return sorted(g.facts.uid for g in self.cluster.pod_groups if self.is_running(g.facts.uid))
 
-    def reservation(self, name: str) -> Reservation | None:
-        """The reservation of a pod group."""
-        return next((row for row in self.cluster.reservations if row.pod_group == name), None)
+    def planned_start(self, name: str) -> PlannedStart | None:
+        """The planned start of a pod group."""
+        return next((row for row in self.cluster.carried.rows(PLANNED_STARTS) if row.pod_group == name), None)
 
     def start(self, name: str) -> tuple[float | None, str] | None:
-        """Planned start in minutes, and its certainty; None: it has no reservation."""
-        row = self.reservation(name)
+        """Planned start in minutes, and its certainty; None: it has none."""
+        row = self.planned_start(name)
         if row is None or row.paused_until is not None:
             return None
         return self.minutes(row.start), row.certainty.name
@@ -93,7 +93,7 @@ class Play:
 
     def nodes(self, name: str) -> Mapping[str, int]:
         """Pods of a reservation by node."""
-        row = self.reservation(name)
+        row = self.planned_start(name)
         return {self.cluster.nodes[p.node].facts.name: p.pods for p in (row.places if row else ())}
 
     def _set(self, names: Sequence[str], placement: Placement) -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tenure.codec.decisions.reservations import NO_RESERVATIONS, ReservationCounts, count_reservations
-from tenure.solver.cycle import decide
+from tenure.codec.decisions.planned_starts import NO_PLANNED_STARTS, PlannedStartCounts, count_planned_starts
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
@@ -17,10 +17,10 @@ from tests.solver.reservations.play import MINUTE, Play, profile_with
 class CountedPlay(Play):
     """A play that counts its cycles."""
 
-    def count(self, minutes: float) -> ReservationCounts:
+    def count(self, minutes: float) -> PlannedStartCounts:
         before: Cluster = replace(self.cluster, now=self._begin + round(minutes * MINUTE))
         result: CycleResult = self.cycle(minutes, ends_by_limits=False)
-        return count_reservations(before, result)
+        return count_planned_starts(before, result)
 
 
 def test_plans_delays_backfills_and_starts_are_counted() -> None:
@@ -51,4 +51,4 @@ def test_free_capacity_that_two_have_reserved_counts_once() -> None:
 
 def test_profile_without_reservations_counts_nothing() -> None:
     cluster = ClusterBuilder().node("n", gpus=1).queue("q").pending("p", queue="q", gpus=1).build()
-    assert count_reservations(cluster, decide(cluster, default_profile())) is NO_RESERVATIONS
+    assert count_planned_starts(cluster, answer(cluster, default_profile())) is NO_PLANNED_STARTS

@@ -5,8 +5,15 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
-from tenure.solver.model.caller_state import Certainty, InFlightGroup, Reservation, ReservedPods, StartDelay
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.caller_state import (
+    PLANNED_STARTS,
+    Certainty,
+    InFlightGroup,
+    PlannedPods,
+    PlannedStart,
+    StartDelay,
+)
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
@@ -139,7 +146,7 @@ def test_number_of_reservations_is_limited_by_queue_and_in_all_r17_3() -> None:
     for arguments, expected in (({}, 2), ({"total": "1"}, 1), ({"perQueue": "2", "maxFraction": "1"}, 4)):
         play = Play(builder.build(), profile_with(**arguments))
         play.cycle(0)
-        assert len(play.cluster.reservations) == expected
+        assert len(play.cluster.carried.rows(PLANNED_STARTS)) == expected
 
 
 def test_rows_beyond_the_number_in_all_are_released_r17_3() -> None:
@@ -148,10 +155,10 @@ def test_rows_beyond_the_number_in_all_are_released_r17_3() -> None:
         builder.pending(name, queue="q", gpus=4, time_limit="1h", preemptibility=FIRM)
     play = Play(builder.build(), profile_with(perQueue="2", maxFraction="1"))
     play.cycle(0)
-    assert [row.pod_group for row in play.cluster.reservations] == ["a", "b"]
+    assert [row.pod_group for row in play.cluster.carried.rows(PLANNED_STARTS)] == ["a", "b"]
     fewer = Play(play.cluster, profile_with(perQueue="2", maxFraction="1", total="1"))
     fewer.cycle(0)
-    assert [row.pod_group for row in fewer.cluster.reservations] == ["a"]
+    assert [row.pod_group for row in fewer.cluster.carried.rows(PLANNED_STARTS)] == ["a"]
 
 
 def test_reservations_but_the_oldest_take_a_part_of_the_gpus_r17_7() -> None:
@@ -162,17 +169,17 @@ def test_reservations_but_the_oldest_take_a_part_of_the_gpus_r17_7() -> None:
     for fraction, expected in (("0.25", ["big"]), ("0.5", ["big", "next"])):
         play = Play(builder.build(), profile_with(perQueue="2", maxFraction=fraction))
         play.cycle(0)
-        assert [row.pod_group for row in play.cluster.reservations] == expected
+        assert [row.pod_group for row in play.cluster.carried.rows(PLANNED_STARTS)] == expected
 
 
 def test_plan_is_kept_until_it_is_not_feasible_and_then_says_why_r17_6() -> None:
     play = Play(busy().pending("big", queue="q", gpus=4, preemptibility=FIRM).build(), profile_with())
     play.cycle(0)
-    first = play.reservation("big")
+    first = play.planned_start("big")
     play.cycle(10)
-    assert play.reservation("big") == first
+    assert play.planned_start("big") == first
     play.cycle(60, ends_by_limits=False)
-    row = play.reservation("big")
+    row = play.planned_start("big")
     assert row is not None
     assert (row.certainty, row.delayed_by) == (Certainty.ASSUMED, StartDelay.OVERRUN)
     play.cycle(61)
@@ -182,13 +189,13 @@ def test_plan_is_kept_until_it_is_not_feasible_and_then_says_why_r17_6() -> None
 def test_lost_node_is_the_reason_of_a_later_start_r17_6() -> None:
     play = Play(busy().pending("big", queue="q", gpus=4, preemptibility=FIRM).build(), profile_with())
     play.cycle(0)
-    (row,) = play.cluster.reservations
+    (row,) = play.cluster.carried.rows(PLANNED_STARTS)
     lost = row._replace(places=(row.places[0]._replace(node=NOWHERE),), start=play.cluster.now + 1)
-    play.cluster = replace(play.cluster, reservations=(lost,))
+    play.cluster = play.cluster.carrying(PLANNED_STARTS, (lost,))
     result = play.cycle(0)
-    assert [each.code for each in result.warnings if each.code is WarningCode.INVALID_RESERVATION]
+    assert [each.code for each in result.warnings if each.code is WarningCode.INVALID_PLANNED_START]
     assert play.start("big") == (60, "BOUNDED")
-    assert play.cluster.reservations[0].delayed_by is StartDelay.NODE_LOST
+    assert play.cluster.carried.rows(PLANNED_STARTS)[0].delayed_by is StartDelay.NODE_LOST
 
 
 def test_owner_that_precedes_in_its_queue_need_not_give_way_r17_11() -> None:
@@ -237,16 +244,16 @@ def test_guard_of_another_package_is_asked_about_each_pod_group_r17_8(order: tup
     builder.pending("owner", queue="q", gpus=4, created_ago="5h", priority=60)
     for place, name in enumerate(order):
         builder.pending(name, queue="q", gpus=1, created_ago=f"{3 - place}h")
-    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "names": KeepByName})
+    registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, "names": KeepByName})
     plain = profile_with(maxFraction="1")
     profile = replace(plain, plugins=(*plain.plugins, PluginConfig("names")))
     cluster = builder.build()
-    made = decide(cluster, replace(profile, actions=("reservation",)), registry=registry)
-    cluster = replace(cluster, reservations=made.reservations or ())
-    decision = decide(cluster, profile, registry=registry)
+    made = answer(cluster, replace(profile, actions=("reservation",)), registry=registry)
+    cluster = cluster.carrying(PLANNED_STARTS, made.planned_starts or ())
+    decision = answer(cluster, profile, registry=registry)
     bound = {each.task for group in decision.groups for each in group.bindings}
     names = {cluster.pod_groups[cluster.tasks[task].pod_group].facts.name for task in bound}
-    assert (len(cluster.reservations), names) == (1, {"free"})
+    assert (len(cluster.carried.rows(PLANNED_STARTS)), names) == (1, {"free"})
 
 
 def test_nothing_is_lent_without_the_action_that_takes_it_back_r17_13() -> None:
@@ -267,16 +274,16 @@ def test_patient_pod_group_evicts_no_others_r17_14() -> None:
     for patience, evicted in (("0s", True), ("2h", False)):
         profile = profile_with(("allocate", "reservation", "preempt"), patience=patience)
         play = Play(builder.build(), profile)
-        row = Reservation(
+        row = PlannedStart(
             "high",
             play.cluster.now,
             play.cluster.now,
             0,
             play.cluster.now + 3_600 * 10**9,
             Certainty.BOUNDED,
-            (ReservedPods(0, play.cluster.tasks[0].shape.index, 1),),
+            (PlannedPods(0, play.cluster.tasks[0].shape.index, 1),),
         )
-        play.cluster = replace(play.cluster, reservations=(row,))
+        play.cluster = play.cluster.carrying(PLANNED_STARTS, (row,))
         result = play.cycle(0)
         assert any(group.evictions for group in result.groups) is evicted
 
@@ -284,26 +291,26 @@ def test_patient_pod_group_evicts_no_others_r17_14() -> None:
 @pytest.mark.parametrize(
     ("row", "field"),
     [
-        (Reservation("gone", 0, 0), "pod_group"),
-        (Reservation("big", 0, 0, places=(ReservedPods(NOWHERE, 0, 1),)), "pods.node"),
-        (Reservation("big", 0, 0, places=(ReservedPods(0, NOWHERE, 1),)), "pods.shape"),
+        (PlannedStart("gone", 0, 0), "pod_group"),
+        (PlannedStart("big", 0, 0, places=(PlannedPods(NOWHERE, 0, 1),)), "pods.node"),
+        (PlannedStart("big", 0, 0, places=(PlannedPods(0, NOWHERE, 1),)), "pods.shape"),
     ],
 )
-def test_invalid_reservation_is_ignored_with_a_warning_r17_7(row: Reservation, field: str) -> None:
+def test_invalid_planned_start_is_ignored_with_a_warning_r17_7(row: PlannedStart, field: str) -> None:
     cluster = busy().pending("big", queue="q", gpus=4, preemptibility=FIRM).build()
-    good = Reservation("big", cluster.now, cluster.now)
+    good = PlannedStart("big", cluster.now, cluster.now)
     rows = (row,) if row.pod_group == "big" else (good, row)
-    result = decide(replace(cluster, reservations=rows), profile_with())
-    (warning,) = [each for each in result.warnings if each.code is WarningCode.INVALID_RESERVATION]
-    assert warning.detail.startswith(f"reservations.{field}: ignored 1 reservation ")
-    assert [each.pod_group for each in result.reservations or ()] == ["big"]
+    result = answer(cluster.carrying(PLANNED_STARTS, rows), profile_with())
+    (warning,) = [each for each in result.warnings if each.code is WarningCode.INVALID_PLANNED_START]
+    assert warning.detail.startswith(f"planned_starts.{field}: ignored 1 planned start ")
+    assert [each.pod_group for each in result.planned_starts or ()] == ["big"]
 
 
-def test_second_reservation_of_a_pod_group_is_ignored_with_a_warning_r17_7() -> None:
+def test_second_planned_start_of_a_pod_group_is_ignored_with_a_warning_r17_7() -> None:
     cluster = busy().pending("big", queue="q", gpus=4, preemptibility=FIRM).build()
-    row = Reservation("big", cluster.now - 5, cluster.now)
-    result = decide(replace(cluster, reservations=(row, row._replace(since=1))), profile_with())
-    assert [each.since for each in result.reservations or ()] == [cluster.now - 5]
+    row = PlannedStart("big", cluster.now - 5, cluster.now)
+    result = answer(cluster.carrying(PLANNED_STARTS, (row, row._replace(since=1))), profile_with())
+    assert [each.since for each in result.planned_starts or ()] == [cluster.now - 5]
     assert any("that has another one" in each.detail for each in result.warnings)
 
 
@@ -320,9 +327,9 @@ def test_invalid_argument_is_a_violation_r17_3(argument: str, text: str) -> None
 
 def test_profile_without_the_plugin_plans_nothing_and_ignores_rows() -> None:
     cluster = busy().pending("big", queue="q", gpus=4, preemptibility=FIRM).build()
-    row = Reservation("big", cluster.now, cluster.now, places=(ReservedPods(0, 0, 1),))
-    assert decide(cluster, default_profile()).reservations is None
-    assert decide(replace(cluster, reservations=(row,)), default_profile()).groups == ()
+    row = PlannedStart("big", cluster.now, cluster.now, places=(PlannedPods(0, 0, 1),))
+    assert answer(cluster, default_profile()).planned_starts is None
+    assert answer(cluster.carrying(PLANNED_STARTS, (row,)), default_profile()).groups == ()
 
 
 def test_owner_starts_earlier_than_planned_and_before_others_r17_12() -> None:

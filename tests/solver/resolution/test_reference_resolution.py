@@ -1,7 +1,7 @@
 """References by name are resolved to trees, indices and ranks."""
 
 import pytest
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.solver.model.workload import SubGroupSet
 from tenure.solver.resolution.reference_resolution import ranks, resolve_queues
@@ -11,17 +11,23 @@ from tenure.terms.durations import SECOND
 
 def test_queues_are_indexed_by_name_and_ranked_by_age_then_name() -> None:
     queues = resolve_queues(
-        [QueueFacts("b", creation=1), QueueFacts("c", creation=1), QueueFacts("a", creation=2)]
+        [QueueFacts(name="b", creation=1), QueueFacts(name="c", creation=1), QueueFacts(name="a", creation=2)]
     )
-    assert [(q.name, q.index, q.rank) for q in queues] == [("a", 0, 2), ("b", 1, 0), ("c", 2, 1)]
+    assert [(q.facts.name, q.index, q.rank) for q in queues] == [("a", 0, 2), ("b", 1, 0), ("c", 2, 1)]
 
 
 def test_paths_lead_from_the_top_level_down_r1_73() -> None:
-    queues = resolve_queues([QueueFacts("leaf", "dept"), QueueFacts("dept", "top"), QueueFacts("top")])
-    names = {queue.index: queue.name for queue in queues}
-    paths = {queue.name: [names[index] for index in queue.path] for queue in queues}
+    queues = resolve_queues(
+        [
+            QueueFacts(name="leaf", parent_name="dept"),
+            QueueFacts(name="dept", parent_name="top"),
+            QueueFacts(name="top"),
+        ]
+    )
+    names = {queue.index: queue.facts.name for queue in queues}
+    paths = {queue.facts.name: [names[index] for index in queue.path] for queue in queues}
     assert paths == {"top": ["top"], "dept": ["top", "dept"], "leaf": ["top", "dept", "leaf"]}
-    assert [queue.name for queue in queues if queue.is_leaf] == ["leaf"]
+    assert [queue.facts.name for queue in queues if queue.is_leaf] == ["leaf"]
 
 
 @pytest.mark.parametrize(("keys", "expected"), [([], []), ([3, 1, 2], [2, 0, 1]), ([7, 7, 1], [1, 2, 0])])
@@ -96,7 +102,7 @@ def test_requeue_settings_of_pod_group_and_queue_are_stored() -> None:
     builder = ClusterBuilder().queue("q", expected_runtime="2h", requeue_delay="0").queue("silent")
     builder.pending("job", queue="q", expected_runtime="1h", requeue_delay="5m", requeue_in="1m")
     cluster = builder.pending("quiet", queue="silent").build()
-    assert [(queue.expected_runtime, queue.requeue_delay) for queue in cluster.queues] == [
+    assert [(queue.facts.expected_runtime, queue.facts.requeue_delay) for queue in cluster.queues] == [
         (7_200 * SECOND, 0),
         (None, None),
     ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.verdict import OtherSet
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig
@@ -21,7 +21,7 @@ def _decide(
     default = default_profile()
     options = replace(default.options, victim_alternatives=most, speedups=speedups, fill_back=mode)
     plugins = (*default.plugins, PluginConfig("evictioncost"))
-    return decide(builder.build(), replace(default, actions=(action,), plugins=plugins, options=options))
+    return answer(builder.build(), replace(default, actions=(action,), plugins=plugins, options=options))
 
 
 def _victims(builder: ClusterBuilder, decision: CycleResult) -> list[str]:
@@ -112,6 +112,6 @@ def test_gang_gets_a_set_that_disrupts_no_more_pods(mode: str, speedups: tuple[s
 def test_simulations_of_other_sets_count_for_the_budget() -> None:
     default = default_profile()
     options = replace(default.options, victim_alternatives=9, max_simulations_per_action=1)
-    decision = decide(two_and_one().build(), replace(default, actions=("preempt",), options=options))
+    decision = answer(two_and_one().build(), replace(default, actions=("preempt",), options=options))
     assert decision.counters.simulated == 1
     assert _victims(two_and_one(), decision) == ["mid-0", "new-0"]

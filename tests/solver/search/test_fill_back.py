@@ -5,20 +5,21 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.constraints import PodAffinityTerm, TopologySpread
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import Minimality, VictimSet
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
-from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing import ClusterBuilder, TaskState, statuses
 
 PROVEN, HEURISTIC, NOT_TRIED = Minimality.PROVEN, Minimality.HEURISTIC, Minimality.NOT_TRIED
 
 
 def _decide(builder: ClusterBuilder, action: str, mode: str, **options: object) -> CycleResult:
     settings = replace(CycleOptions(), fill_back=mode, **options)  # type: ignore[arg-type]
-    return decide(builder.build(), replace(default_profile(), actions=(action,), options=settings))
+    return answer(builder.build(), replace(default_profile(), actions=(action,), options=settings))
 
 
 def _evicted(builder: ClusterBuilder, decision: CycleResult) -> list[str]:
@@ -141,13 +142,42 @@ def test_only_pods_that_must_move_are_moved_by_a_consolidation() -> None:
     assert decision.groups[0].victim_set == VictimSet(PROVEN, 0, 0, 0)
 
 
+def test_beneficiary_counts_once_if_victims_are_put_back_one_by_one_r14_2() -> None:
+    """`cpu` takes the place of `y1`, and `r` that of `cpu` beside it. Zone b has three pods of the app then.
+
+    Counted twice in zone a, `cpu` would let `wide` start in zone b beside four of them.
+    """
+    y, of_y = {"app": "y"}, (("app", "y"),)
+    builder = ClusterBuilder().queue("q", quota=5).queue("small", quota=1)
+    for node, zone, gpus in (("n0", "b", 2), ("n2", "b", 1), ("n3", "b", 4), ("n4", "a", 2)):
+        builder.node(node, gpus=gpus, cpus=16, labels={"zone": zone})
+    builder.running("y1", queue="q", priority=50, gpus=2, node="n4", labels=y)
+    builder.running("y2", queue="q", priority=10, gpus=2, node="n0", labels=y)
+    builder.running("y3", queue="small", priority=50, gpus=1, node="n2", labels=y)
+    builder.running("r1", queue="q", priority=10, gpus=1, node="n3")
+    builder.running("r2", queue="q", priority=10, gpus=2, node="n3")
+    builder.running("y4", queue="small", priority=100, gpus=0, node="n3", labels=y)
+    lonely, even = PodAffinityTerm(of_y, "zone"), TopologySpread("zone", max_skew=2, match_labels=of_y)
+    builder.pending("cpu", queue="small", priority=90, gpus=0, labels=y, pod_anti_affinity=[lonely])
+    builder.pending("wide", queue="q", priority=90, gpus=2, topology_spread=[even])
+    cluster = builder.build()
+    decision = answer(cluster, default_profile())
+    found = statuses(cluster, decision)
+    assert _evicted(builder, decision) == ["r2-0 moves", "y1-0 moves"]
+    assert (found["cpu-0"], found["wide-0"]) == (
+        TaskState(TaskStatus.PIPELINED, "n4"),
+        TaskState(TaskStatus.PIPELINED, "n0"),
+    )
+    assert found["y2-0"].status is TaskStatus.RELEASING
+
+
 def test_the_best_solution_so_far_is_kept_if_the_cycle_must_end() -> None:
     """Whenever the stop comes, the decision is none, or evicts enough."""
     cluster, sizes = far_and_near().build(), set[int]()
     profile = replace(default_profile(), actions=("preempt",))
     for steps in range(1, 200):
         calls = iter(range(steps))
-        decision = decide(cluster, profile, lambda calls=calls: next(calls, None) is None)  # type: ignore[misc]
+        decision = answer(cluster, profile, lambda calls=calls: next(calls, None) is None)  # type: ignore[misc]
         for group in decision.groups:
             assert len(group.reservations) >= 1
             sizes.add(len(group.evictions))

@@ -30,7 +30,7 @@ def entry(key: int, gpus: int = 1) -> QueueTreeEntry:
 def filled_tree(found: Session, **leaves: list[int]) -> QueueTree:
     """A tree whose leaves have entries with these keys."""
     tree = QueueTree(found)
-    index = {queue.name: queue.index for queue in found.cluster.queues}
+    index = {queue.facts.name: queue.index for queue in found.cluster.queues}
     for name, keys in leaves.items():
         tree.fill(index[name], iter([entry(key) for key in keys]))
     return tree
@@ -106,7 +106,7 @@ def test_single_leaf_is_ordered_when_another_is_added() -> None:
     found = session()
     tree = filled_tree(found, a2=[1, 2])
     assert (first := tree.pop()) is not None
-    index = {queue.name: queue.index for queue in found.cluster.queues}
+    index = {queue.facts.name: queue.index for queue in found.cluster.queues}
     tree.push(index["a2"], entry(0))
     tree.push(index["b1"], entry(7))
     assert [first.pod_group, *pop_all(tree)] == [1, 7, 0, 2]
@@ -116,7 +116,7 @@ def test_empty_single_leaf_is_removed() -> None:
     found = session()
     tree = filled_tree(found, a2=[1])
     assert pop_all(tree) == [1]
-    index = {queue.name: queue.index for queue in found.cluster.queues}
+    index = {queue.facts.name: queue.index for queue in found.cluster.queues}
     tree.push(index["b1"], entry(7))
     tree.push(index["a2"], entry(3))
     assert pop_all(tree) == [7, 3]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
@@ -26,5 +26,5 @@ def test_r5_6_across_nodes_only_batches_that_lost_pods_are_recorded(speedups: tu
     builder.pending("new", queue="q", priority=75, gpus=6)
     profile = replace(default_profile(), actions=("preempt",), options=CycleOptions(speedups=speedups))
     cluster = builder.build()
-    evicted = evictions(decide(cluster, profile))
+    evicted = evictions(answer(cluster, profile))
     assert sorted(cluster.tasks[task].facts.uid for task in evicted) == ["newer-0", "older-0"]

@@ -1,6 +1,8 @@
 """Pod groups that request at least as much as one that just failed are skipped."""
 
 import pytest
+from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.model.constraints import PodAffinityTerm
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.solver.testing import ClusterBuilder
@@ -11,6 +13,8 @@ from tests.solver.sessions import open_session
 TWO_GPUS: JobOptions = {"gpus": 2}
 NON_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE
 SEMI = Preemptibility.SEMI_PREEMPTIBLE
+X: JobOptions = {"gpus": 2, "labels": {"app": "x"}}
+AVOIDS_X: JobOptions = {**X, "pod_anti_affinity": [PodAffinityTerm((("app", "x"),), "host")]}
 HOPELESS = {
     "R5.83 the same": (TWO_GPUS, 2, {"gpus": 2}, 2, True),
     "R5.83 more of a resource": (TWO_GPUS, 2, {"gpus": 3}, 2, True),
@@ -21,6 +25,9 @@ HOPELESS = {
     "R5.83 a smaller share": ({"gpus": 0.5}, 1, {"gpus": 0.3}, 1, False),
     "R5.82 another priority": (TWO_GPUS, 2, {"gpus": 2, "priority": 75}, 2, False),
     "R5.82 other constraints": (TWO_GPUS, 2, {"gpus": 2, "node_selector": {"a": "b"}}, 2, False),
+    "R5.82 other labels, where pods depend on pods": (AVOIDS_X, 1, {**AVOIDS_X, "labels": {}}, 1, False),
+    "R5.82 another namespace, where they do": (AVOIDS_X, 1, {**AVOIDS_X, "namespace": "other"}, 1, False),
+    "R5.82 other labels, where none does": (X, 1, {**X, "labels": {}}, 1, True),
     "R5.81 another queue": (TWO_GPUS, 2, {"gpus": 2, "queue": "other"}, 2, False),
     "R5.82 one must be within quota": (
         TWO_GPUS,
@@ -53,7 +60,8 @@ def failures(*jobs: tuple[JobOptions, int], by_queue: bool = True) -> tuple[Simi
     for number, (options, count) in enumerate(jobs):
         builder.pending(f"job{number}", count=count, **{"queue": "q", **options})
     session = open_session(builder.build())
-    return SimilarFailures(session, by_queue=by_queue), [list(g.tasks) for g in session.cluster.pod_groups]
+    similar = SimilarFailures(session, RECLAIM, by_queue=by_queue)
+    return similar, [list(g.tasks) for g in session.cluster.pod_groups]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_protection_applies_to_preemptors_of_the_same_queue_r5_84(
     by_queue: bool, has_protected: bool, expected: bool
 ) -> None:
     builder = ClusterBuilder().queue("q").pending("a", queue="q", gpus=2).pending("b", queue="q", gpus=2)
-    similar = SimilarFailures(open_session(builder.build()), by_queue=by_queue)
+    similar = SimilarFailures(open_session(builder.build()), RECLAIM, by_queue=by_queue)
     similar.add(0, [0], has_protected=has_protected)
     assert (similar.failed_like(1, [1]) is not None) is expected
 
@@ -113,6 +121,7 @@ def test_failure_names_a_pod_group_of_the_same_queue_and_namespace_only(
     other: dict[str, str], who: str
 ) -> None:
     builder = ClusterBuilder().queue("q").queue("p").pending("a", queue="q", namespace="a", gpus=2)
-    similar = SimilarFailures(open_session(builder.pending("b", gpus=2, **other).build()), by_queue=False)
+    session = open_session(builder.pending("b", gpus=2, **other).build())
+    similar = SimilarFailures(session, RECLAIM, by_queue=False)
     similar.add(1, [1], has_protected=False)
     assert similar.describe(0, [0]) == f"{who} with no larger request was just found unschedulable"

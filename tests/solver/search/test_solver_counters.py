@@ -7,7 +7,7 @@ reclaims. Fairness permits nine of the ten.
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
@@ -40,7 +40,7 @@ def reclaim(nodes: int, speedups: tuple[str, ...]) -> CycleResult:
         max_simulations_per_pod_group=ENDLESS,
         max_simulations_per_action=ENDLESS,
     )
-    return decide(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
+    return answer(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """The test kit: defaults of omitted values, and errors for invalid ones."""
 
+import re
 from collections.abc import Callable
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import GpuRequest
@@ -19,11 +20,28 @@ def test_options_have_defaults() -> None:
     cluster = ClusterBuilder().node("n").queue("q").running("job", queue="q", node="n", count=2).build()
     (node,), (queue,), (group,) = cluster.nodes, cluster.queues, cluster.pod_groups
     assert node.allocatable == (64_000, 512 * GIB, 0, 110)
-    assert (queue.quota, queue.limit, queue.weight) == ((-1, -1, -1), (-1, -1, -1), (1, 1, 1))
+    assert (queue.facts.quota, queue.facts.limit, queue.facts.weight) == (
+        (-1, -1, -1),
+        (-1, -1, -1),
+        (1, 1, 1),
+    )
     assert (group.facts.priority, group.is_preemptible, group.pod_sets[0].min_available) == (50, True, 2)
     assert group.facts.last_start == NOW - 3600 * SECOND
     assert cluster.tasks[0].shape.request == (1000, GIB, 0, 1)
     assert cluster.tasks[0].placement == Placement(TaskStatus.RUNNING, 0)
+
+
+def test_facts_without_an_option_are_given_by_name() -> None:
+    builder = (
+        ClusterBuilder().queue("q", facts={"notice": 7}).pending("job", queue="q", facts={"stale_since": 9})
+    )
+    cluster = builder.build()
+    assert (cluster.queues[0].facts.notice, cluster.pod_groups[0].facts.stale_since) == (7, 9)
+
+
+def test_unknown_fact_is_refused() -> None:
+    with pytest.raises(TypeError, match="QueueFacts has no fact nottice; did you mean notice"):
+        ClusterBuilder().queue("q", facts={"nottice": 7}).build()
 
 
 GPUS: dict[str, tuple[PodOptions, GpuRequest, int]] = {
@@ -72,6 +90,43 @@ def test_invalid_calls_are_errors(mistake: Callable[[ClusterBuilder], object]) -
         mistake(ClusterBuilder())
 
 
+MISSPELLED: dict[str, tuple[str, dict[str, object], str]] = {
+    "a node": ("node", {"gpuz": 2}, "node n has no option gpuz; did you mean gpus?"),
+    "a zone of a node": (
+        "node",
+        {"numa_zones": {"0": {"cpu": 2}}},
+        "NUMA zone 0 of node n has no option cpu; did",
+    ),
+    "a claim": ("claim", {"devices": {}, "qeue": "q"}, "claim n has no option qeue; did you mean queue?"),
+    "a queue": ("queue", {"qouta": 2}, "queue n has no option qouta; did you mean quota?"),
+    "a pod group": ("pod_group", {"gpus": 2}, "pod group n has no option gpus; known: queue, namespace, "),
+    "running pods": (
+        "running",
+        {"node": "n", "started_agoo": "5m"},
+        "pod group n has no option started_agoo; did you mean started_ago?",
+    ),
+    "pending pods": (
+        "pending",
+        {"prioritty": 3},
+        "pod group n has no option prioritty; did you mean priority?",
+    ),
+    "zones of pods": ("pending", {"numa_placement": {"0": {"gpu": 1}}}, "NUMA zone 0 of pod group n has no"),
+    "an in-flight group": (
+        "in_flight",
+        {"evict": {}},
+        "in-flight group n has no option evict; did you mean evicts?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "options", "problem"), MISSPELLED.values(), ids=MISSPELLED)
+def test_misspelled_options_are_errors_with_the_nearest_name(
+    method: str, options: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(problem)):
+        getattr(ClusterBuilder(), method)("n", **options)
+
+
 def preempted_pods() -> ClusterBuilder:
     return (
         ClusterBuilder()
@@ -84,7 +139,7 @@ def preempted_pods() -> ClusterBuilder:
 
 def test_statuses_contain_every_pod_after_the_decision() -> None:
     cluster = preempted_pods().build()
-    decision = decide(cluster, default_profile())
+    decision = answer(cluster, default_profile())
     assert list(evictions(decision)) == [1]
     assert statuses(cluster, decision) == {
         "high-0": TaskState(TaskStatus.PIPELINED, "n"),
@@ -94,11 +149,11 @@ def test_statuses_contain_every_pod_after_the_decision() -> None:
 
 def test_next_cluster_is_the_cluster_after_the_decision() -> None:
     cluster = preempted_pods().build()
-    later = apply_decisions(cluster, decide(cluster, default_profile()), SECOND)
+    later = apply_decisions(cluster, answer(cluster, default_profile()), SECOND)
     assert later.now == NOW + SECOND
     assert [task.placement.status for task in later.tasks] == [TaskStatus.PENDING] * 2
     assert later.pod_groups[1].facts.last_eviction == NOW
-    decision = decide(later, default_profile())
+    decision = answer(later, default_profile())
     assert PatchKind.LAST_START_TIME in [patch.kind for group in decision.groups for patch in group.patches]
     last = apply_decisions(later, decision, SECOND)
     assert [task.placement.status for task in last.tasks] == [TaskStatus.RUNNING, TaskStatus.PENDING]

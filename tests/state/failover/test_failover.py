@@ -3,11 +3,14 @@
 import time
 from pathlib import Path
 
+import pytest
 from tenure.client import Client, StateSession
 
 from tests.server.servers import run_server_process
 from tests.small_snapshot import small_snapshot
 from tests.state.failover.restartable_server import RestartableServer
+
+pytestmark = pytest.mark.long
 
 
 def test_another_server_decides_within_two_seconds() -> None:

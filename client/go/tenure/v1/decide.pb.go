@@ -65,14 +65,17 @@ const (
 	// A pod group or a queue asks for a longer notice than options.maxNotice. It gets
 	// options.maxNotice. There is no such warning if that is 0: then there are no notices.
 	WarningCode_WARNING_CODE_NOTICE_ABOVE_MAXIMUM WarningCode = 15
-	// A reservation of a pod group, node or shape that is not in the snapshot, or a second
+	// A planned start of a pod group, node or shape that is not in the snapshot, or a second
 	// one of a pod group: ignored.
-	WarningCode_WARNING_CODE_INVALID_RESERVATION WarningCode = 16
+	WarningCode_WARNING_CODE_INVALID_PLANNED_START WarningCode = 16
 	// A class limit or a lending limit of a queue contradicts a quota, and is cut.
 	WarningCode_WARNING_CODE_QUEUE_LIMIT_CUT WarningCode = 20
 	// Fair shares follow past use (usageHalfLife), and no queue has a minimum runtime before
 	// reclaim: queues may evict each other in turn.
 	WarningCode_WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME WarningCode = 21
+	// The owner of a running pod group wants more protection than it was given, and a quota
+	// does not cover that: it is not in force.
+	WarningCode_WARNING_CODE_PROTECTION_NOT_IN_FORCE WarningCode = 22
 )
 
 // Enum value maps for WarningCode.
@@ -93,9 +96,10 @@ var (
 		12: "WARNING_CODE_CANNOT_BE_SUSPENDED",
 		14: "WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET",
 		15: "WARNING_CODE_NOTICE_ABOVE_MAXIMUM",
-		16: "WARNING_CODE_INVALID_RESERVATION",
+		16: "WARNING_CODE_INVALID_PLANNED_START",
 		20: "WARNING_CODE_QUEUE_LIMIT_CUT",
 		21: "WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME",
+		22: "WARNING_CODE_PROTECTION_NOT_IN_FORCE",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -113,9 +117,10 @@ var (
 		"WARNING_CODE_CANNOT_BE_SUSPENDED":        12,
 		"WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET":  14,
 		"WARNING_CODE_NOTICE_ABOVE_MAXIMUM":       15,
-		"WARNING_CODE_INVALID_RESERVATION":        16,
+		"WARNING_CODE_INVALID_PLANNED_START":      16,
 		"WARNING_CODE_QUEUE_LIMIT_CUT":            20,
 		"WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME":  21,
+		"WARNING_CODE_PROTECTION_NOT_IN_FORCE":    22,
 	}
 )
 
@@ -168,8 +173,11 @@ type DecideRequest struct {
 	// Whether to tell the place of every pod group that waits, and when it starts if
 	// nothing new arrives, as by Explain (`when_starts`). Takes as long as many decisions.
 	EstimateStarts bool `protobuf:"varint,7,opt,name=estimate_starts,json=estimateStarts,proto3" json:"estimate_starts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether to return the status of every pod group. A scheduler does not need it; it is
+	// for programs that show workloads.
+	IncludePodGroupStatuses bool `protobuf:"varint,8,opt,name=include_pod_group_statuses,json=includePodGroupStatuses,proto3" json:"include_pod_group_statuses,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *DecideRequest) Reset() {
@@ -251,6 +259,13 @@ func (x *DecideRequest) GetEstimateStarts() bool {
 	return false
 }
 
+func (x *DecideRequest) GetIncludePodGroupStatuses() bool {
+	if x != nil {
+		return x.IncludePodGroupStatuses
+	}
+	return false
+}
+
 // Decisions of one cycle.
 type DecideResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -273,7 +288,7 @@ type DecideResponse struct {
 	// Results of requeue nomination, ordered by uid of the pod group.
 	Nominations []*Nomination `protobuf:"bytes,9,rep,name=nominations,proto3" json:"nominations,omitempty"`
 	// Whether the caller's deadline, or shutdown of the server, stopped the cycle before
-	// it was complete. The returned decisions are valid; pod groups that were not
+	// it was complete, or it depended on the time (`shared_time`). The returned decisions are valid; pod groups that were not
 	// evaluated have the outcome BUDGET_EXHAUSTED. The response is not reproducible,
 	// since the point of the stop depends on the speed of the machine. Apply it and call
 	// again, with a longer deadline if possible.
@@ -291,14 +306,21 @@ type DecideResponse struct {
 	// Stored data that belongs to no pod group and changes. Store it before you apply
 	// decisions; eviction rates only if you accept any of them.
 	StatePatches []*StatePatch `protobuf:"bytes,17,rep,name=state_patches,json=statePatches,proto3" json:"state_patches,omitempty"`
-	// Reservations after this cycle, ordered by uid of the pod group. Only with the plugin
+	// Planned starts after this cycle, ordered by uid of the pod group. Only with the plugin
 	// reservation.
-	Reservations []*Reservation `protobuf:"bytes,18,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	PlannedStarts []*PlannedStart `protobuf:"bytes,18,rep,name=planned_starts,json=plannedStarts,proto3" json:"planned_starts,omitempty"`
 	// With `estimate_starts`: places and starts of the pod groups that wait or start in this
 	// cycle, ordered by uid. Empty if the deadline comes first. Not part of records.
 	StartEstimates []*StartEstimate `protobuf:"bytes,19,rep,name=start_estimates,json=startEstimates,proto3" json:"start_estimates,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// With `include_pod_group_statuses`: the status of every pod group at the time of the
+	// cycle, ordered by uid. Not part of records.
+	PodGroupStatuses []*PodGroupStatus `protobuf:"bytes,20,rep,name=pod_group_statuses,json=podGroupStatuses,proto3" json:"pod_group_statuses,omitempty"`
+	// Whether an action or a queue used up its share of the call's time, so that the order
+	// of the work depended on the machine. `stopped_early` is set, too, even if all pod
+	// groups were evaluated in the end.
+	SharedTime    bool `protobuf:"varint,21,opt,name=shared_time,json=sharedTime,proto3" json:"shared_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecideResponse) Reset() {
@@ -436,9 +458,9 @@ func (x *DecideResponse) GetStatePatches() []*StatePatch {
 	return nil
 }
 
-func (x *DecideResponse) GetReservations() []*Reservation {
+func (x *DecideResponse) GetPlannedStarts() []*PlannedStart {
 	if x != nil {
-		return x.Reservations
+		return x.PlannedStarts
 	}
 	return nil
 }
@@ -450,6 +472,20 @@ func (x *DecideResponse) GetStartEstimates() []*StartEstimate {
 	return nil
 }
 
+func (x *DecideResponse) GetPodGroupStatuses() []*PodGroupStatus {
+	if x != nil {
+		return x.PodGroupStatuses
+	}
+	return nil
+}
+
+func (x *DecideResponse) GetSharedTime() bool {
+	if x != nil {
+		return x.SharedTime
+	}
+	return false
+}
+
 // Change of stored data that belongs to no pod group. Ignore unknown changes.
 type StatePatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -459,8 +495,8 @@ type StatePatch struct {
 	//
 	//	*StatePatch_SetEvictionRate
 	//	*StatePatch_SetQueueUsage
-	//	*StatePatch_Reserve
-	//	*StatePatch_Release
+	//	*StatePatch_SetPlannedStart
+	//	*StatePatch_DeletePlannedStart
 	Change        isStatePatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -521,19 +557,19 @@ func (x *StatePatch) GetSetQueueUsage() *QueueUsage {
 	return nil
 }
 
-func (x *StatePatch) GetReserve() *Reservation {
+func (x *StatePatch) GetSetPlannedStart() *PlannedStart {
 	if x != nil {
-		if x, ok := x.Change.(*StatePatch_Reserve); ok {
-			return x.Reserve
+		if x, ok := x.Change.(*StatePatch_SetPlannedStart); ok {
+			return x.SetPlannedStart
 		}
 	}
 	return nil
 }
 
-func (x *StatePatch) GetRelease() string {
+func (x *StatePatch) GetDeletePlannedStart() string {
 	if x != nil {
-		if x, ok := x.Change.(*StatePatch_Release); ok {
-			return x.Release
+		if x, ok := x.Change.(*StatePatch_DeletePlannedStart); ok {
+			return x.DeletePlannedStart
 		}
 	}
 	return ""
@@ -554,23 +590,23 @@ type StatePatch_SetQueueUsage struct {
 	SetQueueUsage *QueueUsage `protobuf:"bytes,2,opt,name=set_queue_usage,json=setQueueUsage,proto3,oneof"`
 }
 
-type StatePatch_Reserve struct {
-	// Store as the row of the same pod group of ClusterSnapshot.reservations.
-	Reserve *Reservation `protobuf:"bytes,3,opt,name=reserve,proto3,oneof"`
+type StatePatch_SetPlannedStart struct {
+	// Store as the row of the same pod group of ClusterSnapshot.planned_starts.
+	SetPlannedStart *PlannedStart `protobuf:"bytes,3,opt,name=set_planned_start,json=setPlannedStart,proto3,oneof"`
 }
 
-type StatePatch_Release struct {
-	// Delete the row of this pod group, by uid, of ClusterSnapshot.reservations.
-	Release string `protobuf:"bytes,4,opt,name=release,proto3,oneof"`
+type StatePatch_DeletePlannedStart struct {
+	// Delete the row of this pod group, by uid, of ClusterSnapshot.planned_starts.
+	DeletePlannedStart string `protobuf:"bytes,4,opt,name=delete_planned_start,json=deletePlannedStart,proto3,oneof"`
 }
 
 func (*StatePatch_SetEvictionRate) isStatePatch_Change() {}
 
 func (*StatePatch_SetQueueUsage) isStatePatch_Change() {}
 
-func (*StatePatch_Reserve) isStatePatch_Change() {}
+func (*StatePatch_SetPlannedStart) isStatePatch_Change() {}
 
-func (*StatePatch_Release) isStatePatch_Change() {}
+func (*StatePatch_DeletePlannedStart) isStatePatch_Change() {}
 
 // Tokens of an eviction rate, in thousandths.
 type EvictionRateStatus struct {
@@ -1092,7 +1128,7 @@ type SearchCounters struct {
 	PlacementAttempts int64 `protobuf:"varint,6,opt,name=placement_attempts,json=placementAttempts,proto3" json:"placement_attempts,omitempty"`
 	// Scenarios that took more than disruption budgets allow, and were reduced.
 	Trimmed int64 `protobuf:"varint,7,opt,name=trimmed,proto3" json:"trimmed,omitempty"`
-	// Placements of whole pod groups that plans of reservations tried.
+	// Placements of whole pod groups that plans of starts tried.
 	PlanPlacements int64 `protobuf:"varint,8,opt,name=plan_placements,json=planPlacements,proto3" json:"plan_placements,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1188,7 +1224,7 @@ var File_tenure_v1_decide_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\n" +
-	"\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x17tenure/v1/explain.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xc1\x02\n" +
+	"\x16tenure/v1/decide.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x17tenure/v1/explain.proto\x1a tenure/v1/pod_group_status.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xfe\x02\n" +
 	"\rDecideRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\bsnapshot\x12\x18\n" +
 	"\aactions\x18\x02 \x03(\tR\aactions\x12/\n" +
@@ -1196,7 +1232,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x03now\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12+\n" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\x12'\n" +
-	"\x0festimate_starts\x18\a \x01(\bR\x0eestimateStarts\"\x87\b\n" +
+	"\x0festimate_starts\x18\a \x01(\bR\x0eestimateStarts\x12;\n" +
+	"\x1ainclude_pod_group_statuses\x18\b \x01(\bR\x17includePodGroupStatuses\"\xf5\b\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -1213,15 +1250,18 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\tset_aside\x18\f \x01(\v2\x17.tenure.v1.SetAsideRowsR\bsetAside\x12P\n" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2!.tenure.v1.DisruptionBudgetStatusR\x11disruptionBudgets\x12D\n" +
 	"\x0eeviction_rates\x18\x10 \x03(\v2\x1d.tenure.v1.EvictionRateStatusR\revictionRates\x12:\n" +
-	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\x12:\n" +
-	"\freservations\x18\x12 \x03(\v2\x16.tenure.v1.ReservationR\freservations\x12A\n" +
-	"\x0fstart_estimates\x18\x13 \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xf3\x01\n" +
+	"\rstate_patches\x18\x11 \x03(\v2\x15.tenure.v1.StatePatchR\fstatePatches\x12>\n" +
+	"\x0eplanned_starts\x18\x12 \x03(\v2\x17.tenure.v1.PlannedStartR\rplannedStarts\x12A\n" +
+	"\x0fstart_estimates\x18\x13 \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\x12G\n" +
+	"\x12pod_group_statuses\x18\x14 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\x12\x1f\n" +
+	"\vshared_time\x18\x15 \x01(\bR\n" +
+	"sharedTime\"\x9e\x02\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
 	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
-	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsage\x122\n" +
-	"\areserve\x18\x03 \x01(\v2\x16.tenure.v1.ReservationH\x00R\areserve\x12\x1a\n" +
-	"\arelease\x18\x04 \x01(\tH\x00R\areleaseB\b\n" +
+	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsage\x12E\n" +
+	"\x11set_planned_start\x18\x03 \x01(\v2\x17.tenure.v1.PlannedStartH\x00R\x0fsetPlannedStart\x122\n" +
+	"\x14delete_planned_start\x18\x04 \x01(\tH\x00R\x12deletePlannedStartB\b\n" +
 	"\x06change\"\xc1\x01\n" +
 	"\x12EvictionRateStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
@@ -1272,7 +1312,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
 	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
 	"\atrimmed\x18\a \x01(\x03R\atrimmed\x12'\n" +
-	"\x0fplan_placements\x18\b \x01(\x03R\x0eplanPlacements*\xc0\x05\n" +
+	"\x0fplan_placements\x18\b \x01(\x03R\x0eplanPlacements*\xec\x05\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -1289,10 +1329,11 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"&WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED\x10\v\x12$\n" +
 	" WARNING_CODE_CANNOT_BE_SUSPENDED\x10\f\x12*\n" +
 	"&WARNING_CODE_UNKNOWN_DISRUPTION_BUDGET\x10\x0e\x12%\n" +
-	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0f\x12$\n" +
-	" WARNING_CODE_INVALID_RESERVATION\x10\x10\x12 \n" +
+	"!WARNING_CODE_NOTICE_ABOVE_MAXIMUM\x10\x0f\x12&\n" +
+	"\"WARNING_CODE_INVALID_PLANNED_START\x10\x10\x12 \n" +
 	"\x1cWARNING_CODE_QUEUE_LIMIT_CUT\x10\x14\x12*\n" +
-	"&WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME\x10\x15B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"&WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME\x10\x15\x12(\n" +
+	"$WARNING_CODE_PROTECTION_NOT_IN_FORCE\x10\x16B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once
@@ -1331,11 +1372,12 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*Nomination)(nil),             // 19: tenure.v1.Nomination
 	(*InFlightGroupStatus)(nil),    // 20: tenure.v1.InFlightGroupStatus
 	(*SetAsideRows)(nil),           // 21: tenure.v1.SetAsideRows
-	(*Reservation)(nil),            // 22: tenure.v1.Reservation
+	(*PlannedStart)(nil),           // 22: tenure.v1.PlannedStart
 	(*StartEstimate)(nil),          // 23: tenure.v1.StartEstimate
-	(*EvictionRateState)(nil),      // 24: tenure.v1.EvictionRateState
-	(*QueueUsage)(nil),             // 25: tenure.v1.QueueUsage
-	(*UsageAmounts)(nil),           // 26: tenure.v1.UsageAmounts
+	(*PodGroupStatus)(nil),         // 24: tenure.v1.PodGroupStatus
+	(*EvictionRateState)(nil),      // 25: tenure.v1.EvictionRateState
+	(*QueueUsage)(nil),             // 26: tenure.v1.QueueUsage
+	(*UsageAmounts)(nil),           // 27: tenure.v1.UsageAmounts
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1357,26 +1399,27 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	5,  // 16: tenure.v1.DecideResponse.disruption_budgets:type_name -> tenure.v1.DisruptionBudgetStatus
 	4,  // 17: tenure.v1.DecideResponse.eviction_rates:type_name -> tenure.v1.EvictionRateStatus
 	3,  // 18: tenure.v1.DecideResponse.state_patches:type_name -> tenure.v1.StatePatch
-	22, // 19: tenure.v1.DecideResponse.reservations:type_name -> tenure.v1.Reservation
+	22, // 19: tenure.v1.DecideResponse.planned_starts:type_name -> tenure.v1.PlannedStart
 	23, // 20: tenure.v1.DecideResponse.start_estimates:type_name -> tenure.v1.StartEstimate
-	24, // 21: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
-	25, // 22: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
-	22, // 23: tenure.v1.StatePatch.reserve:type_name -> tenure.v1.Reservation
-	13, // 24: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
-	0,  // 25: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	13, // 26: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	9,  // 27: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	9,  // 28: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	9,  // 29: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	9,  // 30: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	26, // 31: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
-	9,  // 32: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
-	9,  // 33: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	24, // 21: tenure.v1.DecideResponse.pod_group_statuses:type_name -> tenure.v1.PodGroupStatus
+	25, // 22: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	26, // 23: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
+	22, // 24: tenure.v1.StatePatch.set_planned_start:type_name -> tenure.v1.PlannedStart
+	13, // 25: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 26: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 27: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 28: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 29: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 30: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 31: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	27, // 32: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
+	9,  // 33: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
+	9,  // 34: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -1386,13 +1429,14 @@ func file_tenure_v1_decide_proto_init() {
 	}
 	file_tenure_v1_decision_proto_init()
 	file_tenure_v1_explain_proto_init()
+	file_tenure_v1_pod_group_status_proto_init()
 	file_tenure_v1_snapshot_proto_init()
 	file_tenure_v1_state_proto_init()
 	file_tenure_v1_decide_proto_msgTypes[2].OneofWrappers = []any{
 		(*StatePatch_SetEvictionRate)(nil),
 		(*StatePatch_SetQueueUsage)(nil),
-		(*StatePatch_Reserve)(nil),
-		(*StatePatch_Release)(nil),
+		(*StatePatch_SetPlannedStart)(nil),
+		(*StatePatch_DeletePlannedStart)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

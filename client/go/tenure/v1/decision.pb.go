@@ -260,6 +260,9 @@ const (
 	ReasonCode_REASON_CODE_CONSOLIDATED ReasonCode = 5
 	// Evicted because its gang ran below its minimum for longer than the grace period.
 	ReasonCode_REASON_CODE_STALE_GANG ReasonCode = 6
+	// Evicted because its optional subgroup is below its own minimum and has too few pods
+	// to reach it, for longer than the grace period, while a pod group waits for the capacity.
+	ReasonCode_REASON_CODE_STALE_SUB_GROUP ReasonCode = 68
 	// Assigned to capacity of evicted pods; the pod starts when they have terminated.
 	ReasonCode_REASON_CODE_VICTIMS_EVICTED ReasonCode = 7
 	// A stored field of the pod group changes.
@@ -368,6 +371,7 @@ var (
 		4:  "REASON_CODE_PREEMPTED",
 		5:  "REASON_CODE_CONSOLIDATED",
 		6:  "REASON_CODE_STALE_GANG",
+		68: "REASON_CODE_STALE_SUB_GROUP",
 		7:  "REASON_CODE_VICTIMS_EVICTED",
 		8:  "REASON_CODE_FIELD_UPDATED",
 		9:  "REASON_CODE_REQUEUED",
@@ -422,6 +426,7 @@ var (
 		"REASON_CODE_PREEMPTED":                  4,
 		"REASON_CODE_CONSOLIDATED":               5,
 		"REASON_CODE_STALE_GANG":                 6,
+		"REASON_CODE_STALE_SUB_GROUP":            68,
 		"REASON_CODE_VICTIMS_EVICTED":            7,
 		"REASON_CODE_FIELD_UPDATED":              8,
 		"REASON_CODE_REQUEUED":                   9,
@@ -1437,8 +1442,12 @@ type Evict struct {
 	// The eviction rates that it pays. After notices, the notice has paid them. A report
 	// of results returns what evictions paid that were not made.
 	EvictionRates []*EvictionRateCharge `protobuf:"bytes,10,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Those of `disruption_budgets` that permit fewer disruptions and hold no longer: their
+	// time is over (option budgetPatience). Evict the pod without them; the Eviction API of
+	// Kubernetes would refuse.
+	OverriddenDisruptionBudgets []string `protobuf:"bytes,11,rep,name=overridden_disruption_budgets,json=overriddenDisruptionBudgets,proto3" json:"overridden_disruption_budgets,omitempty"`
+	unknownFields               protoimpl.UnknownFields
+	sizeCache                   protoimpl.SizeCache
 }
 
 func (x *Evict) Reset() {
@@ -1537,6 +1546,13 @@ func (x *Evict) GetGracePeriod() *durationpb.Duration {
 func (x *Evict) GetEvictionRates() []*EvictionRateCharge {
 	if x != nil {
 		return x.EvictionRates
+	}
+	return nil
+}
+
+func (x *Evict) GetOverriddenDisruptionBudgets() []string {
+	if x != nil {
+		return x.OverriddenDisruptionBudgets
 	}
 	return nil
 }
@@ -1855,7 +1871,9 @@ type Reserve struct {
 	// Reserved NUMA zones, as in Bind.
 	NumaPlacement []*NumaPlacement `protobuf:"bytes,4,rep,name=numa_placement,json=numaPlacement,proto3" json:"numa_placement,omitempty"`
 	// Uid of the pod group of the pod.
-	PodGroup      string `protobuf:"bytes,5,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	PodGroup string `protobuf:"bytes,5,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Subgroup of the pod, if its pod group has several.
+	SubGroup      string `protobuf:"bytes,6,opt,name=sub_group,json=subGroup,proto3" json:"sub_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1921,6 +1939,13 @@ func (x *Reserve) GetNumaPlacement() []*NumaPlacement {
 func (x *Reserve) GetPodGroup() string {
 	if x != nil {
 		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *Reserve) GetSubGroup() string {
+	if x != nil {
+		return x.SubGroup
 	}
 	return ""
 }
@@ -2024,6 +2049,7 @@ type Patch struct {
 	//	*Patch_Evictions
 	//	*Patch_LastNoticeTime
 	//	*Patch_BackfillFor
+	//	*Patch_Grant
 	Change        isPatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2199,6 +2225,15 @@ func (x *Patch) GetBackfillFor() *BackfillOwners {
 	return nil
 }
 
+func (x *Patch) GetGrant() *Grant {
+	if x != nil {
+		if x, ok := x.Change.(*Patch_Grant); ok {
+			return x.Grant
+		}
+	}
+	return nil
+}
+
 type isPatch_Change interface {
 	isPatch_Change()
 }
@@ -2281,6 +2316,12 @@ type Patch_BackfillFor struct {
 	BackfillFor *BackfillOwners `protobuf:"bytes,15,opt,name=backfill_for,json=backfillFor,proto3,oneof"`
 }
 
+type Patch_Grant struct {
+	// The pod group starts, or a change of what protects it takes effect: store as
+	// PodGroup.grant. Only for pod groups with a grant in the snapshot.
+	Grant *Grant `protobuf:"bytes,16,opt,name=grant,proto3,oneof"`
+}
+
 func (*Patch_LastStartTime) isPatch_Change() {}
 
 func (*Patch_LastEvictionTime) isPatch_Change() {}
@@ -2309,6 +2350,8 @@ func (*Patch_LastNoticeTime) isPatch_Change() {}
 
 func (*Patch_BackfillFor) isPatch_Change() {}
 
+func (*Patch_Grant) isPatch_Change() {}
+
 // Why something was decided or not decided.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2322,7 +2365,10 @@ type Reason struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	// What the rule adds to the code: a clause without final period, which `message` has
 	// after its colon. Empty: nothing.
-	Detail        string `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
+	// What a plugin or action of another package says beside the general `code`. Unset: the
+	// code says all. A caller that does not know it uses `code`.
+	Custom        *CustomReason `protobuf:"bytes,6,opt,name=custom,proto3" json:"custom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2392,6 +2438,97 @@ func (x *Reason) GetDetail() string {
 	return ""
 }
 
+func (x *Reason) GetCustom() *CustomReason {
+	if x != nil {
+		return x.Custom
+	}
+	return nil
+}
+
+// Reason of a plugin or action of another package. Its texts are constants of the
+// package: they name no workload, queue or node.
+type CustomReason struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the plugin or action in the profile. It is the namespace of `code`.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Code in UpperCamelCase, at most 40 letters and digits.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// Clause that says more than the code, for the owner of the pod group and operators:
+	// it follows "is pending because".
+	Clause string `protobuf:"bytes,3,opt,name=clause,proto3" json:"clause,omitempty"`
+	// One sentence for everyone.
+	PublicMessage string `protobuf:"bytes,4,opt,name=public_message,json=publicMessage,proto3" json:"public_message,omitempty"`
+	// What the owner or an operator can do. Empty: nothing.
+	Remedy        string `protobuf:"bytes,5,opt,name=remedy,proto3" json:"remedy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CustomReason) Reset() {
+	*x = CustomReason{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CustomReason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CustomReason) ProtoMessage() {}
+
+func (x *CustomReason) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CustomReason.ProtoReflect.Descriptor instead.
+func (*CustomReason) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CustomReason) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *CustomReason) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *CustomReason) GetClause() string {
+	if x != nil {
+		return x.Clause
+	}
+	return ""
+}
+
+func (x *CustomReason) GetPublicMessage() string {
+	if x != nil {
+		return x.PublicMessage
+	}
+	return ""
+}
+
+func (x *CustomReason) GetRemedy() string {
+	if x != nil {
+		return x.Remedy
+	}
+	return ""
+}
+
 // Conditions of a decision.
 type Preconditions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2408,7 +2545,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2557,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[14]
+	mi := &file_tenure_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2570,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Preconditions) GetPodUid() string {
@@ -2479,7 +2616,7 @@ type PodGroupOutcome struct {
 
 func (x *PodGroupOutcome) Reset() {
 	*x = PodGroupOutcome{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2628,7 @@ func (x *PodGroupOutcome) String() string {
 func (*PodGroupOutcome) ProtoMessage() {}
 
 func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[15]
+	mi := &file_tenure_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2641,7 @@ func (x *PodGroupOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroupOutcome.ProtoReflect.Descriptor instead.
 func (*PodGroupOutcome) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodGroupOutcome) GetPodGroup() string {
@@ -2580,7 +2717,7 @@ type Protection struct {
 
 func (x *Protection) Reset() {
 	*x = Protection{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[16]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2729,7 @@ func (x *Protection) String() string {
 func (*Protection) ProtoMessage() {}
 
 func (x *Protection) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[16]
+	mi := &file_tenure_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2742,7 @@ func (x *Protection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Protection.ProtoReflect.Descriptor instead.
 func (*Protection) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Protection) GetPodGroup() string {
@@ -2692,7 +2829,7 @@ type Nomination struct {
 
 func (x *Nomination) Reset() {
 	*x = Nomination{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[17]
+	mi := &file_tenure_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +2841,7 @@ func (x *Nomination) String() string {
 func (*Nomination) ProtoMessage() {}
 
 func (x *Nomination) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[17]
+	mi := &file_tenure_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +2854,7 @@ func (x *Nomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nomination.ProtoReflect.Descriptor instead.
 func (*Nomination) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Nomination) GetPodGroup() string {
@@ -2795,14 +2932,18 @@ type InFlightGroupStatus struct {
 	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// IN_FLIGHT: current reservations. A relocated pod has a new uid when it is
 	// recreated.
-	Reservations  []*Reserve `protobuf:"bytes,4,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	Reservations []*Reserve `protobuf:"bytes,4,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	// IN_FLIGHT: pods that have the reservations of others that no longer exist, or are
+	// bound to them by this response. Send the reservations with the new uids from now
+	// on, so that no further pod gets them.
+	ReplacedPods  []*ReplacedPod `protobuf:"bytes,5,rep,name=replaced_pods,json=replacedPods,proto3" json:"replaced_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InFlightGroupStatus) Reset() {
 	*x = InFlightGroupStatus{}
-	mi := &file_tenure_v1_decision_proto_msgTypes[18]
+	mi := &file_tenure_v1_decision_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2955,7 @@ func (x *InFlightGroupStatus) String() string {
 func (*InFlightGroupStatus) ProtoMessage() {}
 
 func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_decision_proto_msgTypes[18]
+	mi := &file_tenure_v1_decision_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2968,7 @@ func (x *InFlightGroupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroupStatus.ProtoReflect.Descriptor instead.
 func (*InFlightGroupStatus) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *InFlightGroupStatus) GetId() string {
@@ -2856,6 +2997,68 @@ func (x *InFlightGroupStatus) GetReservations() []*Reserve {
 		return x.Reservations
 	}
 	return nil
+}
+
+func (x *InFlightGroupStatus) GetReplacedPods() []*ReplacedPod {
+	if x != nil {
+		return x.ReplacedPods
+	}
+	return nil
+}
+
+// A pod that has the reservation of another one, which no longer exists.
+type ReplacedPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod that no longer exists, in InFlightGroup.reservations.
+	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Uid of the pod that replaces it.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplacedPod) Reset() {
+	*x = ReplacedPod{}
+	mi := &file_tenure_v1_decision_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplacedPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplacedPod) ProtoMessage() {}
+
+func (x *ReplacedPod) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_decision_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplacedPod.ProtoReflect.Descriptor instead.
+func (*ReplacedPod) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReplacedPod) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *ReplacedPod) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
 }
 
 var File_tenure_v1_decision_proto protoreflect.FileDescriptor
@@ -2918,7 +3121,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
-	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\x91\x03\n" +
+	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\"\xd5\x03\n" +
 	"\x05Evict\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1c\n" +
@@ -2932,7 +3135,8 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x12disruption_budgets\x18\b \x03(\tR\x11disruptionBudgets\x12<\n" +
 	"\fgrace_period\x18\t \x01(\v2\x19.google.protobuf.DurationR\vgracePeriod\x12D\n" +
 	"\x0eeviction_rates\x18\n" +
-	" \x03(\v2\x1d.tenure.v1.EvictionRateChargeR\revictionRates\"L\n" +
+	" \x03(\v2\x1d.tenure.v1.EvictionRateChargeR\revictionRates\x12B\n" +
+	"\x1doverridden_disruption_budgets\x18\v \x03(\tR\x1boverriddenDisruptionBudgets\"L\n" +
 	"\x12EvictionRateCharge\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\rper_pod_group\x18\x02 \x01(\bR\vperPodGroup\"\x86\x02\n" +
@@ -2953,20 +3157,21 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x05guard\x18\x01 \x01(\tR\x05guard\x120\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x1a.tenure.v1.ProtectionScopeR\x05scope\x120\n" +
 	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
-	"\x06source\x18\x04 \x01(\tR\x06source\"\xac\x01\n" +
+	"\x06source\x18\x04 \x01(\tR\x06source\"\xc9\x01\n" +
 	"\aReserve\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
 	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\x12\x1b\n" +
-	"\tpod_group\x18\x05 \x01(\tR\bpodGroup\"\xa2\x01\n" +
+	"\tpod_group\x18\x05 \x01(\tR\bpodGroup\x12\x1b\n" +
+	"\tsub_group\x18\x06 \x01(\tR\bsubGroup\"\xa2\x01\n" +
 	"\aRequeue\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x129\n" +
 	"\n" +
 	"not_before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1c\n" +
 	"\tcontender\x18\x03 \x01(\tR\tcontender\x12!\n" +
-	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xa9\a\n" +
+	"\fnominated_by\x18\x04 \x03(\tR\vnominatedBy\"\xd3\a\n" +
 	"\x05Patch\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12D\n" +
 	"\x0flast_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\rlastStartTime\x12J\n" +
@@ -2984,14 +3189,22 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\aheld_by\x18\f \x01(\x0e2\x15.tenure.v1.HoldReasonH\x00R\x06heldBy\x129\n" +
 	"\tevictions\x18\r \x01(\v2\x19.tenure.v1.EvictionCountsH\x00R\tevictions\x12F\n" +
 	"\x10last_notice_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x0elastNoticeTime\x12>\n" +
-	"\fbackfill_for\x18\x0f \x01(\v2\x19.tenure.v1.BackfillOwnersH\x00R\vbackfillForB\b\n" +
-	"\x06change\"\xaf\x01\n" +
+	"\fbackfill_for\x18\x0f \x01(\v2\x19.tenure.v1.BackfillOwnersH\x00R\vbackfillFor\x12(\n" +
+	"\x05grant\x18\x10 \x01(\v2\x10.tenure.v1.GrantH\x00R\x05grantB\b\n" +
+	"\x06change\"\xe0\x01\n" +
 	"\x06Reason\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\tR\x06source\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail\"g\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x12/\n" +
+	"\x06custom\x18\x06 \x01(\v2\x17.tenure.v1.CustomReasonR\x06custom\"\x91\x01\n" +
+	"\fCustomReason\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x16\n" +
+	"\x06clause\x18\x03 \x01(\tR\x06clause\x12%\n" +
+	"\x0epublic_message\x18\x04 \x01(\tR\rpublicMessage\x12\x16\n" +
+	"\x06remedy\x18\x05 \x01(\tR\x06remedy\"g\n" +
 	"\rPreconditions\x12\x17\n" +
 	"\apod_uid\x18\x01 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12)\n" +
@@ -3025,12 +3238,16 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\tcontender\x18\a \x01(\tR\tcontender\x129\n" +
 	"\n" +
 	"not_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12!\n" +
-	"\fsurplus_only\x18\t \x01(\bR\vsurplusOnly\"\xbd\x01\n" +
+	"\fsurplus_only\x18\t \x01(\bR\vsurplusOnly\"\xfa\x01\n" +
 	"\x13InFlightGroupStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1d.tenure.v1.InFlightGroupStateR\x05state\x12)\n" +
 	"\x06reason\x18\x03 \x01(\v2\x11.tenure.v1.ReasonR\x06reason\x126\n" +
-	"\freservations\x18\x04 \x03(\v2\x12.tenure.v1.ReserveR\freservations*s\n" +
+	"\freservations\x18\x04 \x03(\v2\x12.tenure.v1.ReserveR\freservations\x12;\n" +
+	"\rreplaced_pods\x18\x05 \x03(\v2\x16.tenure.v1.ReplacedPodR\freplacedPods\"/\n" +
+	"\vReplacedPod\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by*s\n" +
 	"\n" +
 	"Minimality\x12\x1a\n" +
 	"\x16MINIMALITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3047,7 +3264,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x0fProtectionScope\x12 \n" +
 	"\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n" +
-	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xa9\f\n" +
+	"\x14PROTECTION_SCOPE_ALL\x10\x02*\xca\f\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3057,6 +3274,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x15REASON_CODE_PREEMPTED\x10\x04\x12\x1c\n" +
 	"\x18REASON_CODE_CONSOLIDATED\x10\x05\x12\x1a\n" +
 	"\x16REASON_CODE_STALE_GANG\x10\x06\x12\x1f\n" +
+	"\x1bREASON_CODE_STALE_SUB_GROUP\x10D\x12\x1f\n" +
 	"\x1bREASON_CODE_VICTIMS_EVICTED\x10\a\x12\x1d\n" +
 	"\x19REASON_CODE_FIELD_UPDATED\x10\b\x12\x18\n" +
 	"\x14REASON_CODE_REQUEUED\x10\t\x12\x19\n" +
@@ -3156,7 +3374,7 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_tenure_v1_decision_proto_goTypes = []any{
 	(Minimality)(0),               // 0: tenure.v1.Minimality
 	(Atomicity)(0),                // 1: tenure.v1.Atomicity
@@ -3181,26 +3399,29 @@ var file_tenure_v1_decision_proto_goTypes = []any{
 	(*Requeue)(nil),               // 20: tenure.v1.Requeue
 	(*Patch)(nil),                 // 21: tenure.v1.Patch
 	(*Reason)(nil),                // 22: tenure.v1.Reason
-	(*Preconditions)(nil),         // 23: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 24: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 25: tenure.v1.Protection
-	(*Nomination)(nil),            // 26: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 27: tenure.v1.InFlightGroupStatus
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 29: tenure.v1.NumaPlacement
-	(Fate)(0),                     // 30: tenure.v1.Fate
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 32: tenure.v1.EvictionRecord
-	(HoldReason)(0),               // 33: tenure.v1.HoldReason
-	(*EvictionCounts)(nil),        // 34: tenure.v1.EvictionCounts
-	(*BackfillOwners)(nil),        // 35: tenure.v1.BackfillOwners
+	(*CustomReason)(nil),          // 23: tenure.v1.CustomReason
+	(*Preconditions)(nil),         // 24: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 25: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 26: tenure.v1.Protection
+	(*Nomination)(nil),            // 27: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 28: tenure.v1.InFlightGroupStatus
+	(*ReplacedPod)(nil),           // 29: tenure.v1.ReplacedPod
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 31: tenure.v1.NumaPlacement
+	(Fate)(0),                     // 32: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 34: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 35: tenure.v1.HoldReason
+	(*EvictionCounts)(nil),        // 36: tenure.v1.EvictionCounts
+	(*BackfillOwners)(nil),        // 37: tenure.v1.BackfillOwners
+	(*Grant)(nil),                 // 38: tenure.v1.Grant
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
 	12, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
 	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	28, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	30, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
 	10, // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
-	28, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
+	30, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
 	0,  // 5: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
 	11, // 6: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
 	13, // 7: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
@@ -3211,48 +3432,51 @@ var file_tenure_v1_decision_proto_depIdxs = []int32{
 	16, // 12: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
 	17, // 13: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
 	22, // 14: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	23, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	29, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	24, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	31, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
 	18, // 17: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	30, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
-	31, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
+	32, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	33, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
 	15, // 20: tenure.v1.Evict.eviction_rates:type_name -> tenure.v1.EvictionRateCharge
-	28, // 21: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
+	30, // 21: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
 	2,  // 22: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
 	18, // 23: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
 	3,  // 24: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	28, // 25: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	29, // 26: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	28, // 27: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	28, // 28: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	28, // 29: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	28, // 30: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	28, // 31: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	31, // 32: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	32, // 33: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	33, // 34: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	34, // 35: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
-	28, // 36: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
-	35, // 37: tenure.v1.Patch.backfill_for:type_name -> tenure.v1.BackfillOwners
-	4,  // 38: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	28, // 39: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	5,  // 40: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	22, // 41: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	28, // 42: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	3,  // 43: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	6,  // 44: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	7,  // 45: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	22, // 46: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	31, // 47: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	28, // 48: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 49: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	22, // 50: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	19, // 51: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	30, // 25: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	31, // 26: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	30, // 27: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	30, // 28: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	30, // 29: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	30, // 30: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	30, // 31: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	33, // 32: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	34, // 33: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	35, // 34: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	36, // 35: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
+	30, // 36: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
+	37, // 37: tenure.v1.Patch.backfill_for:type_name -> tenure.v1.BackfillOwners
+	38, // 38: tenure.v1.Patch.grant:type_name -> tenure.v1.Grant
+	4,  // 39: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	30, // 40: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	23, // 41: tenure.v1.Reason.custom:type_name -> tenure.v1.CustomReason
+	5,  // 42: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	22, // 43: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	30, // 44: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	3,  // 45: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	6,  // 46: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	7,  // 47: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	22, // 48: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	33, // 49: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	30, // 50: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 51: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	22, // 52: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	19, // 53: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	29, // 54: tenure.v1.InFlightGroupStatus.replaced_pods:type_name -> tenure.v1.ReplacedPod
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -3287,6 +3511,7 @@ func file_tenure_v1_decision_proto_init() {
 		(*Patch_Evictions)(nil),
 		(*Patch_LastNoticeTime)(nil),
 		(*Patch_BackfillFor)(nil),
+		(*Patch_Grant)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3294,7 +3519,7 @@ func file_tenure_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1221,7 +1221,7 @@ type Remedy struct {
 	Outcome OutcomeKind `protobuf:"varint,3,opt,name=outcome,proto3,enum=tenure.v1.OutcomeKind" json:"outcome,omitempty"`
 	// Number of pods evicted for it, relocated pods included.
 	EvictedPods int32 `protobuf:"varint,4,opt,name=evicted_pods,json=evictedPods,proto3" json:"evicted_pods,omitempty"`
-	// WAIT: end of the wait.
+	// WAIT: end of the wait. Unset: when the pods that are terminating are gone.
 	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -52,8 +52,11 @@ type SimulateRequest struct {
 	// Whether to tell the place of every pod group that waits, and when it starts if nothing
 	// new arrives, as Decide does: of the first cycle, in its response.
 	EstimateStarts bool `protobuf:"varint,9,opt,name=estimate_starts,json=estimateStarts,proto3" json:"estimate_starts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether each cycle returns the status of every pod group, of the state that it
+	// starts from.
+	IncludePodGroupStatuses bool `protobuf:"varint,10,opt,name=include_pod_group_statuses,json=includePodGroupStatuses,proto3" json:"include_pod_group_statuses,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *SimulateRequest) Reset() {
@@ -160,6 +163,13 @@ func (x *SimulateRequest) GetEstimateStarts() bool {
 	return false
 }
 
+func (x *SimulateRequest) GetIncludePodGroupStatuses() bool {
+	if x != nil {
+		return x.IncludePodGroupStatuses
+	}
+	return false
+}
+
 type isSimulateRequest_Source interface {
 	isSimulateRequest_Source()
 }
@@ -234,7 +244,7 @@ var File_tenure_v1_simulate_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_simulate_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/simulate.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16tenure/v1/decide.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xb0\x03\n" +
+	"\x18tenure/v1/simulate.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16tenure/v1/decide.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xed\x03\n" +
 	"\x0fSimulateRequest\x128\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.tenure.v1.ClusterSnapshotH\x00R\bsnapshot\x121\n" +
 	"\x05state\x18\x02 \x01(\v2\x19.tenure.v1.StateReferenceH\x00R\x05state\x12,\n" +
@@ -244,7 +254,9 @@ const file_tenure_v1_simulate_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\tR\aactions\x12\x16\n" +
 	"\x06cycles\x18\a \x01(\x05R\x06cycles\x125\n" +
 	"\binterval\x18\b \x01(\v2\x19.google.protobuf.DurationR\binterval\x12'\n" +
-	"\x0festimate_starts\x18\t \x01(\bR\x0eestimateStartsB\b\n" +
+	"\x0festimate_starts\x18\t \x01(\bR\x0eestimateStarts\x12;\n" +
+	"\x1ainclude_pod_group_statuses\x18\n" +
+	" \x01(\bR\x17includePodGroupStatusesB\b\n" +
 	"\x06source\"E\n" +
 	"\x10SimulateResponse\x121\n" +
 	"\x06cycles\x18\x01 \x03(\v2\x19.tenure.v1.DecideResponseR\x06cyclesB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"

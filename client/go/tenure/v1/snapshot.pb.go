@@ -775,10 +775,10 @@ type ClusterSnapshot struct {
 	// States of the eviction rates of the profile, as set by earlier patches. Names are
 	// unique. A rate without a state is full; a state without a rate is ignored.
 	EvictionRates []*EvictionRateState `protobuf:"bytes,16,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
-	// Reservations of pod groups that wait, one row per pod group, as set by earlier
+	// Planned starts of pod groups that wait, one row per pod group, as set by earlier
 	// responses. Only with the plugin reservation. A row of a pod group that is not in the
 	// snapshot is ignored, with a warning, and may be dropped.
-	Reservations  []*Reservation `protobuf:"bytes,19,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	PlannedStarts []*PlannedStart `protobuf:"bytes,19,rep,name=planned_starts,json=plannedStarts,proto3" json:"planned_starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -932,58 +932,58 @@ func (x *ClusterSnapshot) GetEvictionRates() []*EvictionRateState {
 	return nil
 }
 
-func (x *ClusterSnapshot) GetReservations() []*Reservation {
+func (x *ClusterSnapshot) GetPlannedStarts() []*PlannedStart {
 	if x != nil {
-		return x.Reservations
+		return x.PlannedStarts
 	}
 	return nil
 }
 
-// A place, and if possible a time, for the minimum of a pod group that waits. Written by
-// responses only.
-type Reservation struct {
+// A place, and if possible a time, for the minimum of a pod group that waits. Its place is
+// reserved for it until then. Written by responses only.
+type PlannedStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Uid of the pod group.
 	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
-	// Since when it has a reservation. Required.
+	// Since when its start is planned. Required.
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
-	// When the free capacity on its nodes last became larger. Without a planned start, the
-	// reservation ends the argument maxHold after this.
+	// When the free capacity on its nodes last became larger. Without a start time, the
+	// plan ends the argument maxHold after this.
 	GrownTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=grown_time,json=grownTime,proto3" json:"grown_time,omitempty"`
 	// The most that was free on its nodes: thousandths of a GPU; thousandths of a core if
 	// it requests no GPU.
 	Held int64 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
-	// Planned start. Unset: not known.
-	PlannedStart *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=planned_start,json=plannedStart,proto3" json:"planned_start,omitempty"`
-	// How far the planned start can be relied on.
+	// When it is to start. Unset: not known.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How far the start time can be relied on.
 	Certainty Certainty `protobuf:"varint,6,opt,name=certainty,proto3,enum=tenure.v1.Certainty" json:"certainty,omitempty"`
 	// Where its pods are to start. A row with an unknown node or shape is ignored, with a
 	// warning.
-	Pods []*ReservedPods `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
-	// The first planned start with the certainty BOUNDED.
+	Pods []*PlannedPods `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
+	// The first start time with the certainty BOUNDED.
 	FirstBoundedStart *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=first_bounded_start,json=firstBoundedStart,proto3" json:"first_bounded_start,omitempty"`
-	// It was released, and reserves nothing until this time.
+	// The plan was given up, and nothing is reserved for it until this time.
 	PausedUntil *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=paused_until,json=pausedUntil,proto3" json:"paused_until,omitempty"`
-	// Why the planned start last moved to a later time. Unset: it never did.
+	// Why the start time last moved to a later time. Unset: it never did.
 	DelayedBy     StartDelay `protobuf:"varint,10,opt,name=delayed_by,json=delayedBy,proto3,enum=tenure.v1.StartDelay" json:"delayed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Reservation) Reset() {
-	*x = Reservation{}
+func (x *PlannedStart) Reset() {
+	*x = PlannedStart{}
 	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Reservation) String() string {
+func (x *PlannedStart) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Reservation) ProtoMessage() {}
+func (*PlannedStart) ProtoMessage() {}
 
-func (x *Reservation) ProtoReflect() protoreflect.Message {
+func (x *PlannedStart) ProtoReflect() protoreflect.Message {
 	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -995,75 +995,75 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
-func (*Reservation) Descriptor() ([]byte, []int) {
+// Deprecated: Use PlannedStart.ProtoReflect.Descriptor instead.
+func (*PlannedStart) Descriptor() ([]byte, []int) {
 	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Reservation) GetPodGroup() string {
+func (x *PlannedStart) GetPodGroup() string {
 	if x != nil {
 		return x.PodGroup
 	}
 	return ""
 }
 
-func (x *Reservation) GetSince() *timestamppb.Timestamp {
+func (x *PlannedStart) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Since
 	}
 	return nil
 }
 
-func (x *Reservation) GetGrownTime() *timestamppb.Timestamp {
+func (x *PlannedStart) GetGrownTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.GrownTime
 	}
 	return nil
 }
 
-func (x *Reservation) GetHeld() int64 {
+func (x *PlannedStart) GetHeld() int64 {
 	if x != nil {
 		return x.Held
 	}
 	return 0
 }
 
-func (x *Reservation) GetPlannedStart() *timestamppb.Timestamp {
+func (x *PlannedStart) GetStartTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.PlannedStart
+		return x.StartTime
 	}
 	return nil
 }
 
-func (x *Reservation) GetCertainty() Certainty {
+func (x *PlannedStart) GetCertainty() Certainty {
 	if x != nil {
 		return x.Certainty
 	}
 	return Certainty_CERTAINTY_UNSPECIFIED
 }
 
-func (x *Reservation) GetPods() []*ReservedPods {
+func (x *PlannedStart) GetPods() []*PlannedPods {
 	if x != nil {
 		return x.Pods
 	}
 	return nil
 }
 
-func (x *Reservation) GetFirstBoundedStart() *timestamppb.Timestamp {
+func (x *PlannedStart) GetFirstBoundedStart() *timestamppb.Timestamp {
 	if x != nil {
 		return x.FirstBoundedStart
 	}
 	return nil
 }
 
-func (x *Reservation) GetPausedUntil() *timestamppb.Timestamp {
+func (x *PlannedStart) GetPausedUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.PausedUntil
 	}
 	return nil
 }
 
-func (x *Reservation) GetDelayedBy() StartDelay {
+func (x *PlannedStart) GetDelayedBy() StartDelay {
 	if x != nil {
 		return x.DelayedBy
 	}
@@ -1071,7 +1071,7 @@ func (x *Reservation) GetDelayedBy() StartDelay {
 }
 
 // Pods of one shape that are to start on one node.
-type ReservedPods struct {
+type PlannedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -1083,20 +1083,20 @@ type ReservedPods struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ReservedPods) Reset() {
-	*x = ReservedPods{}
+func (x *PlannedPods) Reset() {
+	*x = PlannedPods{}
 	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ReservedPods) String() string {
+func (x *PlannedPods) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ReservedPods) ProtoMessage() {}
+func (*PlannedPods) ProtoMessage() {}
 
-func (x *ReservedPods) ProtoReflect() protoreflect.Message {
+func (x *PlannedPods) ProtoReflect() protoreflect.Message {
 	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1108,26 +1108,26 @@ func (x *ReservedPods) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ReservedPods.ProtoReflect.Descriptor instead.
-func (*ReservedPods) Descriptor() ([]byte, []int) {
+// Deprecated: Use PlannedPods.ProtoReflect.Descriptor instead.
+func (*PlannedPods) Descriptor() ([]byte, []int) {
 	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ReservedPods) GetNode() string {
+func (x *PlannedPods) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
 	return ""
 }
 
-func (x *ReservedPods) GetShape() string {
+func (x *PlannedPods) GetShape() string {
 	if x != nil {
 		return x.Shape
 	}
 	return ""
 }
 
-func (x *ReservedPods) GetPods() int32 {
+func (x *PlannedPods) GetPods() int32 {
 	if x != nil {
 		return x.Pods
 	}
@@ -1630,8 +1630,11 @@ type InFlightDecision struct {
 	NumaPlacement []*NumaPlacement `protobuf:"bytes,4,rep,name=numa_placement,json=numaPlacement,proto3" json:"numa_placement,omitempty"`
 	// Uid of the pod group of the pod. Needed when the pod no longer exists: a relocated
 	// pod returns with another uid. Its reservation then applies to the first pending pod
-	// of this pod group that fits and has no reservation of its own.
-	PodGroup      string `protobuf:"bytes,5,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// of this pod group and subgroup that fits and has no reservation of its own
+	// (InFlightGroupStatus.replaced_pods).
+	PodGroup string `protobuf:"bytes,5,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Reserve.sub_group. Empty: of any subgroup.
+	SubGroup      string `protobuf:"bytes,6,opt,name=sub_group,json=subGroup,proto3" json:"sub_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1697,6 +1700,13 @@ func (x *InFlightDecision) GetNumaPlacement() []*NumaPlacement {
 func (x *InFlightDecision) GetPodGroup() string {
 	if x != nil {
 		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *InFlightDecision) GetSubGroup() string {
+	if x != nil {
+		return x.SubGroup
 	}
 	return ""
 }
@@ -2098,8 +2108,8 @@ type OtherPods struct {
 	Labels map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Number of pods, at least 1.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Whether they are terminating. Such pods count for pod affinity and hold their host
-	// ports, but do not count for topology spread.
+	// Whether they are terminating. Such pods keep others away by anti-affinity and hold
+	// their host ports, but satisfy no affinity and do not count for topology spread.
 	Terminating bool `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
 	// Required pod anti-affinity: a pod of their namespace that a term selects may not be
 	// near them.
@@ -2829,7 +2839,13 @@ type PodGroup struct {
 	OnTimeLimit Fate `protobuf:"varint,48,opt,name=on_time_limit,json=onTimeLimit,proto3,enum=tenure.v1.Fate" json:"on_time_limit,omitempty"`
 	// Pod groups on whose reserved capacity it runs: the action reservation may evict it
 	// for them. Set by patches.
-	BackfillFor   *BackfillOwners `protobuf:"bytes,42,opt,name=backfill_for,json=backfillFor,proto3" json:"backfill_for,omitempty"`
+	BackfillFor *BackfillOwners `protobuf:"bytes,42,opt,name=backfill_for,json=backfillFor,proto3" json:"backfill_for,omitempty"`
+	// What its resources were given under. While it runs, a later wish for more protection
+	// takes effect once the quotas of its queue and all ancestors cover it; a wish for less
+	// counts at once. Set by patches. Empty: nothing is known, so it is protected only as
+	// far as the quotas cover it. Unset: the caller stores no grants, and every change
+	// counts with the next snapshot. Set it on every pod group, or on none.
+	Grant         *Grant `protobuf:"bytes,49,opt,name=grant,proto3" json:"grant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3186,6 +3202,97 @@ func (x *PodGroup) GetBackfillFor() *BackfillOwners {
 	return nil
 }
 
+func (x *PodGroup) GetGrant() *Grant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+// What the resources of a running pod group were given under.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of its leaf queue. In another queue, nothing of the grant counts.
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Whether it may be evicted. Unset: PREEMPTIBLE.
+	Preemptibility Preemptibility `protobuf:"varint,2,opt,name=preemptibility,proto3,enum=tenure.v1.Preemptibility" json:"preemptibility,omitempty"`
+	// Actions that may not evict its pods.
+	OptOutActions []string `protobuf:"bytes,3,rep,name=opt_out_actions,json=optOutActions,proto3" json:"opt_out_actions,omitempty"`
+	// Smallest number of pods that satisfied its minimum: a larger core of a
+	// semi-preemptible pod group counts once quotas cover it.
+	MinPods int32 `protobuf:"varint,4,opt,name=min_pods,json=minPods,proto3" json:"min_pods,omitempty"`
+	// Its own expected runtime. A later one does not prolong it, and protects nothing.
+	// Unset: it had none.
+	ExpectedRuntime *durationpb.Duration `protobuf:"bytes,5,opt,name=expected_runtime,json=expectedRuntime,proto3" json:"expected_runtime,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Grant) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Grant) GetPreemptibility() Preemptibility {
+	if x != nil {
+		return x.Preemptibility
+	}
+	return Preemptibility_PREEMPTIBILITY_UNSPECIFIED
+}
+
+func (x *Grant) GetOptOutActions() []string {
+	if x != nil {
+		return x.OptOutActions
+	}
+	return nil
+}
+
+func (x *Grant) GetMinPods() int32 {
+	if x != nil {
+		return x.MinPods
+	}
+	return 0
+}
+
+func (x *Grant) GetExpectedRuntime() *durationpb.Duration {
+	if x != nil {
+		return x.ExpectedRuntime
+	}
+	return nil
+}
+
 // Owners of reserved capacity on which a pod group runs until they can start.
 type BackfillOwners struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3197,7 +3304,7 @@ type BackfillOwners struct {
 
 func (x *BackfillOwners) Reset() {
 	*x = BackfillOwners{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3316,7 @@ func (x *BackfillOwners) String() string {
 func (*BackfillOwners) ProtoMessage() {}
 
 func (x *BackfillOwners) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3329,7 @@ func (x *BackfillOwners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackfillOwners.ProtoReflect.Descriptor instead.
 func (*BackfillOwners) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BackfillOwners) GetPodGroups() []string {
@@ -3245,7 +3352,7 @@ type EvictionCounts struct {
 
 func (x *EvictionCounts) Reset() {
 	*x = EvictionCounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3257,7 +3364,7 @@ func (x *EvictionCounts) String() string {
 func (*EvictionCounts) ProtoMessage() {}
 
 func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3270,7 +3377,7 @@ func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionCounts.ProtoReflect.Descriptor instead.
 func (*EvictionCounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EvictionCounts) GetByCause() map[string]int32 {
@@ -3299,7 +3406,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +3418,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +3431,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SubGroup) GetName() string {
@@ -3377,7 +3484,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3496,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3509,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -3439,7 +3546,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3451,7 +3558,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3464,7 +3571,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Topology) GetName() string {
@@ -3534,7 +3641,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3653,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3666,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Pod) GetUid() string {
@@ -3732,7 +3839,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3744,7 +3851,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3757,7 +3864,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PodShape) GetId() string {
@@ -3878,7 +3985,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3890,7 +3997,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3903,7 +4010,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -3933,7 +4040,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3945,7 +4052,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3958,7 +4065,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -3997,7 +4104,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +4116,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +4129,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -4075,7 +4182,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4194,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4207,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -4152,7 +4259,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4164,7 +4271,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4177,7 +4284,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -4257,7 +4364,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4376,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4389,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -4341,7 +4448,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4460,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4473,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -4394,7 +4501,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4406,7 +4513,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4419,7 +4526,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{34}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -4444,7 +4551,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +4563,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +4576,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{35}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -4510,7 +4617,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4522,7 +4629,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4535,7 +4642,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{36}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Toleration) GetKey() string {
@@ -4570,7 +4677,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xaa\a\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xae\a\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -4595,23 +4702,24 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\x12disruption_budgets\x18\x0f \x03(\v2\x1b.tenure.v1.DisruptionBudgetR\x11disruptionBudgets\x126\n" +
 	"\vqueue_usage\x18\x12 \x03(\v2\x15.tenure.v1.QueueUsageR\n" +
 	"queueUsage\x12C\n" +
-	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\x12:\n" +
-	"\freservations\x18\x13 \x03(\v2\x16.tenure.v1.ReservationR\freservations\"\x8e\x04\n" +
-	"\vReservation\x12\x1b\n" +
+	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\x12>\n" +
+	"\x0eplanned_starts\x18\x13 \x03(\v2\x17.tenure.v1.PlannedStartR\rplannedStarts\"\x88\x04\n" +
+	"\fPlannedStart\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x129\n" +
 	"\n" +
 	"grown_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tgrownTime\x12\x12\n" +
-	"\x04held\x18\x04 \x01(\x03R\x04held\x12?\n" +
-	"\rplanned_start\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fplannedStart\x122\n" +
-	"\tcertainty\x18\x06 \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\x12+\n" +
-	"\x04pods\x18\a \x03(\v2\x17.tenure.v1.ReservedPodsR\x04pods\x12J\n" +
+	"\x04held\x18\x04 \x01(\x03R\x04held\x129\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x122\n" +
+	"\tcertainty\x18\x06 \x01(\x0e2\x14.tenure.v1.CertaintyR\tcertainty\x12*\n" +
+	"\x04pods\x18\a \x03(\v2\x16.tenure.v1.PlannedPodsR\x04pods\x12J\n" +
 	"\x13first_bounded_start\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x11firstBoundedStart\x12=\n" +
 	"\fpaused_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vpausedUntil\x124\n" +
 	"\n" +
 	"delayed_by\x18\n" +
-	" \x01(\x0e2\x15.tenure.v1.StartDelayR\tdelayedBy\"L\n" +
-	"\fReservedPods\x12\x12\n" +
+	" \x01(\x0e2\x15.tenure.v1.StartDelayR\tdelayedBy\"K\n" +
+	"\vPlannedPods\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05shape\x18\x02 \x01(\tR\x05shape\x12\x12\n" +
 	"\x04pods\x18\x03 \x01(\x05R\x04pods\"z\n" +
@@ -4652,14 +4760,15 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\bbindings\x18\a \x03(\v2\x1b.tenure.v1.InFlightDecisionR\bbindings\x125\n" +
 	"\anotices\x18\b \x03(\v2\x1b.tenure.v1.InFlightDecisionR\anotices\x129\n" +
 	"\n" +
-	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xb5\x01\n" +
+	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xd2\x01\n" +
 	"\x10InFlightDecision\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
 	"gpu_groups\x18\x03 \x03(\tR\tgpuGroups\x12?\n" +
 	"\x0enuma_placement\x18\x04 \x03(\v2\x18.tenure.v1.NumaPlacementR\rnumaPlacement\x12\x1b\n" +
-	"\tpod_group\x18\x05 \x01(\tR\bpodGroup\"\xc3\x02\n" +
+	"\tpod_group\x18\x05 \x01(\tR\bpodGroup\x12\x1b\n" +
+	"\tsub_group\x18\x06 \x01(\tR\bsubGroup\"\xc3\x02\n" +
 	"\n" +
 	"PodColumns\x12!\n" +
 	"\fstring_table\x18\x01 \x03(\tR\vstringTable\x12\x10\n" +
@@ -4764,7 +4873,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\rlending_limit\x18\x04 \x01(\x03H\x02R\flendingLimit\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
 	"\x12_over_quota_weightB\x10\n" +
-	"\x0e_lending_limit\"\xca\x14\n" +
+	"\x0e_lending_limit\"\xf2\x14\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4818,12 +4927,19 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"depends_on\x18/ \x03(\tR\tdependsOn\x123\n" +
 	"\ron_time_limit\x180 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimit\x12<\n" +
-	"\fbackfill_for\x18* \x01(\v2\x19.tenure.v1.BackfillOwnersR\vbackfillFor\x1a>\n" +
+	"\fbackfill_for\x18* \x01(\v2\x19.tenure.v1.BackfillOwnersR\vbackfillFor\x12&\n" +
+	"\x05grant\x181 \x01(\v2\x10.tenure.v1.GrantR\x05grant\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
 	"\v_min_memberB\x10\n" +
-	"\x0e_min_sub_group\"/\n" +
+	"\x0e_min_sub_group\"\xe9\x01\n" +
+	"\x05Grant\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12A\n" +
+	"\x0epreemptibility\x18\x02 \x01(\x0e2\x19.tenure.v1.PreemptibilityR\x0epreemptibility\x12&\n" +
+	"\x0fopt_out_actions\x18\x03 \x03(\tR\roptOutActions\x12\x19\n" +
+	"\bmin_pods\x18\x04 \x01(\x05R\aminPods\x12D\n" +
+	"\x10expected_runtime\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0fexpectedRuntime\"/\n" +
 	"\x0eBackfillOwners\x12\x1d\n" +
 	"\n" +
 	"pod_groups\x18\x01 \x03(\tR\tpodGroups\"\x8f\x01\n" +
@@ -5041,7 +5157,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(StartDelay)(0),                 // 0: tenure.v1.StartDelay
 	(Certainty)(0),                  // 1: tenure.v1.Certainty
@@ -5055,8 +5171,8 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(PodStatus)(0),                  // 9: tenure.v1.PodStatus
 	(SelectorOperator)(0),           // 10: tenure.v1.SelectorOperator
 	(*ClusterSnapshot)(nil),         // 11: tenure.v1.ClusterSnapshot
-	(*Reservation)(nil),             // 12: tenure.v1.Reservation
-	(*ReservedPods)(nil),            // 13: tenure.v1.ReservedPods
+	(*PlannedStart)(nil),            // 12: tenure.v1.PlannedStart
+	(*PlannedPods)(nil),             // 13: tenure.v1.PlannedPods
 	(*EvictionRateState)(nil),       // 14: tenure.v1.EvictionRateState
 	(*DisruptionBudget)(nil),        // 15: tenure.v1.DisruptionBudget
 	(*QueueUsage)(nil),              // 16: tenure.v1.QueueUsage
@@ -5074,174 +5190,178 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(*ClassLimit)(nil),              // 28: tenure.v1.ClassLimit
 	(*QueueResource)(nil),           // 29: tenure.v1.QueueResource
 	(*PodGroup)(nil),                // 30: tenure.v1.PodGroup
-	(*BackfillOwners)(nil),          // 31: tenure.v1.BackfillOwners
-	(*EvictionCounts)(nil),          // 32: tenure.v1.EvictionCounts
-	(*SubGroup)(nil),                // 33: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 34: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 35: tenure.v1.Topology
-	(*Pod)(nil),                     // 36: tenure.v1.Pod
-	(*PodShape)(nil),                // 37: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 38: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 39: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 40: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 41: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 42: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 43: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 44: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 45: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 46: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 47: tenure.v1.Toleration
-	nil,                             // 48: tenure.v1.Node.LabelsEntry
-	nil,                             // 49: tenure.v1.Node.DevicesEntry
-	nil,                             // 50: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 51: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 52: tenure.v1.EvictionCounts.ByCauseEntry
-	nil,                             // 53: tenure.v1.Pod.LabelsEntry
-	nil,                             // 54: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 55: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 56: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 57: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 58: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 59: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 60: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 61: tenure.v1.GpuRequest
+	(*Grant)(nil),                   // 31: tenure.v1.Grant
+	(*BackfillOwners)(nil),          // 32: tenure.v1.BackfillOwners
+	(*EvictionCounts)(nil),          // 33: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 34: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 35: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 36: tenure.v1.Topology
+	(*Pod)(nil),                     // 37: tenure.v1.Pod
+	(*PodShape)(nil),                // 38: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 39: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 40: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 41: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 42: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 43: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 44: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 45: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 46: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 47: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 48: tenure.v1.Toleration
+	nil,                             // 49: tenure.v1.Node.LabelsEntry
+	nil,                             // 50: tenure.v1.Node.DevicesEntry
+	nil,                             // 51: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 52: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 53: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 54: tenure.v1.Pod.LabelsEntry
+	nil,                             // 55: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 56: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 57: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 58: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 59: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 60: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 61: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 62: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	57,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	58,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
 	23,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
 	27,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
 	30,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	36,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	37,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	35,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	43,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	37,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	38,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	36,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	44,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
 	22,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
 	21,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
 	19,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
 	15,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
 	16,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
 	14,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	12,  // 14: tenure.v1.ClusterSnapshot.reservations:type_name -> tenure.v1.Reservation
-	57,  // 15: tenure.v1.Reservation.since:type_name -> google.protobuf.Timestamp
-	57,  // 16: tenure.v1.Reservation.grown_time:type_name -> google.protobuf.Timestamp
-	57,  // 17: tenure.v1.Reservation.planned_start:type_name -> google.protobuf.Timestamp
-	1,   // 18: tenure.v1.Reservation.certainty:type_name -> tenure.v1.Certainty
-	13,  // 19: tenure.v1.Reservation.pods:type_name -> tenure.v1.ReservedPods
-	57,  // 20: tenure.v1.Reservation.first_bounded_start:type_name -> google.protobuf.Timestamp
-	57,  // 21: tenure.v1.Reservation.paused_until:type_name -> google.protobuf.Timestamp
-	0,   // 22: tenure.v1.Reservation.delayed_by:type_name -> tenure.v1.StartDelay
-	57,  // 23: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	57,  // 24: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	57,  // 25: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	12,  // 14: tenure.v1.ClusterSnapshot.planned_starts:type_name -> tenure.v1.PlannedStart
+	58,  // 15: tenure.v1.PlannedStart.since:type_name -> google.protobuf.Timestamp
+	58,  // 16: tenure.v1.PlannedStart.grown_time:type_name -> google.protobuf.Timestamp
+	58,  // 17: tenure.v1.PlannedStart.start_time:type_name -> google.protobuf.Timestamp
+	1,   // 18: tenure.v1.PlannedStart.certainty:type_name -> tenure.v1.Certainty
+	13,  // 19: tenure.v1.PlannedStart.pods:type_name -> tenure.v1.PlannedPods
+	58,  // 20: tenure.v1.PlannedStart.first_bounded_start:type_name -> google.protobuf.Timestamp
+	58,  // 21: tenure.v1.PlannedStart.paused_until:type_name -> google.protobuf.Timestamp
+	0,   // 22: tenure.v1.PlannedStart.delayed_by:type_name -> tenure.v1.StartDelay
+	58,  // 23: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	58,  // 24: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	58,  // 25: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
 	17,  // 26: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
 	17,  // 27: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
 	18,  // 28: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
 	18,  // 29: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
 	18,  // 30: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
 	18,  // 31: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	57,  // 32: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	58,  // 32: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
 	20,  // 33: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
 	20,  // 34: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
 	20,  // 35: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
 	20,  // 36: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
-	57,  // 37: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
-	58,  // 38: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	58,  // 37: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	59,  // 38: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
 	9,   // 39: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	57,  // 40: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	57,  // 41: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	48,  // 42: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	59,  // 43: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	58,  // 40: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	58,  // 41: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	49,  // 42: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	60,  // 43: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
 	26,  // 44: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
 	2,   // 45: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	49,  // 46: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	50,  // 46: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
 	3,   // 47: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
 	25,  // 48: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
 	24,  // 49: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	50,  // 50: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	40,  // 51: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	41,  // 52: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	59,  // 53: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	59,  // 54: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	51,  // 50: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	41,  // 51: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	42,  // 52: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	60,  // 53: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	60,  // 54: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
 	4,   // 55: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	57,  // 56: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	58,  // 56: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
 	29,  // 57: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
 	29,  // 58: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
 	29,  // 59: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	60,  // 60: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	60,  // 61: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	60,  // 62: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	60,  // 63: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	60,  // 64: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	61,  // 60: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	61,  // 61: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	61,  // 62: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	61,  // 63: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	61,  // 64: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
 	6,   // 65: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	60,  // 66: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	61,  // 66: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
 	5,   // 67: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
-	60,  // 68: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
+	61,  // 68: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
 	28,  // 69: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
 	6,   // 70: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
 	8,   // 71: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	33,  // 72: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	34,  // 73: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	57,  // 74: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	57,  // 75: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	57,  // 76: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	57,  // 77: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	60,  // 78: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	60,  // 79: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	60,  // 80: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	60,  // 81: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	57,  // 82: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	51,  // 83: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	60,  // 84: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	60,  // 85: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	34,  // 72: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	35,  // 73: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	58,  // 74: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	58,  // 75: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	58,  // 76: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	58,  // 77: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	61,  // 78: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	61,  // 79: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	61,  // 80: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	61,  // 81: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	58,  // 82: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	52,  // 83: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	61,  // 84: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	61,  // 85: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
 	6,   // 86: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
 	7,   // 87: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	57,  // 88: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	57,  // 89: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	60,  // 90: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	60,  // 91: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	32,  // 92: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	60,  // 93: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	60,  // 94: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	57,  // 95: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	60,  // 96: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	57,  // 97: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
-	57,  // 98: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	58,  // 88: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	58,  // 89: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	61,  // 90: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	61,  // 91: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	33,  // 92: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	61,  // 93: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	61,  // 94: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	58,  // 95: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	61,  // 96: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	58,  // 97: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	58,  // 98: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
 	6,   // 99: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
-	31,  // 100: tenure.v1.PodGroup.backfill_for:type_name -> tenure.v1.BackfillOwners
-	52,  // 101: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	34,  // 102: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	9,   // 103: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	57,  // 104: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	53,  // 105: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	58,  // 106: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	59,  // 107: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	61,  // 108: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	54,  // 109: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	45,  // 110: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	47,  // 111: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	40,  // 112: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	40,  // 113: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	41,  // 114: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	42,  // 115: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	38,  // 116: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	39,  // 117: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	39,  // 118: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	42,  // 119: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	45,  // 120: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	40,  // 121: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	55,  // 122: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	46,  // 123: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	56,  // 124: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	46,  // 125: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	44,  // 126: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	46,  // 127: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	10,  // 128: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	4,   // 129: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	130, // [130:130] is the sub-list for method output_type
-	130, // [130:130] is the sub-list for method input_type
-	130, // [130:130] is the sub-list for extension type_name
-	130, // [130:130] is the sub-list for extension extendee
-	0,   // [0:130] is the sub-list for field type_name
+	32,  // 100: tenure.v1.PodGroup.backfill_for:type_name -> tenure.v1.BackfillOwners
+	31,  // 101: tenure.v1.PodGroup.grant:type_name -> tenure.v1.Grant
+	8,   // 102: tenure.v1.Grant.preemptibility:type_name -> tenure.v1.Preemptibility
+	61,  // 103: tenure.v1.Grant.expected_runtime:type_name -> google.protobuf.Duration
+	53,  // 104: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	35,  // 105: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	9,   // 106: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	58,  // 107: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	54,  // 108: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	59,  // 109: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	60,  // 110: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	62,  // 111: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	55,  // 112: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	46,  // 113: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	48,  // 114: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	41,  // 115: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	41,  // 116: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	42,  // 117: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	43,  // 118: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	39,  // 119: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	40,  // 120: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	40,  // 121: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	43,  // 122: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	46,  // 123: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	41,  // 124: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	56,  // 125: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	47,  // 126: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	57,  // 127: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	47,  // 128: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	45,  // 129: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	47,  // 130: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	10,  // 131: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	4,   // 132: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	133, // [133:133] is the sub-list for method output_type
+	133, // [133:133] is the sub-list for method input_type
+	133, // [133:133] is the sub-list for extension type_name
+	133, // [133:133] is the sub-list for extension extendee
+	0,   // [0:133] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -5254,15 +5374,15 @@ func file_tenure_v1_snapshot_proto_init() {
 	file_tenure_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[22].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[25].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[23].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

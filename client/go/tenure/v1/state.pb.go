@@ -492,9 +492,11 @@ type GetStateRequest struct {
 	// Cluster ID of the snapshot.
 	ClusterId string `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	// Node pool of the snapshot.
-	NodePool      string `protobuf:"bytes,2,opt,name=node_pool,json=nodePool,proto3" json:"node_pool,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NodePool string `protobuf:"bytes,2,opt,name=node_pool,json=nodePool,proto3" json:"node_pool,omitempty"`
+	// Whether to return the status of every pod group, too.
+	IncludePodGroupStatuses bool `protobuf:"varint,3,opt,name=include_pod_group_statuses,json=includePodGroupStatuses,proto3" json:"include_pod_group_statuses,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *GetStateRequest) Reset() {
@@ -541,6 +543,13 @@ func (x *GetStateRequest) GetNodePool() string {
 	return ""
 }
 
+func (x *GetStateRequest) GetIncludePodGroupStatuses() bool {
+	if x != nil {
+		return x.IncludePodGroupStatuses
+	}
+	return false
+}
+
 // One chunk of a state, in a form that can be pushed again. All chunks belong to one
 // version, even if the state changes while it is read.
 type GetStateResponse struct {
@@ -551,9 +560,12 @@ type GetStateResponse struct {
 	// lists are in the first chunk.
 	Chunk *ClusterSnapshot `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// Whether this is the last chunk. A stream that ends without one is incomplete.
-	LastChunk     bool `protobuf:"varint,3,opt,name=last_chunk,json=lastChunk,proto3" json:"last_chunk,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LastChunk bool `protobuf:"varint,3,opt,name=last_chunk,json=lastChunk,proto3" json:"last_chunk,omitempty"`
+	// With `include_pod_group_statuses`: statuses of pod groups at the time of the state, in
+	// chunks after those with its rows. Together one per pod group, ordered by uid.
+	PodGroupStatuses []*PodGroupStatus `protobuf:"bytes,4,rep,name=pod_group_statuses,json=podGroupStatuses,proto3" json:"pod_group_statuses,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *GetStateResponse) Reset() {
@@ -607,6 +619,13 @@ func (x *GetStateResponse) GetLastChunk() bool {
 	return false
 }
 
+func (x *GetStateResponse) GetPodGroupStatuses() []*PodGroupStatus {
+	if x != nil {
+		return x.PodGroupStatuses
+	}
+	return nil
+}
+
 // Changes from one version of a state to the next.
 type StateDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -618,7 +637,7 @@ type StateDelta struct {
 	// version.
 	Now *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=now,proto3" json:"now,omitempty"`
 	// New and changed rows, complete: a row replaces the row with the same key. Fields
-	// that are not lists are ignored.
+	// that are not lists are rejected.
 	Upserts *ClusterSnapshot `protobuf:"bytes,4,opt,name=upserts,proto3" json:"upserts,omitempty"`
 	// Removed rows. Rows that are not listed remain. Keys that do not exist are ignored.
 	// A row that is both removed and upserted is present afterwards.
@@ -709,7 +728,7 @@ type StateKeys struct {
 	Topologies []string `protobuf:"bytes,6,rep,name=topologies,proto3" json:"topologies,omitempty"`
 	// IDs of resource claims.
 	ResourceClaims []string `protobuf:"bytes,7,rep,name=resource_claims,json=resourceClaims,proto3" json:"resource_claims,omitempty"`
-	// Victim and preemptor of eviction records; other fields are ignored.
+	// Victim and preemptor of eviction records; other fields are rejected.
 	EvictionHistory []*EvictionRecord `protobuf:"bytes,8,rep,name=eviction_history,json=evictionHistory,proto3" json:"eviction_history,omitempty"`
 	// IDs of in-flight groups.
 	InFlightGroups []string `protobuf:"bytes,9,rep,name=in_flight_groups,json=inFlightGroups,proto3" json:"in_flight_groups,omitempty"`
@@ -719,8 +738,8 @@ type StateKeys struct {
 	QueueUsage []string `protobuf:"bytes,13,rep,name=queue_usage,json=queueUsage,proto3" json:"queue_usage,omitempty"`
 	// Names of eviction rates.
 	EvictionRates []string `protobuf:"bytes,11,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
-	// Uids of pod groups of reservations.
-	Reservations  []string `protobuf:"bytes,14,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	// Uids of pod groups of planned starts.
+	PlannedStarts []string `protobuf:"bytes,14,rep,name=planned_starts,json=plannedStarts,proto3" json:"planned_starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,9 +858,9 @@ func (x *StateKeys) GetEvictionRates() []string {
 	return nil
 }
 
-func (x *StateKeys) GetReservations() []string {
+func (x *StateKeys) GetPlannedStarts() []string {
 	if x != nil {
-		return x.Reservations
+		return x.PlannedStarts
 	}
 	return nil
 }
@@ -1228,7 +1247,7 @@ var File_tenure_v1_state_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/state.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/snapshot.proto\"|\n" +
+	"\x15tenure/v1/state.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a tenure/v1/pod_group_status.proto\x1a\x18tenure/v1/snapshot.proto\"|\n" +
 	"\x0eStateReference\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -1253,23 +1272,25 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\n" +
 	"violations\x18\x03 \x03(\v2\x19.tenure.v1.FieldViolationR\n" +
 	"violations\x12\x1c\n" +
-	"\tdependent\x18\x04 \x01(\bR\tdependent\"M\n" +
+	"\tdependent\x18\x04 \x01(\bR\tdependent\"\x8a\x01\n" +
 	"\x0fGetStateRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
-	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\"\x94\x01\n" +
+	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\x12;\n" +
+	"\x1ainclude_pod_group_statuses\x18\x03 \x01(\bR\x17includePodGroupStatuses\"\xdd\x01\n" +
 	"\x10GetStateResponse\x12/\n" +
 	"\x05state\x18\x01 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x120\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\x05chunk\x12\x1d\n" +
 	"\n" +
-	"last_chunk\x18\x03 \x01(\bR\tlastChunk\"\xeb\x01\n" +
+	"last_chunk\x18\x03 \x01(\bR\tlastChunk\x12G\n" +
+	"\x12pod_group_statuses\x18\x04 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\"\xeb\x01\n" +
 	"\n" +
 	"StateDelta\x12-\n" +
 	"\x04base\x18\x01 \x01(\v2\x19.tenure.v1.StateReferenceR\x04base\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x124\n" +
 	"\aupserts\x18\x04 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\aupserts\x120\n" +
-	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xd8\x03\n" +
+	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xdb\x03\n" +
 	"\tStateKeys\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x1d\n" +
@@ -1287,8 +1308,8 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	" \x03(\tR\x11disruptionBudgets\x12\x1f\n" +
 	"\vqueue_usage\x18\r \x03(\tR\n" +
 	"queueUsage\x12%\n" +
-	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\x12\"\n" +
-	"\freservations\x18\x0e \x03(\tR\freservations\"k\n" +
+	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\x12%\n" +
+	"\x0eplanned_starts\x18\x0e \x03(\tR\rplannedStarts\"k\n" +
 	"\x11ApplyDeltaRequest\x12+\n" +
 	"\x05delta\x18\x01 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x02 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"{\n" +
@@ -1361,8 +1382,9 @@ var file_tenure_v1_state_proto_goTypes = []any{
 	(*StateError)(nil),            // 15: tenure.v1.StateError
 	(*FieldViolation)(nil),        // 16: tenure.v1.FieldViolation
 	(*ClusterSnapshot)(nil),       // 17: tenure.v1.ClusterSnapshot
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*EvictionRecord)(nil),        // 19: tenure.v1.EvictionRecord
+	(*PodGroupStatus)(nil),        // 18: tenure.v1.PodGroupStatus
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*EvictionRecord)(nil),        // 20: tenure.v1.EvictionRecord
 }
 var file_tenure_v1_state_proto_depIdxs = []int32{
 	17, // 0: tenure.v1.PutSnapshotRequest.chunk:type_name -> tenure.v1.ClusterSnapshot
@@ -1373,27 +1395,28 @@ var file_tenure_v1_state_proto_depIdxs = []int32{
 	16, // 5: tenure.v1.SetAsideRow.violations:type_name -> tenure.v1.FieldViolation
 	2,  // 6: tenure.v1.GetStateResponse.state:type_name -> tenure.v1.StateReference
 	17, // 7: tenure.v1.GetStateResponse.chunk:type_name -> tenure.v1.ClusterSnapshot
-	2,  // 8: tenure.v1.StateDelta.base:type_name -> tenure.v1.StateReference
-	18, // 9: tenure.v1.StateDelta.now:type_name -> google.protobuf.Timestamp
-	17, // 10: tenure.v1.StateDelta.upserts:type_name -> tenure.v1.ClusterSnapshot
-	10, // 11: tenure.v1.StateDelta.removals:type_name -> tenure.v1.StateKeys
-	19, // 12: tenure.v1.StateKeys.eviction_history:type_name -> tenure.v1.EvictionRecord
-	9,  // 13: tenure.v1.ApplyDeltaRequest.delta:type_name -> tenure.v1.StateDelta
-	0,  // 14: tenure.v1.ApplyDeltaRequest.faults:type_name -> tenure.v1.Faults
-	2,  // 15: tenure.v1.ApplyDeltaResponse.state:type_name -> tenure.v1.StateReference
-	5,  // 16: tenure.v1.ApplyDeltaResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	9,  // 17: tenure.v1.SyncStateRequest.delta:type_name -> tenure.v1.StateDelta
-	0,  // 18: tenure.v1.SyncStateRequest.faults:type_name -> tenure.v1.Faults
-	2,  // 19: tenure.v1.SyncStateResponse.state:type_name -> tenure.v1.StateReference
-	15, // 20: tenure.v1.SyncStateResponse.error:type_name -> tenure.v1.StateError
-	5,  // 21: tenure.v1.SyncStateResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	1,  // 22: tenure.v1.StateError.code:type_name -> tenure.v1.StateErrorCode
-	16, // 23: tenure.v1.StateError.violations:type_name -> tenure.v1.FieldViolation
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	18, // 8: tenure.v1.GetStateResponse.pod_group_statuses:type_name -> tenure.v1.PodGroupStatus
+	2,  // 9: tenure.v1.StateDelta.base:type_name -> tenure.v1.StateReference
+	19, // 10: tenure.v1.StateDelta.now:type_name -> google.protobuf.Timestamp
+	17, // 11: tenure.v1.StateDelta.upserts:type_name -> tenure.v1.ClusterSnapshot
+	10, // 12: tenure.v1.StateDelta.removals:type_name -> tenure.v1.StateKeys
+	20, // 13: tenure.v1.StateKeys.eviction_history:type_name -> tenure.v1.EvictionRecord
+	9,  // 14: tenure.v1.ApplyDeltaRequest.delta:type_name -> tenure.v1.StateDelta
+	0,  // 15: tenure.v1.ApplyDeltaRequest.faults:type_name -> tenure.v1.Faults
+	2,  // 16: tenure.v1.ApplyDeltaResponse.state:type_name -> tenure.v1.StateReference
+	5,  // 17: tenure.v1.ApplyDeltaResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	9,  // 18: tenure.v1.SyncStateRequest.delta:type_name -> tenure.v1.StateDelta
+	0,  // 19: tenure.v1.SyncStateRequest.faults:type_name -> tenure.v1.Faults
+	2,  // 20: tenure.v1.SyncStateResponse.state:type_name -> tenure.v1.StateReference
+	15, // 21: tenure.v1.SyncStateResponse.error:type_name -> tenure.v1.StateError
+	5,  // 22: tenure.v1.SyncStateResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	1,  // 23: tenure.v1.StateError.code:type_name -> tenure.v1.StateErrorCode
+	16, // 24: tenure.v1.StateError.violations:type_name -> tenure.v1.FieldViolation
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_state_proto_init() }
@@ -1401,6 +1424,7 @@ func file_tenure_v1_state_proto_init() {
 	if File_tenure_v1_state_proto != nil {
 		return
 	}
+	file_tenure_v1_pod_group_status_proto_init()
 	file_tenure_v1_snapshot_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tenure.kubernetes.kai_snapshot import KaiSnapshot
-    from tenure.kubernetes.observe.row_table import ObjectWarning
+    from tenure.kubernetes.rows.row_table import ObjectWarning
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 _INVALID_INPUT: Final = 2

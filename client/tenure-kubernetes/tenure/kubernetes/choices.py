@@ -8,6 +8,8 @@ class EvictionMode(StrEnum):
 
     EVICTION = "eviction"
     """Eviction API, which respects disruption budgets."""
+    PATIENT = "patient"
+    """Eviction API; deletion where budgets hold no longer (option `budgetPatience` of the server)."""
     DELETE = "delete"
     """Deletion, which ignores disruption budgets."""
 

@@ -78,7 +78,10 @@ def adapter(
         typer.Option(help="API of queues and pod groups (auto: all that the API server serves)."),
     ] = None,
     eviction_mode: Annotated[
-        EvictionMode | None, typer.Option(help="eviction respects disruption budgets, delete does not.")
+        EvictionMode | None,
+        typer.Option(
+            help="eviction respects disruption budgets, patient until they hold no longer, delete never."
+        ),
     ] = None,
     namespace: Namespace = None,
     lease_name: LeaseName = None,

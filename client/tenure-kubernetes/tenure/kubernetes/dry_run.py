@@ -11,10 +11,10 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.limits.server_refusals import server_limits
-from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
+from tenure.kubernetes.rows.row_table import ObjectWarning
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision

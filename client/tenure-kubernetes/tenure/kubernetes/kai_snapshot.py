@@ -15,10 +15,10 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe.row_table import ObjectWarning
+from tenure.kubernetes.objects.times import read_time
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
-from tenure.kubernetes.observe.times import read_time
+from tenure.kubernetes.rows.row_table import ObjectWarning
 from tenure.v1.snapshot_pb2 import POD_STATUS_BINDING, POD_STATUS_PENDING, ClusterSnapshot
 
 _MEMBER: Final = "snapshot.json"

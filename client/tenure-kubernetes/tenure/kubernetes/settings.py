@@ -147,7 +147,7 @@ class AdapterSettings(ServerSettings):
             ),
             user_queues=self._user_queue_rules(),
             priority_classes=self.priority_classes,
-            has_budgets=self.eviction_mode is EvictionMode.EVICTION,
+            has_budgets=self.eviction_mode is not EvictionMode.DELETE,
         )
 
     def _user_queue_rules(self) -> UserQueueRules:

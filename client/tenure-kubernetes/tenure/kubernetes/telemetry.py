@@ -31,10 +31,6 @@ LIST_WATCH_FAILURES: Final = _METER.create_counter(
     "tenure_adapter_list_watch_failures_total",
     description="Failed lists and watches, by cause.",
 )
-REFUSED: Final = _METER.create_counter(
-    "tenure_adapter_refused_decisions_total",
-    description="Decisions and patches of objects that this adapter does not schedule.",
-)
 SET_ASIDE: Final = _METER.create_gauge(
     "tenure_adapter_set_aside_objects",
     description="Objects that are set aside: they are not scheduled, by kind and reason.",

@@ -123,6 +123,12 @@ class Slurm:
         jobs = (_live_job(line) for line in listed.splitlines())
         return {job.reference: job for job in jobs if job is not None}
 
+    def comment(self, reference: str) -> str:
+        """The comment of one job, which its user writes, as it is now."""
+        return self._run("squeue", "-h", "-a", "-t", "all", "-j", reference, "-o", "%k").decode(
+            errors="replace"
+        )
+
     def configuration(self) -> dict[str, str]:
         """Settings of the controller, by name."""
         text = self._run("scontrol", "show", "config").decode(errors="replace")
@@ -161,6 +167,10 @@ class Slurm:
     def requeue(self, reference: str) -> None:
         """Stop a job and hold it; one that has just completed stays completed."""
         self._write("scontrol", "requeuehold", "Incomplete", reference)
+
+    def permit_requeue(self, reference: str) -> None:
+        """Let a job be requeued that its owner has forbidden to requeue."""
+        self._write("scontrol", "update", f"JobId={reference}", "Requeue=1")
 
     def requeue_ended(self, references: Iterable[str]) -> None:
         """Let jobs that have ended wait again, held. Errors are not reported: read the jobs afterwards."""

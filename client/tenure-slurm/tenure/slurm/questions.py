@@ -4,12 +4,14 @@ import os
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.public_messages import format_public_message
 from tenure.client.snapshot_file import format_of, write_snapshot
 from tenure.integration.adapter_process import connect
 from tenure.integration.journal import Journal
 from tenure.integration.journal_format import load_journal
 from tenure.integration.journal_rows import JournalRows
 from tenure.render import print_report
+from tenure.render.forecast import forecast
 from tenure.render.terminal import TerminalConsole
 from tenure.slurm.observe.cluster import Reading
 from tenure.slurm.observe.memory import JobMemories
@@ -17,7 +19,7 @@ from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import Slurm
 from tenure.slurm.settings import SlurmSettings
 from tenure.slurm.state_file import StateFile
-from tenure.slurm.what_if import JOB_ID, OptionError, forecast, read_options
+from tenure.slurm.what_if import JOB_ID, OptionError, read_options
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
@@ -49,16 +51,19 @@ def print_forecast(settings: SlurmSettings, options: str) -> None:
     snapshot = _observe(settings, reading._replace(jobs=[*reading.jobs, job]))
     with connect(settings) as client:
         response = client.decide(snapshot)
-    found = forecast(snapshot, response, f"{JOB_ID}@{now.seconds}")
+    uid = f"{JOB_ID}@{now.seconds}"
+    found = forecast(response, uid, {pod.uid for pod in snapshot.pods if pod.pod_group == uid})
     match found.starts:
         case "now":
             typer.echo(f"It would start now on {', '.join(found.nodes)}.")
         case "later":
             typer.echo(f"It would start soon on {', '.join(found.nodes) or 'nodes that become free'}.")
         case _:
-            typer.echo(f"It would wait: {found.reason}")
-    if found.evicted:
-        typer.echo(f"Jobs that would be requeued for it: {', '.join(found.evicted)}")
+            typer.echo(f"It would wait: {format_public_message(found.outcome.reason)}")
+    if found.losses:
+        names = {row.uid: row.name for row in snapshot.pod_groups}
+        lost = dict.fromkeys(names.get(each.pod_group, each.pod_group) for each in found.losses)
+        typer.echo(f"Jobs that would be requeued for it: {', '.join(lost)}")
 
 
 def _observe(settings: SlurmSettings, reading: Reading) -> ClusterSnapshot:

@@ -7,14 +7,9 @@ the cluster with this row; nothing is submitted and nothing is stored.
 import argparse
 import re
 import shlex
-from collections.abc import Sequence
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
-from tenure.client.public_messages import format_public_message
 from tenure.slurm.observe.rows import JobRow
-from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 JOB_ID: Final = 2**31 - 1
 """Id of the job in the snapshot: Slurm's own ids are lower."""
@@ -23,22 +18,10 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = (3_600, 60, 1)
 """Seconds of the parts of a time: hours, minutes, seconds."""
 _DAY: Final = 86_400
-_SOON: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
 
 
 class OptionError(ValueError):
     """An option of sbatch is unknown here, or invalid."""
-
-
-class Forecast(NamedTuple):
-    """What would become of the job."""
-
-    starts: str
-    """`now`, `later` (when other jobs have ended) or `no`."""
-    reason: str
-    nodes: Sequence[str]
-    evicted: Sequence[str]
-    """Names of the jobs that would be requeued for it."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -84,24 +67,6 @@ def read_options(text: str, partition: str, user: int, now: int) -> JobRow:
     )
 
 
-def forecast(snapshot: ClusterSnapshot, response: DecideResponse, pod_group: str) -> Forecast:
-    """What a response says about a pod group."""
-    outcome = next(one for one in response.outcomes if one.pod_group == pod_group)
-    own = {pod.uid for pod in snapshot.pods if pod.pod_group == pod_group}
-    names = {row.uid: row.name for row in snapshot.pod_groups}
-    nodes: list[str] = []
-    evicted: dict[str, None] = {}
-    for group in response.groups:
-        for decision in group.decisions:
-            if decision.bind.pod in own or decision.reserve.pod in own:
-                nodes.append(decision.bind.node or decision.reserve.node)
-            victim = decision.evict or decision.notify
-            if victim.preemptor == pod_group:
-                evicted[names.get(victim.pod_group, victim.pod_group)] = None
-    starts = "now" if outcome.kind == pb.OUTCOME_KIND_BOUND else "later" if outcome.kind in _SOON else "no"
-    return Forecast(starts, format_public_message(outcome.reason), sorted(nodes), list(evicted))
-
-
 def _parser(partition: str) -> argparse.ArgumentParser:
     parser = _Parser(prog="sbatch", add_help=False, allow_abbrev=False)
     parser.add_argument("-N", "--nodes", type=_positive, default=1)
@@ -135,7 +100,7 @@ def _positive(text: str) -> int:
 def _mebibytes(text: str) -> int:
     digits, suffix = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "M")
     if not _NUMBER.fullmatch(digits) or suffix not in _SUFFIXES:
-        raise argparse.ArgumentTypeError(f"{text!a} is no amount of memory, such as 64G")
+        raise argparse.ArgumentTypeError(f"{text!a} is not an amount of memory; use a value such as 64G")
     return int(int(digits) * _SUFFIXES[suffix])
 
 

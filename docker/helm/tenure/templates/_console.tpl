@@ -17,6 +17,9 @@
 {{- if and .Values.console.service.enabled .Values.adapter.enabled (include "tenure.hasServer" .) (gt (int .Values.replicas) 1) }}
 {{- fail "console.service.enabled requires replicas=1 or adapter.server: the server of a standby has no states" }}
 {{- end }}
+{{- if and .Values.console.service.enabled (not .Values.console.hosts) }}
+{{- fail "console.service.enabled requires console.hosts: the host names by which browsers open the console" }}
+{{- end }}
 name: console
 image: {{ include "tenure.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}

@@ -181,10 +181,10 @@ def _reader(name: str) -> Callable[..., Any]:
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """Progress bar on standard error, if it is a terminal."""
-    from rich.console import Console
     from rich.progress import Progress
+    from tenure.render.terminal import TerminalConsole
 
-    console = Console(stderr=True)
+    console = TerminalConsole(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Placing running pods", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

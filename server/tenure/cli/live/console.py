@@ -40,7 +40,7 @@ def console(
     ] = False,
     allow_anonymous: Annotated[
         bool,
-        typer.Option("--allow-anonymous", help="Allow other than loopback addresses without signing in."),
+        typer.Option("--allow-anonymous", help="Allow non-loopback addresses without authentication."),
     ] = False,
     allowed_host: Annotated[
         list[str] | None,

@@ -52,15 +52,15 @@ class Story:
     def __init__(self, session: StateSession, description: Mapping[str, Any] | None = None) -> None:
         """Without a description, the story that is part of the package."""
         self._session = session
-        self._told = description or yaml.safe_load(_read())
-        self._period, self._termination = self._told["period"], self._told["termination"]
+        self._description = description or yaml.safe_load(_read())
+        self._period, self._termination = self._description["period"], self._description["termination"]
         self._loop, self._number = -1, 0
         self._began = 0.0
         self._leaving: dict[str, float] = {}
         self._jobs: list[Job] = []
         self._running: dict[str, Job] = {}
         """By uid of the pod group."""
-        self.rows = _cluster(self._told)
+        self.rows = _cluster(self._description)
 
     def play(self, now: float) -> DecideResponse:
         """Move the cluster to a time in seconds, decide, and apply the decisions."""
@@ -80,7 +80,7 @@ class Story:
 
     def _begin(self, now: float) -> None:
         self._loop, self._began = self._loop + 1, now
-        self._jobs = [Job(**job) for job in self._told["jobs"]]
+        self._jobs = [Job(**job) for job in self._description["jobs"]]
         self._running.clear()
         self._leaving.clear()
         for rows in (
@@ -196,20 +196,20 @@ def _read() -> str:
     return files("tenure.cli").joinpath("samples", "story.yaml").read_text(encoding="utf-8")
 
 
-def _cluster(told: Mapping[str, Any]) -> pb.ClusterSnapshot:
+def _cluster(description: Mapping[str, Any]) -> pb.ClusterSnapshot:
     rows = pb.ClusterSnapshot(cluster_id="demo")
-    for number in range(1, told["nodes"]["number"] + 1):
+    for number in range(1, description["nodes"]["number"] + 1):
         node = rows.nodes.add(name=f"gpu-{number}", gpu_memory_mib=40_900)
         size = node.allocatable
         size.cpu_milli, size.memory_bytes, size.pods = 64 * _CORE, 512 * _GIB, 110
-        size.gpu_milli = told["nodes"]["gpus"] * _WHOLE
-    for queue in told["queues"]:
+        size.gpu_milli = description["nodes"]["gpus"] * _WHOLE
+    for queue in description["queues"]:
         row = rows.queues.add(name=queue["name"], parent=queue.get("parent", ""))
         row.gpu_milli.quota = queue["quota"] * _WHOLE
         for key in ("reclaim_min_runtime", "preempt_min_runtime"):
             if key in queue:
                 getattr(row, key).FromNanoseconds(parse_duration(queue[key]))
-    for gpus in sorted({job.get("gpus", 1) for job in told["jobs"]}):
+    for gpus in sorted({job.get("gpus", 1) for job in description["jobs"]}):
         shape = rows.shapes.add(id=f"{gpus:g}-gpu")
         shape.requests.cpu_milli, shape.requests.memory_bytes = int(6 * _CORE * gpus), int(32 * gpus) * _GIB
         shape.gpu.devices = max(1, int(gpus))

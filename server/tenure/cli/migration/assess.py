@@ -9,7 +9,7 @@ from typing import Final
 
 from tenure.cli.migration.edits import Edit, Layout, Path, UnsafeEdit, ValueWriter
 from tenure.cli.migration.findings import Finding, NeedsAttention, Status, dotted
-from tenure.cli.migration.priority_classes import PriorityClasses, by_priority
+from tenure.cli.migration.priority_classes import PriorityClasses
 from tenure.cli.migration.syntax_tree import ScalarNode, lookup, text_at
 from tenure.cli.migration.workload_kinds import (
     CLASS,
@@ -23,8 +23,8 @@ from tenure.cli.migration.workload_kinds import (
     notes_and_labels,
     pod_templates,
 )
-from tenure.codec.annotations import PREEMPTIBILITY, preemptibility
-from tenure.solver.model.workload_parts import Preemptibility
+from tenure.codec.annotations import PREEMPTIBILITY
+from tenure.terms.preemptibility import Preemptibility, effective_preemptibility, parse_preemptibility
 from tenure.wire.violations import quote_name
 
 
@@ -57,13 +57,14 @@ def implied_value(names: tuple[str, ...], classes: PriorityClasses) -> Preemptib
         if not classes.values(name):
             fix = f"add --priority-class {name}=VALUE"
             raise NeedsAttention(f"its priority class {name} is not defined in the manifests; {fix}")
-    modes = {by_priority(value) for name in names for value in classes.values(name)}
+    values = {value for name in names for value in classes.values(name)}
+    modes = {effective_preemptibility(Preemptibility.UNSPECIFIED, value) for value in values}
     if len(modes) == 1:
         return modes.pop()
     if len(names) == 1:
-        values = " and ".join(map(str, sorted(classes.values(names[0]))))
+        defined = " and ".join(map(str, sorted(values)))
         fix = f"select one with --priority-class {names[0]}=VALUE"
-        raise NeedsAttention(f"its priority class {names[0]} is defined as {values}; {fix}")
+        raise NeedsAttention(f"its priority class {names[0]} is defined as {defined}; {fix}")
     raise NeedsAttention(
         f"it sets several priority classes with different preemptibility: {', '.join(names)}; set one of them"
     )
@@ -104,8 +105,8 @@ def _reject_ignored_places(manifest: ManifestObject, kind: WorkloadKind) -> None
     for path in kind.ignored_places:
         found = lookup(manifest.root, *path)
         if isinstance(found, ScalarNode) and not found.is_empty:
-            says = f"{dotted(path)} is {quote_name(found.text)}, but this field is not read"
-            raise NeedsAttention(f"{says}; {_write(kind)}", found.line + 1)
+            problem = f"{dotted(path)} is {quote_name(found.text)}, but this field is not read"
+            raise NeedsAttention(f"{problem}; {_write(kind)}", found.line + 1)
 
 
 _POD_PLACES: Final = notes_and_labels(PREEMPTIBILITY, VOLCANO_KEY)
@@ -114,14 +115,14 @@ _BOOLEANS: Final = frozenset(("1", "t", "true", "0", "f", "false"))
 
 def _check(value: str, path: Path, kind: WorkloadKind, line: int, of: str = "") -> None:
     """Raises NeedsAttention for an unknown value. Definitions accept one spelling of a field only."""
-    says = f"{of}{dotted(path)} is {quote_name(value)}, which "
+    problem = f"{of}{dotted(path)} is {quote_name(value)}, which "
     if path[-1] == VOLCANO_KEY:
-        if value.lower() not in _BOOLEANS:
-            raise NeedsAttention(f"{says}is not true or false; {_write(kind)}", line)
-    elif not (mode := preemptibility(value)):
-        raise NeedsAttention(f"{says}is not a known value; {_write(kind, there=True)}", line)
+        if value.strip().lower() not in _BOOLEANS:
+            raise NeedsAttention(f"{problem}is not true or false; {_write(kind)}", line)
+    elif not (mode := parse_preemptibility(value)):
+        raise NeedsAttention(f"{problem}is not a known value; {_write(kind, there=True)}", line)
     elif path[-1] != PREEMPTIBILITY and value != kind.spell(mode):
-        raise NeedsAttention(f"{says}must be spelled {kind.spell(mode)}", line)
+        raise NeedsAttention(f"{problem}must be spelled {kind.spell(mode)}", line)
 
 
 def _write(kind: WorkloadKind, *, there: bool = False) -> str:
@@ -155,8 +156,8 @@ class ManifestAssessor:
             if value := explicit_value(manifest, kind):
                 return self._found(manifest, Status.EXPLICIT, field, value), None
             return self._by_priority(manifest, kind)
-        except NeedsAttention as doubt:
-            found = self._found(manifest, Status.ATTENTION, field, line=doubt.line, message=str(doubt))
+        except NeedsAttention as problem:
+            found = self._found(manifest, Status.ATTENTION, field, line=problem.line, message=str(problem))
             return found, None
 
     def _by_priority(self, manifest: ManifestObject, kind: WorkloadKind) -> Assessment:

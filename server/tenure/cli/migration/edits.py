@@ -109,8 +109,8 @@ class Layout:
 
     def _brace_step(self, inside: str, braces: MappingNode) -> str:
         """Indentation of the braces relative to their line."""
-        opening = self._before(braces)
-        outside = opening[: len(opening) - len(opening.lstrip())]
+        before = self._before(braces)
+        outside = before[: len(before) - len(before.lstrip())]
         return inside.removeprefix(outside) if inside.startswith(outside) else STEP
 
     def _before(self, node: Node) -> str:

@@ -51,7 +51,7 @@ def parse_json(text: str) -> list[Node]:
 
 
 def _as_yaml(text: str) -> str:
-    """The same structure and positions, without surrogates, unusual line ends and tabs."""
+    """JSON text as YAML of equal structure and positions, without surrogates, unusual line ends and tabs."""
     escaped = _ESCAPE.sub(lambda escape: r"\u003f" if escape[1] else escape[0], text)
     return _UNPRINTABLE.sub("?", _ODD_LINE_END.sub("?", escaped).replace("\t", " "))
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from tenure.cli.migration.syntax_tree import text_at
 from tenure.cli.migration.workload_kinds import ManifestObject
-from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 
 BUILT_IN: Final[Mapping[str, int]] = {
     # Classes of KAI (semantics R1.81).
@@ -63,13 +62,6 @@ class PriorityClasses:
 def is_priority_class(manifest: ManifestObject) -> bool:
     """Whether an object is a PriorityClass."""
     return (manifest.group, manifest.kind) == ("scheduling.k8s.io", "PriorityClass")
-
-
-def by_priority(value: int) -> Preemptibility:
-    """Preemptibility derived from priority (semantics R1.80)."""
-    if value < LEGACY_NON_PREEMPTIBLE_PRIORITY:
-        return Preemptibility.PREEMPTIBLE
-    return Preemptibility.NON_PREEMPTIBLE
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, int]:

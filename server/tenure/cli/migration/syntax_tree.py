@@ -30,8 +30,8 @@ class ScalarNode:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is null or an empty text."""
-        return not self.text or (not self.style and self.text in _NULLS)
+        """Whether it is null or a blank text."""
+        return not self.text.strip() or (not self.style and self.text in _NULLS)
 
     @property
     def is_block(self) -> bool:
@@ -82,7 +82,7 @@ def lookup(node: Node | None, *path: str) -> Node | None:
 
 
 def text_at(node: Node | None, *path: str) -> str:
-    """Text at a path of keys; empty if there is none."""
+    """Text at a path of keys; empty if there is none but blanks."""
     found = lookup(node, *path)
     return found.text if isinstance(found, ScalarNode) and not found.is_empty else ""
 

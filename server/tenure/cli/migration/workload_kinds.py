@@ -16,8 +16,8 @@ from tenure.cli.migration.syntax_tree import (
     text_at,
     walk,
 )
-from tenure.codec.annotations import PREEMPTIBILITY
-from tenure.solver.model.workload_parts import Preemptibility
+from tenure.terms.annotations import annotation
+from tenure.terms.preemptibility import Preemptibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,10 @@ def _is_pod_spec(node: MappingNode) -> bool:
 
 CLASS: Final = "priorityClassName"
 """Name of the field, and key of the label that KAI's pod grouper reads first (semantics R8.3)."""
-_RAY_CLASS: Final = "ray.io/priority-class-name"
-_RUNAI_CLASS: Final = "runai/priority-class"
+_RAY_CLASS, _, _RUNAI_CLASS = annotation("priority-class-name").keys
 OTHER_CLASSES: Final = (_RAY_CLASS, _RUNAI_CLASS)
 """Labels of Ray, and of Run:ai for workloads of other vendors (semantics D8.14), which the adapter reads."""
-VOLCANO_KEY: Final = "volcano.sh/preemptable"
+PREEMPTIBILITY, VOLCANO_KEY = annotation("preemptibility").keys
 """Annotation or label with true or false."""
 
 _FIELD: Final = ("spec", "preemptibility")

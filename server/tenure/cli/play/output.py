@@ -37,7 +37,9 @@ def show_progress(run: RunInput, seeds: int) -> Iterator[Progress]:
         yield progress_lines(name, len(run.trace.jobs), sys.stderr)
         return
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with RichProgress(*bar, TextColumn("{task.fields[speed]}"), console=Console(stderr=True)) as shown:
+    with RichProgress(
+        *bar, TextColumn("{task.fields[speed]}"), console=TerminalConsole(stderr=True)
+    ) as shown:
         yield _counted(shown.update, shown.add_task(name, total=len(run.trace.jobs), speed=""))
 
 

@@ -27,6 +27,8 @@ def _on_node(row: Message, holder: Message) -> str:
 
 
 def _in_pod_group(row: Message, holder: Message) -> str:
+    if isinstance(holder, InFlightDecision):
+        return holder.pod_group
     assert isinstance(row, Pod | PodGroup)
     return row.uid if isinstance(row, PodGroup) else row.pod_group
 

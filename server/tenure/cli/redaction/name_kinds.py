@@ -10,7 +10,7 @@ from typing import Final
 
 from tenure.codec.nodes import BOOLEANS, MIG_ENABLED
 from tenure.server.installed import installed_registry
-from tenure.solver.in_flight_session import FULFILL
+from tenure.solver.in_flight.in_flight_groups import FULFILL
 from tenure.solver.model.resources import MIG_PREFIX, device_slot, is_gpu_class
 from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP
 

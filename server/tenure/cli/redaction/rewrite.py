@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from tenure.cli.redaction.name_fields import NAMES, NO_NAMES, NameField
 from tenure.cli.redaction.name_map import NameMap
-from tenure.codec.annotations import KEYS
+from tenure.codec.annotations import SENT
 from tenure.codec.decode import decode_snapshot
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns, PodGroup
@@ -82,7 +82,7 @@ def _name_of(field: FieldDescriptor) -> NameField | None:
 
 def _known(annotations: Mapping[str, str]) -> dict[str, str]:
     """Fields that Tenure reads."""
-    return {key: annotations[key] for key in KEYS if key in annotations}
+    return {key: annotations[key] for key in SENT if key in annotations}
 
 
 class _Rewriter:

@@ -10,7 +10,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from tenure.cli.play.output import MINUTE, print_bad_lines, time_left_text
 from tenure.cli.sweep.results import ResultFolder
@@ -41,7 +40,7 @@ def counted(runs: int, left: int) -> Iterator[Callable[[SingleRun], None]]:
         yield progress_lines(runs, left, sys.stderr)
         return
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*bar, console=Console(stderr=True)) as shown:
+    with Progress(*bar, console=TerminalConsole(stderr=True)) as shown:
         task = shown.add_task("runs", total=runs, completed=runs - left)
         yield lambda run: shown.advance(task)
 

@@ -8,7 +8,7 @@ work. It is marked (index NOWHERE, no zones), and the cycle determines the state
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tenure.codec.checks import MISSING, amount, time
+from tenure.codec.checks import MISSING, amount, index_names, time
 from tenure.codec.nodes import decode_placement
 from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
 from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
@@ -19,6 +19,7 @@ from tenure.terms.cancellation import Pace
 from tenure.v1 import snapshot_pb2
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
+from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import ViolationCollector, quote_name
 
 
@@ -65,7 +66,8 @@ def _decode(
 def decode_disruption_budgets(
     messages: Sequence[pb.DisruptionBudget], findings: ViolationCollector
 ) -> tuple[DisruptionBudget, ...]:
-    """Disruption budgets by name. Names are checked with those of the other lists."""
+    """Disruption budgets by name."""
+    index_names([budget.name for budget in messages], findings)
     found: dict[str, DisruptionBudget] = {}
     for i, message in enumerate(messages):
         findings.step()
@@ -81,7 +83,8 @@ def decode_disruption_budgets(
 def decode_eviction_rates(
     messages: Sequence[pb.EvictionRateState], findings: ViolationCollector
 ) -> tuple[EvictionRateState, ...]:
-    """States of eviction rates by name. Names are checked with those of the other lists."""
+    """States of eviction rates by name."""
+    index_names([rate.name for rate in messages], findings)
     found: dict[str, EvictionRateState] = {}
     for i, message in enumerate(messages):
         findings.step()
@@ -93,8 +96,16 @@ def decode_eviction_rates(
     return tuple([found[name] for name in sorted(found)])
 
 
+def encode_eviction_rates(rows: Iterable[EvictionRateState]) -> list[pb.EvictionRateState]:
+    """States to store."""
+    return [
+        pb.EvictionRateState(name=row.name, tokens_milli=row.tokens, time=timestamp(row.time)) for row in rows
+    ]
+
+
 def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: ViolationCollector) -> None:
-    """Add violations for invalid times. IDs are checked with those of the other lists."""
+    """Add violations for invalid IDs and times."""
+    index_names([group.id for group in messages], findings, "id")
     for i, message in enumerate(messages):
         findings.step()
         if message.HasField("expire_time"):
@@ -160,6 +171,7 @@ def _decision(message: snapshot_pb2.InFlightDecision, known: InFlightRows) -> In
         pod_group=_index(known.pod_group(message.pod_group)) if task is None else task.pod_group,
         gpu_groups=tuple(message.gpu_groups),
         zones=() if node == NOWHERE else _zones(message, known.nodes[node], known.slots),
+        sub_group=message.sub_group,
     )
 
 

@@ -75,7 +75,7 @@ def encode_queue_usage(cluster: Cluster, rows: Iterable[QueueUsage]) -> list[pb.
     """Rows to store, ordered by the name of their queue; that of the capacity first."""
     return [
         pb.QueueUsage(
-            queue="" if row.queue == WHOLE_CLUSTER else cluster.queues[row.queue].name,
+            queue="" if row.queue == WHOLE_CLUSTER else cluster.queues[row.queue].facts.name,
             time=timestamp(row.time * SECOND),
             used=None if row.used is None else _encode_mean(row.used),
             entitled=None if row.entitled is None else _encode_mean(row.entitled),

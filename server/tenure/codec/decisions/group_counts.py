@@ -86,10 +86,10 @@ def count_notices(cluster: Cluster, result: CycleResult) -> NoticeCounts:
 def pods_with_notice(cluster: Cluster, result: CycleResult) -> Counter[int | None]:
     """Pods whose notice stands after the cycle, by the queue of their pod group."""
     found = Counter[int | None]()
-    told = [step.task for group in result.groups for step in group.notices.evictions]
+    noticed = [step.task for group in result.groups for step in group.notices.evictions]
     for status in result.in_flight:
         if status.state is InFlightGroupState.IN_FLIGHT:
-            told += cluster.in_flight[status.group].tasks_with_notice(cluster.tasks)
-    for task in told:
+            noticed += cluster.in_flight[status.group].tasks_with_notice(cluster.tasks)
+    for task in noticed:
         found[cluster.pod_groups[cluster.tasks[task].pod_group].queue] += 1
     return found

@@ -40,10 +40,10 @@ class NoticeEncoder:
         self,
         cluster: Cluster,
         cache: EncodingCache,
-        say: ReasonMessages,
+        messages: ReasonMessages,
         preconditions: Callable[[bytes, bytes], bytes],
     ) -> None:
-        self._cluster, self._cache, self._messages = cluster, cache, say
+        self._cluster, self._cache, self._messages = cluster, cache, messages
         self._preconditions = preconditions
 
     def encode(self, ids: Identifiers, group: DecisionGroup) -> list[bytes]:
@@ -65,7 +65,8 @@ class NoticeEncoder:
         fields += [_SIGNAL, _CHECKPOINT]
         for verdict in step.guards:
             fields += [_GUARDS, encode_guard_verdict(cache, verdict)]
-        sentence = self._messages.notice(group.reason, step, group.beneficiary)
+        custom = cache.reasons.evictions.get(group.action)
+        sentence = self._messages.notice(group.reason, step, group.beneficiary, custom)
         reason = encode_reason(cache, ReasonCode.NOTICE_GIVEN, sentence, group.action, end)
         id = ids.decision(quoted("notify"), quoted(task.facts.uid), node.quoted)
         checks = self._preconditions(pod, node.encoded)

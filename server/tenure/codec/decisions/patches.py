@@ -5,6 +5,7 @@ from typing import Final
 from tenure.codec.encoding_cache import NO_SUBJECT, EncodingCache
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.grant import Grant
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
 from tenure.wire.timestamps import span
@@ -20,6 +21,7 @@ _CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
 _EVICTIONS: Final = PatchKind.EVICTIONS
 _BACKFILL_FOR: Final = PatchKind.BACKFILL_FOR
 _TOTAL_EVICTION_WAIT: Final = PatchKind.TOTAL_EVICTION_WAIT
+_GRANT: Final = PatchKind.GRANT
 """Members of the enum, so that they are not looked up for every patch."""
 _VICTIM: Final = tag(snapshot_pb2.EvictionRecord, "victim")
 _PREEMPTOR: Final = tag(snapshot_pb2.EvictionRecord, "preemptor")
@@ -51,7 +53,22 @@ def _change(cache: EncodingCache, patch: Patch) -> bytes:
         return serialize_message(snapshot_pb2.EvictionCounts(by_cause=patch.counts))
     if kind is _BACKFILL_FOR:
         return serialize_message(snapshot_pb2.BackfillOwners(pod_groups=sorted(patch.counts)))
+    if kind is _GRANT:
+        assert patch.grant is not None
+        return serialize_message(_grant(patch.grant))
     return serialize_message(span(patch.value)) if kind is _TOTAL_EVICTION_WAIT else cache.moment(patch.value)
+
+
+def _grant(grant: Grant) -> snapshot_pb2.Grant:
+    made = snapshot_pb2.Grant(
+        queue=grant.queue,
+        preemptibility=f"PREEMPTIBILITY_{grant.preemptibility.name}",
+        opt_out_actions=sorted(grant.opt_out_actions),
+        min_pods=grant.min_pods,
+    )
+    if grant.expected_runtime is not None:
+        made.expected_runtime.CopyFrom(span(grant.expected_runtime))
+    return made
 
 
 def _eviction_record(cache: EncodingCache, record: EvictionRecord) -> bytes:

@@ -90,7 +90,7 @@ class FileAuditLog(AuditLog):
         self._thread.start()
 
     def write(self, entry: AuditEntry) -> None:
-        """See AuditLog."""
+        """Queue an entry for the thread; count it as lost if the queue is full."""
         with self._changed:
             if self._is_closed or len(self._entries) >= self._max_entries:
                 self._lost += 1
@@ -103,11 +103,11 @@ class FileAuditLog(AuditLog):
             _LOST.add(1)
 
     def faults(self) -> Mapping[str, str]:
-        """See AuditLog."""
+        """Why the file cannot be written at present; empty text if it can."""
         return {"audit": self._fault}
 
     def close(self, seconds: float) -> None:
-        """See AuditLog."""
+        """Stop the thread after the remaining entries, within the given number of seconds."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -165,7 +165,9 @@ class FileAuditLog(AuditLog):
                 old.unlink()
         except OSError as error:
             if not self._cannot_rename:
-                _LOG.error("Cannot begin a new audit file; %s grows: %s", self._path, error.strerror)
+                _LOG.error(
+                    "Cannot rotate the audit file; still appending to %s: %s", self._path, error.strerror
+                )
             self._cannot_rename = True
             return
         self._cannot_rename = False

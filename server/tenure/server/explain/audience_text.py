@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.custom_reason import qualified
 from tenure.terms.durations import SECOND
 from tenure.terms.reasons import REASONS, UNKNOWN_CLAUSE, ReasonCode
 from tenure.v1.explain_pb2 import Explanation
@@ -73,7 +75,7 @@ def moment(nanoseconds: int) -> str:
 
 
 def rounded_moment(nanoseconds: int) -> str:
-    """The same for a time that rests on expected runtimes: rounded up to five minutes (semantics R17.23)."""
+    """A time that rests on expected runtimes, rounded up to five minutes (semantics R17.23)."""
     return moment(-(-nanoseconds // STEP) * STEP)
 
 
@@ -100,7 +102,7 @@ class AudienceNames:
 
     def queue(self, index: int) -> AudienceText:
         """`queue NAME`; tenants read it of their own queue and its ancestors only."""
-        name = f"queue {self.cluster.queues[index].name}"
+        name = f"queue {self.cluster.queues[index].facts.name}"
         if index not in self._own_queues:
             return AudienceText("another queue", "another queue", name)
         is_leaf = index == self._own_queues[-1]
@@ -108,7 +110,7 @@ class AudienceNames:
 
     def queue_by_name(self, name: str) -> AudienceText:
         """Same as `queue`, by name."""
-        known = next((q.index for q in self.cluster.queues if q.name == name), None)
+        known = next((q.index for q in self.cluster.queues if q.facts.name == name), None)
         return AudienceText("a queue", "a queue", f"queue {name}") if known is None else self.queue(known)
 
     def node(self, index: int) -> AudienceText:
@@ -121,7 +123,9 @@ class AudienceNames:
         Those of built-in guards name queues only. A guard of another package may name anything, which only
         operators may read.
         """
-        queue = next((queue.index for queue in self.cluster.queues if source == f"queue {queue.name}"), None)
+        queue = next(
+            (queue.index for queue in self.cluster.queues if source == f"queue {queue.facts.name}"), None
+        )
         if queue is not None:
             return self.queue(queue)
         if not source:
@@ -143,25 +147,34 @@ def explain_pending(
     """Clause: why a pod group is pending or cannot evict. Operators read the detail of the rule."""
     group = cluster.pod_groups[pod_group]
     queue = for_all("its queue") if group.queue is None else names.queue(group.queue)
-    text = format_text(REASONS[rejection.code].clause or UNKNOWN_CLAUSE, queue=queue)
+    custom = rejection.custom
+    clause = custom.clause if custom is not None else REASONS[rejection.code].clause or UNKNOWN_CLAUSE
+    text = format_text(clause, queue=queue)
     detail = rejection.detail.rstrip(".")
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
     is_described = rejection.code in _DESCRIBED and rejection.source == "search"
     if pod_group == names.own and (is_known or is_given):
         text = AudienceText(text.public, detail, detail)
-    elif detail and detail not in text.operator and not is_described:
+    elif custom is not None or (detail and detail not in text.operator and not is_described):
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     return join([text, _until(rejection)])
 
 
-def usual_remedy(cluster: Cluster, names: AudienceNames, code: ReasonCode) -> AudienceText:
+def usual_remedy(cluster: Cluster, names: AudienceNames, rejection: Rejection) -> AudienceText:
     """What usually helps a pod group that is pending for this reason, as a sentence, or nothing."""
     queue = cluster.pod_groups[names.own].queue
-    remedy = format_text(
-        REASONS[code].remedy, queue=for_all("its queue") if queue is None else names.queue(queue)
-    )
+    named = for_all("its queue") if queue is None else names.queue(queue)
+    custom = rejection.custom
+    remedy = format_text(REASONS[rejection.code].remedy if custom is None else custom.remedy, queue=named)
     return format_text("Usual remedy: {remedy}.", remedy=remedy) if remedy.public else NOTHING
+
+
+def eviction_rule(registry: Registry, action: str, reason: ReasonCode | None) -> str:
+    """Clause: why an action evicts. `reason` is None for an action that the registry does not have."""
+    custom = registry.reasons.evictions.get(action)
+    known = "" if reason is None else REASONS[reason].victim_clause
+    return (known if custom is None else custom.clause) or "the rules of the action allow it"
 
 
 _WITH_DETAIL: Final = (ReasonCode.PROTECTED, ReasonCode.DISRUPTION_BUDGET, ReasonCode.EVICTION_RATE)
@@ -173,12 +186,14 @@ def explain_not_evicted(
 ) -> AudienceText:
     """Clause: why a pod group is not evicted. `verdict` is that of a guard that protects it, or None."""
     reason = REASONS[rejection.code]
+    known = reason.victim_clause or reason.clause or UNKNOWN_CLAUSE
     text = format_text(
-        reason.victim_clause or reason.clause or UNKNOWN_CLAUSE,
+        known if rejection.custom is None else rejection.custom.clause,
         action=action,
         queue="its queue",
     )
-    if rejection.detail and (not reason.victim_clause or rejection.code in _WITH_DETAIL):
+    has_detail = not reason.victim_clause or rejection.code in _WITH_DETAIL
+    if rejection.custom is not None or (rejection.detail and has_detail):
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     if verdict is None:
         return join([text, _until(rejection)])
@@ -198,6 +213,9 @@ def _until(rejection: Rejection) -> AudienceText:
 
 
 def _signed(rejection: Rejection) -> str:
-    """Detail of a rule, with its plugin or action."""
+    """Detail of a rule, with its plugin or action, and the code that it declares."""
     detail = rejection.detail.rstrip(".")
+    if rejection.custom is not None:
+        code = qualified(rejection.source, rejection.custom.code)
+        return f"{code}: {detail}" if detail else code
     return f"{rejection.source}: {detail}" if rejection.source else detail

@@ -12,8 +12,8 @@ from tenure.server.explain.audience_text import (
     join,
     moment,
 )
-from tenure.solver.explain.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.queue import MILLION
 from tenure.solver.model.resources import GPU
 from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
@@ -106,8 +106,10 @@ def _fragments(account: GpuAccount, code: ReasonCode) -> Iterator[AudienceText]:
         f"at most {format_gpus(account.largest_free)} on one node; "
         f"each of its pods needs {format_gpus(account.per_pod)}."
     )
-    is_said = code is ReasonCode.FRAGMENTED
-    yield AudienceText("" if is_said else "Enough GPUs are free, but too few on one node.", amounts, amounts)
+    is_in_reason = code is ReasonCode.FRAGMENTED
+    yield AudienceText(
+        "" if is_in_reason else "Enough GPUs are free, but too few on one node.", amounts, amounts
+    )
 
 
 def _account(account: GpuAccount) -> AudienceText:

@@ -9,6 +9,7 @@ from tenure.codec.encoding_cache import EncodingCache
 from tenure.server.explain.audience_text import AudienceText
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.verdict import Protection
+from tenure.terms.custom_reason import NO_REASONS, CustomReason, DeclaredReasons
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2
 from tenure.v1 import explain_pb2 as pb
@@ -27,6 +28,7 @@ class ExplainReason:
     message: str
     source: str
     until: int | None = None
+    custom: CustomReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,11 @@ class ExplainResult:
     victim_ranks: Sequence[pb.VictimRank] = ()
     start_estimates: Sequence[pb.StartEstimate] = ()
 
-    def message(self, cluster: Cluster) -> pb.ExplainResponse:
-        """Message of the response."""
+    def message(self, cluster: Cluster, reasons: DeclaredReasons = NO_REASONS) -> pb.ExplainResponse:
+        """Message of the response. `reasons` are those that plugins and actions declare."""
         answer = pb.ExplainResponse(
             explanation=self.text.message(),
-            reasons=[_reason(fact) for fact in self.reasons],
+            reasons=[_reason(fact, reasons) for fact in self.reasons],
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
             victim_ranks=self.victim_ranks,
@@ -62,10 +64,20 @@ class ExplainResult:
         return answer
 
 
-def _reason(fact: ExplainReason) -> decision_pb2.Reason:
+def _reason(fact: ExplainReason, reasons: DeclaredReasons) -> decision_pb2.Reason:
+    custom = reasons.find(fact.source, fact.code, fact.custom)
     return decision_pb2.Reason(
         code=f"REASON_CODE_{fact.code.name}",
         message=fact.message,
         source=fact.source,
         until=None if fact.until is None else timestamp(fact.until),
+        custom=None
+        if custom is None
+        else decision_pb2.CustomReason(
+            domain=fact.source,
+            code=custom.code,
+            clause=custom.clause,
+            public_message=custom.public,
+            remedy=custom.remedy,
+        ),
     )

@@ -1,9 +1,9 @@
 """From an ExplainRequest to its response. Pure: no clock, no transport, no state."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import replace
 
-from tenure.codec.checks import MISSING, time_problem
+from tenure.codec.checks import MISSING, excessive_names, time_problem
 from tenure.codec.simulation import BaseState, decode_source
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.protected_until import protected_until
@@ -12,7 +12,7 @@ from tenure.server.explain.when_starts import when_starts
 from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
@@ -43,20 +43,20 @@ class Explainer:
         )
         groups = {group.facts.uid: group.index for group in base.cluster.pod_groups if group.facts.uid}
         cluster = base.cluster
-        queues = {queue.name for queue in cluster.queues}
+        queues = {queue.facts.name for queue in cluster.queues}
         if violations := [*_bad_time(request), *_unknown_names(request, groups, queues)]:
             raise SnapshotValidationError(violations)
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
         if request.WhichOneof("question") == "when_starts":
-            asked = [groups[uid] for uid in request.when_starts.pod_groups]
+            wanted_groups = [groups[uid] for uid in request.when_starts.pod_groups]
             warm = None if base.warm_start is None else base.warm_start.fork()
-            found = when_starts(cluster, self._profile, self._registry, asked, stop, warm)
-            return found.message(cluster)
-        replay = CycleReplay.of(cluster, self._profile, stop, self._registry)
+            found = when_starts(cluster, self._profile, self._registry, wanted_groups, stop, warm)
+            return found.message(cluster, self._registry.reasons)
+        replay = CycleReplay(cluster, self._profile, stop, self._registry)
         if replay.result.stopped_early:
             raise CycleStopped
-        return _explain(request, groups, replay, stop).message(cluster)
+        return _explain(request, groups, replay, stop).message(cluster, self._registry.reasons)
 
 
 def _explain(
@@ -71,8 +71,8 @@ def _explain(
             return protected_until(replay, groups[request.protected_until.pod_group])
         case "victim_ranks":
             return ranks_of_queue(replay, request.victim_ranks.queue)
-    asked = request.why_not_victim
-    return why_not_victim(replay, groups[asked.pod_group], groups[asked.preemptor])
+    query = request.why_not_victim
+    return why_not_victim(replay, groups[query.pod_group], groups[query.preemptor])
 
 
 def _bad_time(request: ExplainRequest) -> Iterator[FieldViolation]:
@@ -81,7 +81,7 @@ def _bad_time(request: ExplainRequest) -> Iterator[FieldViolation]:
 
 
 def _unknown_names(
-    request: ExplainRequest, groups: Container[str], queues: Container[str]
+    request: ExplainRequest, groups: Collection[str], queues: Container[str]
 ) -> Iterator[FieldViolation]:
     question = request.WhichOneof("question")
     if question is None:
@@ -94,14 +94,18 @@ def _unknown_names(
             yield FieldViolation("victim_ranks.queue", unknown)
         return
     if question == "when_starts":
+        field, named = "when_starts.pod_groups", len(request.when_starts.pod_groups)
+        if too_many := excessive_names(field, named, len(groups), "pod groups"):
+            yield too_many
+            return
         for number, uid in enumerate(request.when_starts.pod_groups):
             if uid not in groups:
                 unknown = f"there is no pod group with uid {quote_name(uid)}" if uid else MISSING
                 yield FieldViolation(f"when_starts.pod_groups[{number}]", unknown)
         return
-    asked = getattr(request, question)
-    for field in asked.DESCRIPTOR.fields:
-        uid = getattr(asked, field.name)
+    query = getattr(request, question)
+    for field in query.DESCRIPTOR.fields:
+        uid = getattr(query, field.name)
         if uid not in groups:
             unknown = f"there is no pod group with uid {quote_name(uid)}" if uid else MISSING
             yield FieldViolation(f"{question}.{field.name}", unknown)

@@ -7,15 +7,15 @@ from typing import NamedTuple
 from tenure.server.explain.audience_text import (
     AudienceNames,
     AudienceText,
+    eviction_rule,
     for_operators,
     format_text,
     moment,
 )
-from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.decision import InFlightGroupState
 from tenure.solver.model.placement import NOWHERE
 from tenure.terms.formatting import format_count
-from tenure.terms.reasons import REASONS
 
 
 class StandingNotice(NamedTuple):
@@ -42,12 +42,12 @@ def standing_notices(replay: CycleReplay) -> Counter[StandingNotice]:
 
 def describe_standing(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:
     """Notices of earlier cycles to the pod group that the names are for, and those that are withdrawn now."""
-    told = replay.cluster.pod_groups[names.own].facts.victim.last_notice
-    since = "" if told is None else f" since {moment(told)}"
+    last_notice = replay.cluster.pod_groups[names.own].facts.victim.last_notice
+    since = "" if last_notice is None else f" since {moment(last_notice)}"
     for notice, pods in sorted(standing_notices(replay).items()):
         if notice.victim == names.own:
-            said = f"{'has' if pods == 1 else 'have'} had notice{since}"
-            yield _notice(replay, names, notice, pods, said, ", unless the notice is withdrawn")
+            event = f"{'has' if pods == 1 else 'have'} had notice{since}"
+            yield _notice(replay, names, notice, pods, event, ", unless the notice is withdrawn")
     in_flight = replay.cluster.in_flight
     reasons = {in_flight[each.group].id: each.reason.detail for each in replay.result.in_flight}
     for group in replay.result.groups:
@@ -70,8 +70,8 @@ def describe_new(replay: CycleReplay, names: AudienceNames) -> Iterator[Audience
         pods = sum(tasks[step.task].pod_group == names.own for step in group.notices.evictions)
         if pods:
             notice = StandingNotice(names.own, group.beneficiary, group.notices.evict_time, group.action)
-            said = f"{'is' if pods == 1 else 'are'} given notice in this cycle"
-            yield _notice(replay, names, notice, pods, said)
+            event = f"{'is' if pods == 1 else 'are'} given notice in this cycle"
+            yield _notice(replay, names, notice, pods, event)
 
 
 def _notice(
@@ -79,21 +79,22 @@ def _notice(
     names: AudienceNames,
     notice: StandingNotice,
     pods: int,
-    said: str,
+    event: str,
     unless: str = "",
 ) -> AudienceText:
     """A notice, for which pod group and until when, and why the action may evict."""
     action = replay.registry.actions.get(notice.action)
-    rule = "" if action is None else REASONS[action.reason].victim_clause
+    reason = None if action is None else action.reason
+    rule = eviction_rule(replay.registry, notice.action, reason)
     return format_text(
-        "{pods} of {who} {said}: {action} evicts {them} for {other} at {end}{unless}. Reason: {rule}.",
+        "{pods} of {who} {event}: {action} evicts {them} for {other} at {end}{unless}. Reason: {rule}.",
         pods=format_count(pods, "pod"),
         who=names.pod_group(notice.victim),
-        said=said,
+        event=event,
         action=notice.action,
         them="it" if pods == 1 else "them",
         other=names.pod_group(notice.beneficiary),
         end=moment(notice.evict_time),
         unless=unless,
-        rule=rule or "the rules of the action allow it",
+        rule=rule,
     )

@@ -15,8 +15,8 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.notices import describe_new, describe_standing
 from tenure.server.explain.victim_ranks import rank_message, rank_sentences
-from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.victim_rank import victim_ranks
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.diagnosis.victim_rank import victim_ranks
 from tenure.solver.model.decision import InFlightGroupState
 from tenure.solver.model.inherited_settings import notice_period
 from tenure.solver.model.placement import NOWHERE
@@ -46,22 +46,22 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
         cluster.tasks[task].placement.status.is_allocated for task in cluster.pod_groups[pod_group].tasks
     ):
         return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
-    found = replay.before(0).session.chains.protections([pod_group])
+    found = replay.before_actions().session.chains.protections([pod_group])
     leaving = list(_evictions(replay, names))
     rank = victim_ranks(replay)[pod_group]
     ranks = [rank_message(replay, rank)]
-    told = [*rank_sentences(replay, names, rank), *_notice(replay, names)]
+    notes = [*rank_sentences(replay, names, rank), *_notice(replay, names)]
     is_protected = any(protection.scope for protection in found)
     if not is_protected:
         text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
-        return ExplainResult(join([format_text(text, who=who), *leaving, *told]), victim_ranks=ranks)
-    opening = [format_text("{who} is protected.", who=who)]
+        return ExplainResult(join([format_text(text, who=who), *leaving, *notes]), victim_ranks=ranks)
+    first_sentences = [format_text("{who} is protected.", who=who)]
     if leaving:
-        opening = [*leaving, for_all("Its protections do not prevent that.")]
+        first_sentences = [*leaving, for_all("Its protections do not prevent that.")]
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
     end = min(ends, default=None)
-    return ExplainResult(join([*opening, *sentences, *told]), (), found, end, victim_ranks=ranks)
+    return ExplainResult(join([*first_sentences, *sentences, *notes]), (), found, end, victim_ranks=ranks)
 
 
 def _notice(replay: CycleReplay, names: AudienceNames) -> Iterator[AudienceText]:

@@ -12,9 +12,9 @@ from tenure.server.explain.audience_text import (
     join,
     moment,
 )
-from tenure.solver.explain.remedies import Remedy, RemedyKind
-from tenure.solver.explain.waiting import MAX_CYCLES, PendingAt, Waiting
-from tenure.solver.explain.what_if import single_pod_set
+from tenure.solver.diagnosis.remedies import Remedy, RemedyKind
+from tenure.solver.diagnosis.waiting import MAX_CYCLES, PendingAt, Waiting
+from tenure.solver.diagnosis.what_if import single_pod_set
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
@@ -47,7 +47,8 @@ def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceT
     group, number = cluster.pod_groups[names.own], remedy.number
     match remedy.kind:
         case RemedyKind.WAIT:
-            assert remedy.until is not None
+            if remedy.until is None:
+                return for_all("wait until the pods that are terminating are gone")
             return for_all(f"wait until {moment(remedy.until)}")
         case RemedyKind.REDUCE_MINIMUM:
             part = single_pod_set(group)
@@ -73,7 +74,7 @@ def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> Au
     bound = "quota" if remedy.kind is RemedyKind.RAISE_QUOTA else "limit"
     queues = []
     for queue in remedy.queues:
-        before = getattr(cluster.queues[queue], bound)[remedy.resource]
+        before = getattr(cluster.queues[queue].facts, bound)[remedy.resource]
         after = (before + remedy.number) / unit
         amounts = f" from {before / unit:g} to {after:g}{suffix.removesuffix('s') if after == 1 else suffix}"
         queues.append(

@@ -10,8 +10,8 @@ from tenure.server.explain.audience_text import (
     format_text,
 )
 from tenure.server.explain.explain_result import ExplainResult
-from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.victim_rank import VictimRank, victim_ranks
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.diagnosis.victim_rank import VictimRank, victim_ranks
 from tenure.terms.formatting import format_count, format_gpu_time, format_ordinal
 from tenure.v1 import explain_pb2 as pb
 
@@ -35,7 +35,7 @@ def ranks_of_queue(replay: CycleReplay, queue: str) -> ExplainResult:
 def _queues_of(replay: CycleReplay, pod_group: int) -> tuple[str, ...]:
     queue = replay.cluster.pod_groups[pod_group].queue
     path = () if queue is None else replay.cluster.queues[queue].path
-    return tuple([replay.cluster.queues[index].name for index in path])
+    return tuple([replay.cluster.queues[index].facts.name for index in path])
 
 
 def rank_message(replay: CycleReplay, rank: VictimRank) -> pb.VictimRank:
@@ -53,11 +53,11 @@ def rank_message(replay: CycleReplay, rank: VictimRank) -> pb.VictimRank:
 def rank_sentences(replay: CycleReplay, names: AudienceNames, rank: VictimRank) -> Iterator[AudienceText]:
     """Place, takers and cost of the pod group that the names are for."""
     if rank.place:
-        yield for_all(f"It is {format_ordinal(rank.place)} to go in its queue.")
+        yield for_all(f"It would be evicted {format_ordinal(rank.place)} in its queue.")
     for taker in rank.next_for:
         queue = replay.cluster.pod_groups[taker.pod_group].queue
         assert queue is not None
-        text = "It is next for {action} by {queue}."
+        text = "It is the next victim of {action} by {queue}."
         yield format_text(text, action=taker.action, queue=names.queue(queue))
         yield for_operators(f"There, {names.pod_group(taker.pod_group).operator} is first.")
     if rank.price is not None:

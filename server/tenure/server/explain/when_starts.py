@@ -17,10 +17,10 @@ from tenure.server.explain.audience_text import (
     rounded_moment,
 )
 from tenure.server.explain.explain_result import ExplainResult
-from tenure.solver.explain.start_times import Played, Start, StartEstimates, estimate_starts
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import Certainty
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.play.start_times import Played, Start, StartEstimates, estimate_starts
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
@@ -34,7 +34,7 @@ _MAX_NAMED: Final = 3
 
 
 class RangeReason(IntEnum):
-    """Why a start is told as a range; numbers as on the wire."""
+    """Why a start is given as a range; numbers as on the wire."""
 
     UNSPECIFIED = 0
     EXPECTED_ENDS = 1
@@ -57,7 +57,7 @@ def when_starts(
     cluster: Cluster,
     profile: Profile,
     registry: Registry,
-    asked: Sequence[int],
+    requested: Sequence[int],
     stop: Callable[[], bool],
     warm_start: WarmStart | None = None,
 ) -> ExplainResult:
@@ -65,9 +65,9 @@ def when_starts(
 
     `warm_start` is a fork of what sessions on the cluster left.
     """
-    found = estimate_starts(cluster, profile, registry, asked, stop, warm_start)
-    told = asked or found.first.pending
-    groups = sorted(set(told), key=lambda index: cluster.pod_groups[index].facts.uid)
+    found = estimate_starts(cluster, profile, registry, requested, stop, warm_start)
+    reported = requested or found.first.pending
+    groups = sorted(set(reported), key=lambda index: cluster.pod_groups[index].facts.uid)
     texts = {index: _text(cluster, index, found) for index in groups}
     estimates = [_message(cluster, index, found, texts[index]) for index in groups]
     if len(groups) == 1:

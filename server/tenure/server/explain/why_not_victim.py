@@ -15,15 +15,15 @@ from tenure.server.explain.audience_text import (
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
-from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.eligibility import EligibilityStage, Ineligibility, VictimQuery
-from tenure.solver.explain.victim_position import find_position
-from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
+from tenure.solver.diagnosis.eligibility import EligibilityStage, Ineligibility, VictimQuery
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.diagnosis.victim_position import find_position
+from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict
-from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.action import Action, Relation
+from tenure.solver.result.notices import victims_of
 
 
 def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainResult:
@@ -48,6 +48,7 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
             texts[action].operator,
             found.rejection.source or action.name,
             found.rejection.until,
+            found.rejection.custom,
         )
         for action, found in objections.items()
         if found is not None

@@ -18,20 +18,21 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.capacity_text import describe_capacity
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
+from tenure.server.explain.planned_start_text import describe_planned_start
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
-from tenure.server.explain.reservation_text import describe_reservation
-from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.eligibility import VictimQuery
-from tenure.solver.explain.remedies import RemedyKind, find_remedies
-from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
+from tenure.solver.diagnosis.eligibility import VictimQuery
+from tenure.solver.diagnosis.remedies import RemedyKind, find_remedies
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import Protection
-from tenure.solver.notices import victims_of
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.result.notices import victims_of
 from tenure.terms.cancellation import never
+from tenure.terms.custom_reason import qualified
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import ReasonCode
 
@@ -47,13 +48,14 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         reason.detail.rstrip(".") or outcome.kind.name.lower(),
         reason.source,
         reason.until,
+        reason.custom,
     )
     if outcome.kind in HELPFUL_OUTCOMES:
         return ExplainResult(_reserved(replay, names, outcome), [fact])
     if outcome.kind is OutcomeKind.HELD:
         why = explain_pending(replay.cluster, names, pod_group, reason)
         text = format_text("{who} is pending because {why}.", who=_capital(names), why=why)
-        return ExplainResult(join([text, usual_remedy(replay.cluster, names, reason.code)]), [fact])
+        return ExplainResult(join([text, usual_remedy(replay.cluster, names, reason)]), [fact])
     is_out = outcome.kind is OutcomeKind.INVALID_POD_GROUP or reason.code is ReasonCode.NOT_BEFORE
     candidates = [] if is_out else list(_describe_candidates(replay, pod_group))
     why = explain_pending(replay.cluster, names, pod_group, reason)
@@ -63,13 +65,13 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     text = join(
         [
             format_text("{who} is pending because {why}.", who=_capital(names), why=why),
-            describe_reservation(replay, names, reason.code),
+            describe_planned_start(replay, names, reason.code),
             describe_capacity(replay, names, reason.code),
             for_operators(" ".join(each.message for each in candidates)),
             NOTHING if found.waiting is None else describe_waiting(names, reason, found.waiting),
             for_all("" if messages else "None of the tested changes would let it start."),
             for_all("" if found.is_complete else "Not every change was tested: the deadline was too short."),
-            NOTHING if messages else usual_remedy(replay.cluster, names, reason.code),
+            NOTHING if messages else usual_remedy(replay.cluster, names, reason),
         ]
     )
     protections = tuple(_protections(replay, pod_group))
@@ -137,14 +139,18 @@ def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[Explai
             text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
             text, rejection = _describe_unevictable(action, query)
-        yield ExplainReason(rejection.code, text, action.name, rejection.until)
+        yield ExplainReason(rejection.code, text, action.name, rejection.until, rejection.custom)
 
 
 def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Rejection]:
     found = list(query.candidates())
     rejections = [rejection for _, rejection in found if rejection is not None]
-    kinds = Counter(rejection.code for rejection in rejections)
+    kinds = Counter(rejection.code for rejection in rejections if rejection.custom is None)
     parts = [f"{number} {_label(code, number)}" for code, number in sorted(kinds.items())]
+    customs = Counter(
+        qualified(each.source, each.custom.code) for each in rejections if each.custom is not None
+    )
+    parts += [f"{number} by {code}" for code, number in sorted(customs.items())]
     if evictable := len(found) - len(rejections):
         parts.append(f"{evictable} evictable, but not enough capacity")
     none = "" if evictable else ", none evictable"

@@ -11,6 +11,7 @@ from tenure.server.explain.audience_text import (
     AudienceNames,
     AudienceText,
     capital,
+    eviction_rule,
     for_all,
     for_operators,
     format_text,
@@ -20,15 +21,15 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import describe_standing
 from tenure.server.explain.protected_until import find_pending_evictions
-from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.eligibility import VictimQuery
-from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
-from tenure.solver.explain.victim_set import VictimSetCheck, check_victim_set
+from tenure.solver.diagnosis.eligibility import VictimQuery
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.diagnosis.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
+from tenure.solver.diagnosis.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict
-from tenure.solver.notices import victims_of
+from tenure.solver.result.notices import victims_of
 from tenure.terms.formatting import format_count, format_gpu_time, join_words
-from tenure.terms.reasons import REASONS, ReasonCode
+from tenure.terms.reasons import ReasonCode
 
 MAX_NEXT: Final = 3
 """Later candidates that are named."""
@@ -53,7 +54,8 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
     for group, evictions in groups:
         check = check_victim_set(replay, group)
         texts.append(_describe_evictions(replay, names, group, evictions, check))
-        facts.append(ExplainReason(group.reason, texts[-1].operator, group.action))
+        custom = replay.registry.reasons.evictions.get(group.action)
+        facts.append(ExplainReason(group.reason, texts[-1].operator, group.action, custom=custom))
         if check is not None:
             sufficient = None if check.smaller is None else check.smaller.pods
             made = group.victim_set or UNTRIED_SET
@@ -107,36 +109,43 @@ def _describe_evictions(
             who=who,
             n=number,
         )
-    if group.reason is ReasonCode.TIME_LIMIT:
-        told = group.notices.evict_time
+    if group.reason is ReasonCode.STALE_SUB_GROUP:
         return format_text(
-            "{n} of {who}{told} evicted{end}: it reached its time limit.",
-            told=" given notice, and" if told else "",
-            end=f" at {moment(told)}" if told else "",
+            "{n} of {who} evicted: its subgroup ran below its minimum for longer than its grace period and "
+            "has too few pods to reach it, and another pod group waits for the capacity.",
+            who=who,
+            n=number,
+        )
+    if group.reason is ReasonCode.TIME_LIMIT:
+        evict_time = group.notices.evict_time
+        return format_text(
+            "{n} of {who}{notice} evicted{end}: it reached its time limit.",
+            notice=" given notice, and" if evict_time else "",
+            end=f" at {moment(evict_time)}" if evict_time else "",
             who=who,
             n=number,
         )
     moving = sum(evict.relocating for evict in evictions)
     moves = f" ({moving} restart on another node)" if moving else ""
-    told = group.notices.evict_time
+    evict_time = group.notices.evict_time
     rule = format_text(
-        "{n} of {who}{moves}{told} evicted for {other} by {action}{end}: {rule}.",
-        told=" given notice, and" if told else "",
-        end=f" at {moment(told)}" if told else "",
+        "{n} of {who}{moves}{notice} evicted for {other} by {action}{end}: {rule}.",
+        notice=" given notice, and" if evict_time else "",
+        end=f" at {moment(evict_time)}" if evict_time else "",
         who=who,
         n=number,
         moves=moves,
         other=names.pod_group(group.beneficiary),
         action=group.action,
-        rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
+        rule=eviction_rule(replay.registry, group.action, group.reason),
     )
     order, size = _order(replay, names, group), _size(names, group, check)
-    return join([rule, _guards(names, evictions, told), order, size, *_costs(names, group, check)])
+    return join([rule, _guards(names, evictions, evict_time), order, size, *_costs(names, group, check)])
 
 
 _HOW: Final = {
-    False: ". Its victims were found by a heuristic:",
-    True: "; none of them can be left out, but",
+    False: "The victims were found by a heuristic:",
+    True: "No victim can be left out, but",
 }
 """How victims were chosen where others would have been fewer, by whether none can be left out."""
 
@@ -145,18 +154,16 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
     """How many pods the decision disrupts, and whether fewer would have been enough."""
     if check is None:
         return NOTHING
-    moved = sum(evict.relocating for evict in victims_of(group))
-    pods = f"The decision disrupts {format_count(check.disrupted, 'pod')}"
-    pods += f", {moved} of them moved" if moved else ""
+    pods = _disrupted(check.disrupted, sum(evict.relocating for evict in victims_of(group)))
     if check.smaller is None and check.disrupted == 1:
-        return for_all(f"{pods}: the least possible.")
+        return for_all(f"{pods} No fewer are possible.")
     if check.smaller is None and check.is_minimal:
-        return for_all(f"{pods}; none of them can be left out.")
+        return for_all(f"{pods} No victim can be left out.")
     if check.smaller is not None and not check.smaller.pods:
-        return for_all(f"{pods}. Its victims were found by a heuristic: earlier decisions release enough.")
+        return for_all(f"{pods} The victims were found by a heuristic: earlier decisions release enough.")
     if check.smaller is not None:
         return format_text(
-            "{pods}{how} {n} of {others} would have been enough.",
+            "{pods} {how} {n} of {others} would have been enough.",
             pods=pods,
             how=_HOW[check.is_minimal],
             n=format_count(check.smaller.pods, "pod"),
@@ -164,9 +171,20 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
         )
     untried = f", {check.untried} were not tried" if check.untried else ""
     if not check.tried:
-        return for_all(f"{pods}. Smaller sets of victims were not tried.")
+        return for_all(f"{pods} Smaller sets of victims were not tried.")
     sets = format_count(check.tried, "smaller set")
-    return for_all(f"{pods}. Its victims were found by a heuristic; none of {sets} is enough{untried}.")
+    return for_all(f"{pods} The victims were found by a heuristic; none of {sets} is enough{untried}.")
+
+
+def _disrupted(pods: int, relocated: int) -> str:
+    """Sentence with the number of disrupted pods, and of those that restart on another node."""
+    text = f"{format_count(pods, 'pod')} {'is' if pods == 1 else 'are'} disrupted"
+    if not relocated:
+        return f"{text}."
+    which = (
+        "it restarts" if pods == 1 else f"{relocated} of them {'restarts' if relocated == 1 else 'restart'}"
+    )
+    return f"{text}; {which} on {'another node' if relocated == 1 else 'other nodes'}."
 
 
 def _costs(

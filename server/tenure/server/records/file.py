@@ -3,11 +3,13 @@
 import os
 import sqlite3
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import zstandard
 from platformdirs import user_state_path
+from tenure.wire.violations import quote_name
 
 _LEVEL: Final = 3
 _WINDOW_LOG: Final = 27
@@ -55,6 +57,11 @@ def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
         raise ValueError(f"packed bytes are corrupt: {error}") from None
 
 
+MAX_STEPS: Final = 200_000_000
+"""Maximum number of steps of SQLite's virtual machine for one query, which takes seconds. A list of a
+million records takes seven million.
+"""
+_STEPS_PER_CHECK: Final = 100_000
 SCHEMA_VERSION: Final = 2
 """Version of the schema. A file of another version is rejected and not changed."""
 _APPLICATION: Final = 0x54454E55
@@ -123,6 +130,7 @@ CREATE TABLE outcomes (
 );
 CREATE INDEX outcomes_by_age ON outcomes (reported_at);
 """
+_TABLE_NAMES: Final = ("states", "profiles", "records", "outcomes")
 
 
 class RecordsError(Exception):
@@ -166,9 +174,34 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     try:
         database = sqlite3.connect(f"{path.absolute().as_uri()}{_mode(path)}", _BUSY_SECONDS, uri=True)
         _check(database, path)
+        database.execute("PRAGMA trusted_schema = OFF")
+        _check_schema(database, path)
     except sqlite3.Error as error:
         raise RecordsError(f"{path}: cannot be read as a records file: {error}") from None
     return database
+
+
+class LimitedQueries:
+    """Queries of a file that a stranger may have made: each ends after `MAX_STEPS`."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._left = 0
+        database.set_progress_handler(self._is_over, _STEPS_PER_CHECK)
+
+    def rows(self, statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
+        """All rows of a query. Raises sqlite3.Error, and ValueError if it takes too many steps."""
+        self._left = MAX_STEPS // _STEPS_PER_CHECK
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.OperationalError:
+            if self._left > 0:
+                raise
+            raise ValueError(f"a query takes more than {MAX_STEPS:,} steps") from None
+
+    def _is_over(self) -> bool:
+        self._left -= 1
+        return self._left <= 0
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
@@ -203,6 +236,23 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
         known = f"this version of Tenure supports {SCHEMA_VERSION}"
         help_ = "read it with the version of Tenure that wrote it, and record to another file"
         raise RecordsError(f"{path}: has format version {version}; {known}; {help_}")
+
+
+def _check_schema(database: sqlite3.Connection, path: Path) -> None:
+    """A file of a stranger has tables that hold rows, and nothing that computes them at every query."""
+    for name, kind, text in database.execute("SELECT name, type, sql FROM sqlite_schema"):
+        is_virtual = kind == "table" and (text or "").upper().startswith("CREATE VIRTUAL")
+        if kind not in ("table", "index") or is_virtual:
+            what = f"a {kind}" if not is_virtual else "a virtual table"
+            raise RecordsError(f"{path}: is not a records file: {quote_name(name)} is {what}")
+    for table in _TABLE_NAMES:
+        columns = database.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (table,)).fetchall()
+        if not columns:
+            raise RecordsError(f"{path}: is not a records file: it has no table {table!r}")
+        for column, hidden in columns:
+            if hidden:
+                where = f"{quote_name(column)} of {table!r}"
+                raise RecordsError(f"{path}: is not a records file: the column {where} is computed")
 
 
 def _mode(path: Path) -> str:

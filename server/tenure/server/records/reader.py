@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from google.protobuf.message import DecodeError
-from tenure.server.records.file import RecordsError, decompress, open_to_read
+from tenure.server.records.file import LimitedQueries, RecordsError, decompress, open_to_read
 from tenure.server.records.states import StateRebuilder
 from tenure.server.shard import Shard
 from tenure.solver.plugin_api.profile import Profile, profile_of
@@ -61,7 +61,8 @@ class RecordsFile:
         """Open the file. Raises RecordsError if it is not a records file, or of another version."""
         self._path = path
         self._database = open_to_read(path)
-        self._states = StateRebuilder(self._database)
+        self._queries = LimitedQueries(self._database)
+        self._states = StateRebuilder(self._queries)
 
     def __enter__(self) -> Self:
         return self
@@ -122,8 +123,8 @@ class RecordsFile:
 
     def _rows(self, statement: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         try:
-            return self._database.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+            return self._queries.rows(statement, values)
+        except (ValueError, sqlite3.Error) as error:
             raise RecordsError(f"{self._path}: cannot be read: {error}") from None
 
 

@@ -200,11 +200,11 @@ class FileRecorder(Recorder):
 
     @property
     def is_recording(self) -> bool:
-        """See Recorder; False while the file cannot be written."""
+        """Whether decisions are being recorded; False while the file cannot be written."""
         return self._writer is not None
 
     def record_cycle(self, cycle: CycleEntry, read: Callable[[], ClusterSnapshot] | None = None) -> None:
-        """See Recorder. Includes the snapshot only if the thread does not have it yet."""
+        """Queue a cycle for the thread, with its snapshot if the thread does not have that yet."""
         lineage = cycle.lineage
         with self._changing:
             is_known = lineage is not None and self._bases.get(cycle.shard) == lineage.base
@@ -220,11 +220,11 @@ class FileRecorder(Recorder):
         count_dropped(not is_taken, BACKLOG)
 
     def record_results(self, outcome: ResultEntry) -> None:
-        """See Recorder."""
+        """Queue the result of a decision for the thread."""
         count_dropped(not self._queue.offer(outcome), BACKLOG)
 
     def close(self, seconds: float) -> None:
-        """See Recorder."""
+        """Stop the thread after the remaining entries, within the given number of seconds."""
         self._queue.close()
         self._thread.join(seconds)
 

@@ -159,6 +159,8 @@ class ReplayResult(NamedTuple):
     version: int
     now: int
     stopped_early: bool
+    is_compared: bool
+    """False: the order of its work depended on the time, so no replay can repeat it."""
     engine_version: str
     differences: list[Difference]
     """None: identical as far as compared."""
@@ -169,7 +171,8 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
 
     With the same profile the response must be identical, byte for byte. With another one, decisions and
     outcomes are compared. A record that was stopped early is compared up to that point, since the complete
-    cycle decides more. Raises RecordsError if the record or its profile cannot be used.
+    cycle decides more; if its order depended on the time, it is not compared. Raises RecordsError if the
+    record or its profile cannot be used.
     """
     used = _profile(record) if profile is None else profile
     request = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
@@ -178,12 +181,15 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
         record.id,
         *(record.cluster_id, record.node_pool, record.version, record.now),
         record.stopped_early,
+        not record.response.shared_time,
         record.engine_version,
         _compare(record, response, is_exact=profile is None),
     )
 
 
 def _compare(record: Record, response: DecideResponse, *, is_exact: bool) -> list[Difference]:
+    if record.response.shared_time:
+        return []
     if record.stopped_early:
         return missing_decisions(record.response, response)
     found = compare_responses(record.response, response)

@@ -8,7 +8,14 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 from tenure.server.records.entries import CycleEntry
-from tenure.server.records.file import MAX_COMMON, compress, compress_patch, decompress, decompress_patch
+from tenure.server.records.file import (
+    MAX_COMMON,
+    LimitedQueries,
+    compress,
+    compress_patch,
+    decompress,
+    decompress_patch,
+)
 from tenure.server.shard import Shard
 from tenure.server.state import Lineage
 from tenure.server.state.lineage import MAX_DELTAS
@@ -147,16 +154,8 @@ class StateRows:
         self._database.execute("INSERT INTO states VALUES (?, ?, ?, ?, ?)", row)
 
 
-_WAY: Final = """
-WITH RECURSIVE way (digest, parent, form, body, length) AS (
-    SELECT digest, parent, form, body, 0 FROM states WHERE digest = :wanted
-    UNION ALL
-    SELECT states.digest, states.parent, states.form, states.body, length + 1
-    FROM states JOIN way ON states.digest = way.parent
-    WHERE way.digest IS NOT :known
-)
-SELECT digest, form, body FROM way ORDER BY length DESC
-"""
+_PARENT: Final = "SELECT parent FROM states WHERE digest = ?"
+_CONTENT: Final = "SELECT form, body FROM states WHERE digest = ?"
 
 
 class _RebuiltState(NamedTuple):
@@ -169,21 +168,34 @@ class _RebuiltState(NamedTuple):
 class StateRebuilder:
     """Rebuilds states. Caches the last one, which is usually the parent of the next."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
+    def __init__(self, queries: LimitedQueries) -> None:
+        self._queries = queries
         self._last: _RebuiltState | None = None
 
     def snapshot(self, wanted: bytes) -> ClusterSnapshot:
         """Snapshot of a digest; must not be changed. Raises ValueError or sqlite3.Error."""
         made = self._last
-        known = made.digest if made else None
-        for digest, form, body in self._database.execute(_WAY, {"wanted": wanted, "known": known}):
+        for digest in self._way(wanted, made.digest if made else None):
             if made is None or digest != made.digest:
+                ((form, body),) = self._queries.rows(_CONTENT, (digest,))
                 made = _made(digest, StateFormat(form), body, made)
         if made is None or made.digest != wanted:
             raise ValueError("it is missing")
         self._last = made
         return made.snapshot
+
+    def _way(self, wanted: bytes, known: bytes | None) -> list[bytes]:
+        """Digests of the rows that a state is made of, first one first; they begin with the known one."""
+        way: dict[bytes, None] = {}
+        while rows := self._queries.rows(_PARENT, (wanted,)):
+            if wanted in way:
+                raise ValueError("the rows that it is made of form a circle")
+            way[wanted] = None
+            ((parent,),) = rows
+            if wanted == known or parent is None:
+                break
+            wanted = parent
+        return list(reversed(way))
 
 
 def _made(digest: bytes, form: StateFormat, body: bytes, before: _RebuiltState | None) -> _RebuiltState:

@@ -46,7 +46,7 @@ def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:
 
 _COUNTING: Final = ("evict", "reserve", "bind")
 """Decisions that are applied to the cluster; the others are informative or patches."""
-_STARTS: Final = ("last_start_time", "total_eviction_wait")
+_STARTS: Final = ("last_start_time", "total_eviction_wait", "grant")
 """Patches that store a start."""
 _Pair = tuple[str, str]
 
@@ -74,7 +74,7 @@ class _GroupEvaluation:
                 results = self._evictions.setdefault(each.evict.pod_group, _Results())
                 results.add(self._steps.get(each.id))
         applied = {id for id, step in self._steps.items() if step.status == pb.APPLY_STATUS_APPLIED}
-        self._told = {each.notify.pod_group for each in self._group.decisions if each.id in applied}
+        self._noticed = {each.notify.pod_group for each in self._group.decisions if each.id in applied}
         """Pod groups with pods that were given notice."""
         self._history: Mapping[_Pair, snapshot_pb2.EvictionRecord] = {
             (row.victim, row.preemptor): row for row in report.eviction_history
@@ -198,7 +198,7 @@ class _GroupEvaluation:
         """Whether the event of a patch has happened."""
         evictions = self._evictions.get(patch.pod_group)
         if patch.HasField("last_notice_time"):
-            return patch.pod_group in self._told
+            return patch.pod_group in self._noticed
         is_start = patch.WhichOneof("change") in _STARTS
         causes = self._bindings if is_start or evictions is None else evictions
         return causes.has_applied if causes.decisions else not is_cancelled

@@ -68,6 +68,21 @@ class AccessControl:
             policy = PolicyFile(security.policy_file, allow_unsafe=allow_unsafe)
         return cls(certificates, tokens, issuers, policy)
 
+    def warnings(self) -> Iterator[str]:
+        """What the configuration permits without saying so."""
+        if self.policy is not None:
+            return
+        if self.issuers is not None:
+            callers = "server.jwtIssuers accepts many callers"
+        elif self.tokens is not None and self.tokens.count() > 1:
+            callers = f"server.tokenFile has {self.tokens.count():,} tokens"
+        else:
+            return
+        yield (
+            f"{callers} and server.policyFile is not set: each of them may read and replace all states; set "
+            "server.policyFile"
+        )
+
     def interceptors(self) -> list["grpc.ServerInterceptor"]:  # type: ignore[type-arg]
         """Interceptors that every call passes first."""
         return [Authentication(self)] if self._identifies_callers else []

@@ -79,26 +79,26 @@ class FileKeys:
 
     @property
     def fault(self) -> str:
-        """See SigningKeys."""
+        """Why the files cannot be read at present; empty if they can."""
         return self._files.fault
 
     def find(self, key_id: str) -> Any | None:
-        """See SigningKeys."""
+        """Public key of the files by its ID; None if it is unknown."""
         return self._files.latest().get(key_id)
 
     def is_current(self, key_id: str, key: object) -> bool:
-        """See SigningKeys."""
+        """Whether the files still have the key."""
         return self._files.latest().get(key_id) == key
 
     def look(self) -> None:
-        """See SigningKeys."""
+        """Read files that have changed."""
         self._files.look()
 
     def start(self) -> None:
-        """See SigningKeys."""
+        """Do nothing: files are read when they are looked at."""
 
     def stop(self) -> None:
-        """See SigningKeys."""
+        """Do nothing: no thread runs."""
 
 
 class AddressKeys:
@@ -114,7 +114,7 @@ class AddressKeys:
         self.fault = ""
 
     def find(self, key_id: str) -> Any | None:
-        """See SigningKeys. One call waits for the address; others with unknown keys do not."""
+        """Public key by its ID. One call waits for the address; others with unknown keys do not."""
         if key_id not in self._keys and self._reading.acquire(blocking=False):
             try:
                 if time.monotonic() >= self._next_read:
@@ -124,19 +124,19 @@ class AddressKeys:
         return self._keys.get(key_id)
 
     def is_current(self, key_id: str, key: object) -> bool:
-        """See SigningKeys."""
+        """Whether the address returned the key at the last read."""
         return self._keys.get(key_id) == key
 
     def look(self) -> None:
-        """See SigningKeys; an address is read by a thread of its own."""
+        """Do nothing: an address is read by a thread of its own."""
 
     def start(self) -> None:
-        """See SigningKeys. Waits for the first read, so that the first caller is not rejected."""
+        """Read the address, so that the first caller is not rejected, and start the thread that reads it."""
         self._refresh()
         self._sweeper.start()
 
     def stop(self) -> None:
-        """See SigningKeys."""
+        """Stop the thread that reads the address."""
         self._sweeper.stop()
 
     def _refresh(self) -> float:

@@ -36,6 +36,10 @@ class Tokens:
         if not self.files.latest():
             raise TokenFileError(f"{file}: contains no token; write one per line")
 
+    def count(self) -> int:
+        """Number of tokens."""
+        return len(self.files.latest())
+
     def name_of(self, digest: bytes) -> str | None:
         """Name of the owner of a token, by the digest of the token; None if the token is invalid.
 

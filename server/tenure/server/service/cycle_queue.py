@@ -26,18 +26,18 @@ class CycleQueueTimeout(TimeoutError):
     """The deadline passed while the call was queued."""
 
 
-class _Turn:
+class _QueuedCall:
     """A queued call."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.is_over = threading.Event()
-        """Set when it has its turn, or is pushed out."""
+        """Set when its cycle may begin, or it is pushed out."""
         self.is_pushed_out = False
 
 
 class CycleQueue:
-    """Hands out turns: `max_concurrent` at a time, while at most `max_queued` calls wait for one."""
+    """Admits `max_concurrent` calls at a time, while at most `max_queued` others wait."""
 
     def __init__(
         self, max_concurrent: int, max_queued: int, clock: Callable[[], float] = time.monotonic
@@ -48,7 +48,7 @@ class CycleQueue:
         """Maximum number of cycles of a caller that is not the only one."""
         self._running = RunningCycles(clock, self._rebalance)
         self._recent = RecentCallers(clock)
-        self._waiting: dict[str, dict[Shard, deque[_Turn]]] = {}
+        self._waiting: dict[str, dict[Shard, deque[_QueuedCall]]] = {}
         """Queued calls by caller and shard; the caller to serve next is first, and so is its shard."""
         self._numbers = count(1)
         self._changing = threading.Lock()
@@ -65,7 +65,7 @@ class CycleQueue:
         self._wait(caller, shard, seconds)
         try:
             waited = time.monotonic() - begin
-            yield Deadline(seconds - waited, self._is_cut_short, self._running[shard].turn)
+            yield Deadline(seconds - waited, self._is_cut_short, self._running[shard].pause)
         finally:
             self._release(shard)
 
@@ -96,17 +96,17 @@ class CycleQueue:
             if self._free_slots and not self._waiting and self._can_run(caller, shard):
                 self._run(caller, shard)
                 return
-            turn = _Turn(next(self._numbers))
-            self._waiting.setdefault(caller, {}).setdefault(shard, deque()).append(turn)
+            call = _QueuedCall(next(self._numbers))
+            self._waiting.setdefault(caller, {}).setdefault(shard, deque()).append(call)
             self._serve()
-            if not turn.is_over.is_set() and self._queued() > self._max_queued:
+            if not call.is_over.is_set() and self._queued() > self._max_queued:
                 self._push_out(self._noisiest(caller))
-        if not turn.is_over.wait(min(seconds, threading.TIMEOUT_MAX)):
+        if not call.is_over.wait(min(seconds, threading.TIMEOUT_MAX)):
             with self._changing:
-                if not turn.is_over.is_set():
-                    self._cancel_wait(caller, shard, turn)
+                if not call.is_over.is_set():
+                    self._cancel_wait(caller, shard, call)
                     raise CycleQueueTimeout
-        if turn.is_pushed_out:
+        if call.is_pushed_out:
             raise TooManyCalls
 
     def _release(self, shard: Shard) -> None:
@@ -122,13 +122,13 @@ class CycleQueue:
             caller, shard = found
             shards = self._waiting.pop(caller)
             waiting = shards.pop(shard)
-            turn = waiting.popleft()
+            call = waiting.popleft()
             if waiting:
                 shards[shard] = waiting
             if shards:
                 self._waiting[caller] = shards
             self._run(caller, shard)
-            turn.is_over.set()
+            call.is_over.set()
 
     def _run(self, caller: str, shard: Shard) -> None:
         self._running.begin(shard, caller)
@@ -172,19 +172,19 @@ class CycleQueue:
     def _push_out(self, caller: str) -> None:
         shards = self._waiting[caller]
         shard = max(shards, key=lambda shard: shards[shard][-1].number)
-        turn = shards[shard][-1]
-        self._cancel_wait(caller, shard, turn)
-        turn.is_pushed_out = True
-        turn.is_over.set()
+        call = shards[shard][-1]
+        self._cancel_wait(caller, shard, call)
+        call.is_pushed_out = True
+        call.is_over.set()
 
-    def _cancel_wait(self, caller: str, shard: Shard, turn: _Turn) -> None:
+    def _cancel_wait(self, caller: str, shard: Shard, call: _QueuedCall) -> None:
         shards = self._waiting[caller]
-        shards[shard].remove(turn)
+        shards[shard].remove(call)
         if not shards[shard]:
             del shards[shard]
         if not shards:
             del self._waiting[caller]
 
 
-def _length(shards: dict[Shard, deque[_Turn]]) -> int:
+def _length(shards: dict[Shard, deque[_QueuedCall]]) -> int:
     return sum(map(len, shards.values()))

@@ -9,6 +9,7 @@ import grpc
 from opentelemetry.trace import format_trace_id, get_current_span
 from tenure.codec.decode import decode
 from tenure.codec.encoded_response import EncodedResponse
+from tenure.codec.pod_group_status import with_statuses
 from tenure.server.capabilities import build_capabilities
 from tenure.server.records import CycleEntry
 from tenure.server.security.callers import CURRENT, caller_key
@@ -31,8 +32,7 @@ def record(
     shared: ServiceContext, request: DecideRequest, state: State | None, response: EncodedResponse
 ) -> None:
     """Record a response; `state` is the pushed state of the request, None if it contains its snapshot."""
-    actions = tuple(request.actions)
-    trace_id, caller = _trace_id(), CURRENT.get().identity.name
+    actions, trace_id, caller = tuple(request.actions), _trace_id(), CURRENT.get().identity.name
     shared.recent_cycles.add(response, trace_id, caller)
     shared.recorder.record_cycle(
         CycleEntry(
@@ -81,10 +81,10 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
         response = respond(deadline, timeline)
         workloads = CycleWorkloads(snapshot, None if state is None else state.decoded.pod_groups)
         shared.cycles.write(response.summary, workloads, timeline)
-        record(shared, request, state, response)
-        if (rows := set_aside()) is None:
-            return response.content
-        return response.content + DecideResponse(set_aside=rows).SerializeToString()
+        record(shared, request, state, response._replace(statuses=b""))
+        rows = set_aside()
+        others = b"" if rows is None else DecideResponse(set_aside=rows).SerializeToString()
+        return response.content + response.statuses + others
 
 
 def _resolve_request(
@@ -99,8 +99,7 @@ def _resolve_request(
         shared.push_links.link(request.state)
         return _with_state(shared, request, state)
     if request.HasField("delta"):
-        check = shared.cycle_queue.call_deadline(context).check
-        state = apply(shared, request.delta, request.faults, check)
+        state = apply(shared, request.delta, request.faults, shared.cycle_queue.call_deadline(context).check)
         shared.states.check_staleness(state)
         return _with_state(shared, request, state)._replace(set_aside=partial(rows_set_aside, state))
     shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
@@ -132,8 +131,7 @@ class _TolerantDecision:
 
     def _set_aside(self, check: Callable[[], None]) -> None:
         """Remove invalid rows from the snapshot. Raises SnapshotValidationError, and what `check` raises."""
-        guarded = self._shared.engine.registry.guarded.names
-        snapshot = self._request.snapshot
+        guarded, snapshot = self._shared.engine.registry.guarded.names, self._request.snapshot
         found = accept(snapshot, lambda rest: decode(rest, guarded, check), self._shared.limits)
         if found.set_aside is not None:
             snapshot.CopyFrom(found.snapshot)
@@ -158,7 +156,7 @@ def _with_state(shared: ServiceContext, request: DecideRequest, state: State) ->
                 read=state.lazy_snapshot.read,
             )
             state.response_cache.put(actions, response, state.header)
-        return response
+        return with_statuses(response, cluster, request, shared.engine.registry, check_of(stop))
 
     return _ShardRequest(state.shard, state.header, state, respond)
 
@@ -166,7 +164,7 @@ def _with_state(shared: ServiceContext, request: DecideRequest, state: State) ->
 def get_capabilities(
     shared: ServiceContext, request: GetCapabilitiesRequest, context: grpc.ServicerContext
 ) -> GetCapabilitiesResponse:
-    """The same for every caller, as long as the server runs and its disk is well."""
+    """Capabilities of the server, which are equal for all callers while records can be written."""
     return build_capabilities(
         shared.engine.profile, shared.limits, shared.engine.registry, records=shared.recorder.is_recording
     )

@@ -74,7 +74,7 @@ class GuardedCall(Generic[Request]):
         return self.read_tolerantly(content)[0]
 
     def read_tolerantly(self, content: bytes) -> tuple[Request, bool]:
-        """The same, and whether rows have texts that are too long, which the method sets aside."""
+        """Request as `read` returns it, and whether rows have too long texts, which are set aside."""
         before = self._shards[0] if self._is_upload and self._is_read else None
         self._is_read = self._is_upload and self._is_read
         request, has_long_texts = self._parse(content)

@@ -34,7 +34,7 @@ class UndecodedRequest(Generic[Request]):
         return self.call.read(self.content)
 
     def read_tolerantly(self) -> tuple[Request, bool]:
-        """The same, and whether rows have texts that are too long and are set aside."""
+        """The parsed request, and whether rows have texts that are too long and are set aside."""
         return self.call.read_tolerantly(self.content)
 
 
@@ -58,7 +58,7 @@ class UnaryMethod(Generic[Request, Response]):
     respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Response | bytes]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
-        """See Method."""
+        """Handler for a request and a response."""
 
         def call(request: bytes, context: grpc.ServicerContext) -> Response | bytes:
             with (
@@ -81,7 +81,7 @@ class ClientStreamingMethod(Generic[Request, Response]):
     respond: Callable[[ServiceContext, Iterator[UndecodedRequest[Request]], grpc.ServicerContext], Response]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
-        """See Method."""
+        """Handler for a stream of requests and a response."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Response:
             with (
@@ -106,7 +106,7 @@ class ServerStreamingMethod(Generic[Request, Response]):
     respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Iterator[Response]]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
-        """See Method."""
+        """Handler for a request and a stream of responses."""
 
         def call(request: bytes, context: grpc.ServicerContext) -> Iterator[Response]:
             with (
@@ -132,7 +132,7 @@ class BidiStreamingMethod(Generic[Request, Response]):
     ]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
-        """See Method."""
+        """Handler for streams of requests and responses."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Response]:
             with (

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tenure.server.deadlines import Turn
+from tenure.server.deadlines import CyclePause
 from tenure.server.shard import Shard
 
 PREFERENCE: Final = 4.0
@@ -26,13 +26,13 @@ _MANY_TIMES: Final = 64
 
 
 class RunningCycle:
-    """A cycle of a caller. Its thread looks every few steps whether it has its turn."""
+    """A cycle of a caller. Its thread checks every few steps whether it is paused."""
 
     def __init__(self, caller: str, now: float, rebalance: Callable[[], None]) -> None:
         self.caller = caller
         self.since = now
         """Its running time is counted until then."""
-        self.turn = Turn(self._wait)
+        self.pause = CyclePause(self._wait)
         self._rebalance = rebalance
 
     def _wait(self) -> None:
@@ -101,7 +101,7 @@ class RunningCycles:
         cycles = self._cycles.values()
         if len(cycles) <= 1:
             for cycle in cycles:
-                cycle.turn.is_paused = False
+                cycle.pause.is_paused = False
             return
         now = self._clock()
         for cycle in cycles:
@@ -109,7 +109,9 @@ class RunningCycles:
         counts = {cycle.caller: calls(cycle.caller) for cycle in cycles}
         for cycle in cycles:
             others = (caller for caller in counts if caller != cycle.caller)
-            cycle.turn.is_paused = any(self._goes_first(other, cycle.caller, counts, now) for other in others)
+            cycle.pause.is_paused = any(
+                self._goes_first(other, cycle.caller, counts, now) for other in others
+            )
 
     def _goes_first(self, caller: str, other: str, counts: dict[str, int], now: float) -> bool:
         if counts[other] < MANY * counts[caller]:
@@ -117,7 +119,7 @@ class RunningCycles:
         return self._seconds(caller, now) <= PREFERENCE * self._seconds(other, now)
 
     def _count_time(self, cycle: RunningCycle, now: float) -> None:
-        if not cycle.turn.is_paused:
+        if not cycle.pause.is_paused:
             seconds = self._seconds(cycle.caller, now) + now - cycle.since
             self._times[cycle.caller] = _RunningTime(seconds, now)
         cycle.since = now

@@ -83,7 +83,7 @@ class DecisionService:
         access: AccessControl = OPEN,
         audit: AuditLog = NO_AUDIT,
     ) -> None:
-        turns = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
+        cycle_queue = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
         bounds = StoreLimits(
             max_states=limits.max_states,
             max_bytes=plan.states,
@@ -95,7 +95,7 @@ class DecisionService:
         self._shared = ServiceContext(
             engine,
             limits,
-            turns,
+            cycle_queue,
             StateStore(bounds),
             UploadMemory(memory, plan.states, limits.max_chunk_mib, bounds.max_rows),
             memory,
@@ -109,7 +109,7 @@ class DecisionService:
         """Since the last log line about them."""
         self._sweepers = (Sweeper(self._shared.states.drop_idle), Sweeper(self._relieve_memory))
         self._admission = Admission(
-            limits.max_concurrent_cycles + limits.max_queued_calls, limits.max_streams, turns.push_out
+            limits.max_concurrent_cycles + limits.max_queued_calls, limits.max_streams, cycle_queue.push_out
         )
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":

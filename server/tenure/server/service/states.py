@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import grpc
 from google.protobuf.message import DecodeError
+from tenure.codec.pod_group_status import status_messages
 from tenure.server.garbage_collection import freeze_gc
 from tenure.server.security.callers import CURRENT, PermissionDenied, caller_key
 from tenure.server.security.policy import Verb
@@ -32,7 +33,7 @@ from tenure.v1.state_pb2 import (
     SyncStateRequest,
     SyncStateResponse,
 )
-from tenure.wire.chunking import split_snapshot
+from tenure.wire.chunking import split_rows, split_snapshot
 from tenure.wire.encoding import text_of
 from tenure.wire.limits import LimitExceeded
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
@@ -135,7 +136,8 @@ def get_state(
     """Newest version of a state; concurrent deltas do not affect it. Raises StateError."""
     shard = (request.cluster_id, request.node_pool)
     reference = StateReference(cluster_id=shard[0], node_pool=shard[1])
-    state = shared.states.newest(reference, shared.cycle_queue.call_deadline(context).check)
+    check = shared.cycle_queue.call_deadline(context).check
+    state = shared.states.newest(reference, check)
     if state is None:
         raise errors.no_state(*shard)
     ahead = split_snapshot(state.snapshot)
@@ -143,6 +145,10 @@ def get_state(
     for part in ahead:
         yield response
         response = GetStateResponse(chunk=part)
+    if request.include_pod_group_statuses:
+        for rows in split_rows(status_messages(state.cluster, shared.engine.registry, check)):
+            yield response
+            response = GetStateResponse(pod_group_statuses=rows)
     response.last_chunk = True
     yield response
 

@@ -128,6 +128,11 @@ class OptionsSection(ConfigSection):
     """Pods that one cycle may evict or relocate; -1 is unlimited."""
     max_disrupted_per_pod_group: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_disrupted_per_pod_group
     """Pods that one cycle may evict or relocate for one pod group; -1 is unlimited."""
+    budget_patience: DurationOrNever = _DEFAULTS.budget_patience
+    """How long disruption budgets hold against a pod group that waits for what it may reclaim. After that its
+    victims are evicted in spite of their budgets, and the adapter needs permission to delete pods; `never`:
+    budgets always hold.
+    """
     victim_alternatives: AtLeastOne = _DEFAULTS.victim_alternatives
     """Sets of victims that are compared for each decision: the one that disrupts fewest pods is taken, of
     equal ones the cheapest. 1 takes the first set that is enough.

@@ -2,10 +2,10 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, create_model
 from tenure.process.values import (
     Address,
     AtLeastOne,
@@ -15,6 +15,7 @@ from tenure.process.values import (
     parse_empty_section,
 )
 from tenure.terms.durations import SECOND
+from tenure.wire.row_limits import DEFAULT_MAX_ROWS
 
 _DAY = 86_400 * SECOND
 
@@ -38,25 +39,30 @@ class RecordSettings(ConfigSection):
         return self if path is None else self.model_copy(update={"enabled": True, "path": path})
 
 
-class MaxRows(ConfigSection):
-    """Maximum number of rows of a request or a pushed state, by list. Excess is RESOURCE_EXHAUSTED."""
+if TYPE_CHECKING:
+    _Lists = ConfigSection
+else:
+    _Lists = create_model(
+        "_Lists",
+        __base__=ConfigSection,
+        **{name: (AtLeastOne, most) for name, most in DEFAULT_MAX_ROWS.items()},
+    )
 
-    nodes: AtLeastOne = 20_000
-    queues: AtLeastOne = 5_000
-    pod_groups: AtLeastOne = 100_000
-    pods: AtLeastOne = 200_000
+
+class MaxRows(_Lists):
+    """Maximum number of rows of a request or a pushed state, by list. Excess is RESOURCE_EXHAUSTED.
+
+    Implements RowLimits. The schema of the contract has the lists and their defaults.
+    """
+
+    pods: AtLeastOne = DEFAULT_MAX_ROWS["pods"]
     """Separately for `pods` and for `pod_columns`."""
-    shapes: AtLeastOne = 100_000
-    topologies: AtLeastOne = 1_000
-    resource_claims: AtLeastOne = 200_000
-    eviction_history: AtLeastOne = 200_000
-    in_flight_groups: AtLeastOne = 10_000
-    disruption_budgets: AtLeastOne = 20_000
-    queue_usage: AtLeastOne = 10_000
-    reservations: AtLeastOne = 10_000
-    eviction_rates: AtLeastOne = 1_000
-    elements: AtLeastOne = 1_000_000
+    elements: AtLeastOne = DEFAULT_MAX_ROWS["elements"]
     """Entries of all lists and maps within rows, and in the rest of a request, together."""
+
+    def of(self, name: str) -> int:
+        """Limit of a list, or of `elements`."""
+        return int(getattr(self, name))
 
 
 DEFAULT_ROWS: Final = MaxRows()

@@ -47,7 +47,7 @@ class ProcessEngine(Engine):
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
     ) -> EncodedResponse:
-        """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
+        """Decide in a solver process. Raises what Engine does, SolverProcessLost and SolverUnavailable.
 
         The state is sent, because processes store none.
         """
@@ -63,9 +63,9 @@ class ProcessEngine(Engine):
         warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> EncodedResponse:
-        """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
+        """Decide on a cluster. Raises what Engine does, SolverProcessLost and SolverUnavailable.
 
-        Processes keep nothing, so they are sent it.
+        The snapshot is sent, because processes store none.
         """
         assert read is not None, "the state must be sent to the process"
         whole = DecideRequest(snapshot=read(), actions=request.actions)
@@ -73,10 +73,10 @@ class ProcessEngine(Engine):
         return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def warm_up(self, cluster: Cluster, warm_start: WarmStart, stop: Callable[[], bool] = never) -> None:
-        """See Engine. No effect: processes cache nothing."""
+        """Do nothing: processes cache nothing."""
 
     def watch(self, notify: Callable[[bool], None]) -> None:
-        """See Engine. Not ready while too many processes were lost."""
+        """Call `notify` with False when too many processes were lost, and with True when cycles run again."""
         self._pool.watch(notify)
 
     def close(self) -> None:

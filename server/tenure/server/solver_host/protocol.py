@@ -35,7 +35,7 @@ class SolveResponse(NamedTuple):
     response: EncodedResponse
     entries: list[TimelineEntry]
     group_ids: dict[tuple[str, int], str]
-    """See Timeline."""
+    """IDs of decision groups by action and beneficiary."""
 
 
 class InvalidRequest(NamedTuple):

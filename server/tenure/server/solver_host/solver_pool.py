@@ -102,8 +102,8 @@ class SolverPool:
         self._notify(False)
 
     def _notify(self, is_ready: bool) -> None:
-        for tell in self._watchers:
-            tell(is_ready)
+        for report in self._watchers:
+            report(is_ready)
 
     def _recover(self) -> None:
         with self._changing:

@@ -26,12 +26,12 @@ class SolverProcess:
 
     def __init__(self, profile: str) -> None:
         context = get_context("spawn")
-        self._connection, theirs = context.Pipe()
+        self._connection, worker_end = context.Pipe()
         self._process = context.Process(
-            target=worker.run, args=(theirs, profile), name="tenure-solver", daemon=True
+            target=worker.run, args=(worker_end, profile), name="tenure-solver", daemon=True
         )
         self._process.start()
-        theirs.close()
+        worker_end.close()
 
     @property
     def pid(self) -> int:
@@ -59,10 +59,10 @@ class SolverProcess:
         self._process.join()
 
     def _wait(self, stop: Callable[[], bool]) -> None:
-        asked_at: float | None = None
+        stopped_at: float | None = None
         while not self._connection.poll(_LOOK_SECONDS):
-            if asked_at is None and stop():
+            if stopped_at is None and stop():
                 self._connection.send(STOP)
-                asked_at = time.monotonic()
-            elif asked_at is not None and time.monotonic() > asked_at + GRACE_SECONDS:
+                stopped_at = time.monotonic()
+            elif stopped_at is not None and time.monotonic() > stopped_at + GRACE_SECONDS:
                 raise SolverProcessLost("a solver process ignored a stop request")

@@ -66,15 +66,19 @@ class _StopSignal:
         self._deadline = Deadline(seconds, CutShort())
         self._connection = connection
         self._next_look = 0.0
-        self._is_told = False
+        self._is_stopped = False
 
     def __call__(self) -> bool:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
             if self._connection.poll():
-                self._is_told = True
-        return self._deadline() or self._is_told
+                self._is_stopped = True
+        return self._deadline() or self._is_stopped
+
+    def search_time_left(self) -> int:
+        """Microseconds until the search must stop."""
+        return self._deadline.search_time_left()
 
     def check(self) -> None:
         """Raise CallEnded after the deadline. The stop signal ends the search only."""

@@ -11,6 +11,7 @@ from tenure.codec.encoded_response import CycleSummary, EncodedResponse
 from tenure.v1.decide_pb2 import WARNING_CODE_CLOCK_SKEW
 from tenure.v1.decision_pb2 import IN_FLIGHT_GROUP_STATE_IN_FLIGHT
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.carried import has_aging_rows
 
 MAX_BYTES = 2**20
 """Maximum size of a cached response: larger ones have many decisions, which change the state when applied."""
@@ -51,13 +52,13 @@ def _is_steady(summary: CycleSummary, snapshot: ClusterSnapshot) -> bool:
     """Whether nothing else in a response depends on its time until its next wake time.
 
     IDs and patches do; so do runtimes (nominations), delays (outcomes with an end) and future start times.
-    Eviction records are dropped in time, and cancelled in-flight groups expire.
+    Eviction records are dropped in time, cancelled in-flight groups expire, and eviction rates fill up.
     """
     is_dropped = not summary.in_flight_states <= {IN_FLIGHT_GROUP_STATE_IN_FLIGHT}
     is_skewed = any(warning.code == WARNING_CODE_CLOCK_SKEW for warning in summary.warnings)
-    is_idle = not (summary.groups or summary.nominations or snapshot.eviction_history or snapshot.queue_usage)
-    is_idle = is_idle and not snapshot.reservations
-    return is_idle and not (is_skewed or summary.has_outcome_until or is_dropped)
+    is_idle = not (summary.groups or summary.nominations or has_aging_rows(snapshot))
+    is_filling = any(rate.full_time is not None for rate in summary.eviction_rates)
+    return is_idle and not (is_filling or is_skewed or summary.has_outcome_until or is_dropped)
 
 
 def _is_before_wake(now: int, summary: CycleSummary) -> bool:

@@ -19,7 +19,7 @@ from tenure.v1.state_pb2 import SetAsideRow, SetAsideRows
 from tenure.wire.columns import check_structure, to_pods
 from tenure.wire.deltas import KEY_FIELDS, Overlay
 from tenure.wire.limits import RequestLimits
-from tenure.wire.row_limits import ListLimits, SenderLimits
+from tenure.wire.row_limits import DEFAULT_MAX_ROWS, ListLimits, SenderLimits
 from tenure.wire.scanner import check_request
 from tenure.wire.violations import (
     FieldViolation,
@@ -34,7 +34,7 @@ _MAX_ROWS: Final = 1_000
 _MAX_VIOLATIONS: Final = 10
 _MAX_KEY: Final = 253
 _ANY: Final = 1 << 60
-_UNLIMITED: Final = ListLimits(_ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY)
+_UNLIMITED: Final = ListLimits(dict.fromkeys(DEFAULT_MAX_ROWS, _ANY))
 """Rows and entries were counted when the messages of a snapshot arrived."""
 
 

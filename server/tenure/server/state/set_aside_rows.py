@@ -229,16 +229,16 @@ def reduced_node(node: pb.Node, pods: Iterable[pb.Pod], shapes: Mapping[str, pb.
     return left
 
 
-def _subtract(room: Resources, shape: pb.PodShape) -> None:
+def _subtract(left: Resources, shape: pb.PodShape) -> None:
     requests = shape.requests
     devices = min(max(shape.gpu.devices, 0), MAX_DEVICES)
-    room.cpu_milli = max(room.cpu_milli - max(requests.cpu_milli, 0), 0)
-    room.memory_bytes = max(room.memory_bytes - max(requests.memory_bytes, 0), 0)
-    room.gpu_milli = max(room.gpu_milli - devices * WHOLE_GPU, 0)
-    room.pods = max(room.pods - 1, 0)
+    left.cpu_milli = max(left.cpu_milli - max(requests.cpu_milli, 0), 0)
+    left.memory_bytes = max(left.memory_bytes - max(requests.memory_bytes, 0), 0)
+    left.gpu_milli = max(left.gpu_milli - devices * WHOLE_GPU, 0)
+    left.pods = max(left.pods - 1, 0)
     for name, amount in requests.extended.items():
-        if name in room.extended:
-            room.extended[name] = max(room.extended[name] - max(amount, 0), 0)
+        if name in left.extended:
+            left.extended[name] = max(left.extended[name] - max(amount, 0), 0)
 
 
 def _copy(source: Resources, target: Resources) -> None:

@@ -17,6 +17,7 @@ from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
+from tenure.wire.carried import workload_rows
 from tenure.wire.scanner import RowCounts
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
@@ -27,7 +28,7 @@ class State:
 
     epoch: str
     header: ClusterSnapshot
-    """Snapshot with in-flight groups and eviction history as its only lists."""
+    """Snapshot with the carried rows that refer to workloads as its only lists."""
     lazy_snapshot: LazySnapshot
     """The complete snapshot."""
     decoded: DecodedSnapshot
@@ -52,9 +53,8 @@ class State:
     def _memory_bytes(self) -> int:
         cluster, decoded = self.cluster, self.decoded
         objects = (cluster.nodes, cluster.queues, cluster.shapes, cluster.topologies, cluster.claims)
-        carried = (cluster.eviction_history, cluster.in_flight, cluster.queue_usage, cluster.reservations)
-        limits = (cluster.disruption_budgets, cluster.eviction_rates)
-        others = sum(map(len, (*objects, *carried, *limits)))
+        carried = (cluster.eviction_history, cluster.in_flight, *cluster.carried.by_list.values())
+        others = sum(map(len, (*objects, *carried, cluster.disruption_budgets)))
         rows = RowCounts(len(decoded.tasks), len(decoded.pod_groups), others)
         return decoded_bytes(self.size, rows) + self.lineage.size
 
@@ -103,17 +103,17 @@ class State:
 
 
 def header_of(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The header of a state: the snapshot without the lists that decisions do not read."""
-    return ClusterSnapshot(
-        cluster_id=snapshot.cluster_id,
-        node_pool=snapshot.node_pool,
-        version=snapshot.version,
-        now=snapshot.now,
-        in_flight_groups=snapshot.in_flight_groups,
-        eviction_history=snapshot.eviction_history,
+    """The header of a state: the snapshot without the lists that are decoded only once."""
+    header = workload_rows(snapshot)
+    header.cluster_id, header.node_pool, header.version = (
+        snapshot.cluster_id,
+        snapshot.node_pool,
+        snapshot.version,
     )
+    header.now.CopyFrom(snapshot.now)
+    return header
 
 
 def to_bytes(delta: StateDelta) -> bytes:
-    """The same bytes for equal deltas."""
+    """Serialize a delta; equal deltas have equal bytes."""
     return delta.SerializeToString(deterministic=True)

@@ -69,7 +69,7 @@ class StateStore:
         check_memory(state, self._bounds.max_bytes)
         stored = StoredState(state, caller, self._clock())
         with self._changing:
-            self._make_room(state.shard, stored)
+            self._free_memory(state.shard, stored)
             if state.shard in self._stored:
                 self._drop(state.shard)
             self._put(state.shard, stored)
@@ -183,7 +183,7 @@ class StateStore:
                     return state
                 resting = stored.begin_waking()
                 try:
-                    self._make_room(shard, stored)
+                    self._free_memory(shard, stored)
                 except MemoryExhausted:
                     stored.set_decoded(None)
                     raise
@@ -204,7 +204,7 @@ class StateStore:
             if stored is None or stored.decoded is not before:
                 return False
             later.caller = stored.caller
-            self._make_room(after.shard, later)
+            self._free_memory(after.shard, later)
             self._put(after.shard, later)
             return True
 
@@ -212,7 +212,7 @@ class StateStore:
         self._stored[shard] = stored
         self._stored.move_to_end(shard)
 
-    def _make_room(self, shard: Shard, new: StoredState) -> None:
+    def _free_memory(self, shard: Shard, new: StoredState) -> None:
         """Put other states to rest, and drop them, until this one fits. Raises MemoryExhausted."""
         self._drop_idle()
         others = {each: stored for each, stored in self._stored.items() if each != shard}

@@ -43,7 +43,7 @@ class RestingState:
 
     @classmethod
     def of(cls, state: State) -> "RestingState":
-        """The same state at rest."""
+        """Serialize the snapshot of a state."""
         content = state.snapshot.SerializeToString()
         digest, lineage = state.delta_digest, state.lineage
         return cls(state.epoch, content, digest, lineage, state.memory_bytes, state.set_aside)

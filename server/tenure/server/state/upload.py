@@ -15,7 +15,7 @@ from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import FAULTS_SET_ASIDE, PutSnapshotRequest
 from tenure.wire.columns import check_structure, join_columns
-from tenure.wire.deltas import KEY_FIELDS
+from tenure.wire.deltas import HEADER, KEY_FIELDS
 from tenure.wire.limits import RequestLimits
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
@@ -90,6 +90,8 @@ class Upload:
         if self._chunks and sets_aside != self.sets_aside:
             raise SnapshotValidationError([FieldViolation("faults", "differs from the first chunk")])
         findings = ViolationCollector(f"pieces[{self._chunks}].chunk.pod_columns")
+        if self._chunks and (late := _late_fields(chunk, f"pieces[{self._chunks}]")):
+            raise SnapshotValidationError(late)
         self._chunks += 1
         if not check_structure(chunk.chunk.pod_columns, findings):
             raise SnapshotValidationError(findings.violations())
@@ -124,3 +126,10 @@ class Upload:
             texts=limits,
             has_long_texts=self._has_long_texts,
         )
+
+
+def _late_fields(request: PutSnapshotRequest, path: str) -> list[FieldViolation]:
+    """Fields of a later chunk that only the first one has."""
+    late = [f"{path}.epoch"] if request.epoch else []
+    late += [f"{path}.chunk.{one.name}" for one, _ in request.chunk.ListFields() if one.name in HEADER]
+    return [FieldViolation(field, "belongs in the first chunk: leave it out of later ones") for field in late]

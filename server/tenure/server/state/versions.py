@@ -18,8 +18,9 @@ from tenure.server.state.state import State, header_of, to_bytes
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.v1.state_pb2 import StateDelta, StateKeys
-from tenure.wire.deltas import Overlay, check_upserts, overlay
+from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.carried import CARRIED, changed_workload_rows
+from tenure.wire.deltas import Overlay, check_changes, overlay
 from tenure.wire.limits import LimitExceeded, RequestLimits
 from tenure.wire.scanner import check_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
@@ -65,7 +66,7 @@ def next_state(
 
     Raises StateError; nothing is changed either way. `check` raises when the call has ended.
     """
-    problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
+    problems = [*_header_problems(state, delta), *check_changes(delta.upserts, delta.removals)]
     if problems:
         raise errors.invalid_delta(problems)
     state.check_clock(delta.now)
@@ -91,12 +92,12 @@ def next_state(
         _check_rows(written.read(), most)
     decoded, content = changed or _decoded(state, after, check), to_bytes(delta)
     made_by, lineage = sha256(content).digest(), state.lineage.with_delta(content, written.size)
-    opening = (
+    warm_start = (
         WarmStartCache()
         if decoded.change is None
         else state.warm_start.advance(decoded.change, len(decoded.pod_groups))
     )
-    after_delta = State(state.epoch, header, written, decoded, made_by, lineage, opening)
+    after_delta = State(state.epoch, header, written, decoded, made_by, lineage, warm_start)
     check_memory(after_delta, max_bytes)
     return after_delta
 
@@ -168,14 +169,7 @@ def _decoded(state: State, after: Overlay, check: Callable[[], None]) -> Decoded
 def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
     """Header after a delta that changes workloads only."""
     after = ClusterSnapshot()
-    after.CopyFrom(header)
-    fresh, gone = delta.upserts, delta.removals
-    if fresh.in_flight_groups or gone.in_flight_groups or fresh.eviction_history or gone.eviction_history:
-        upserts = ClusterSnapshot(
-            in_flight_groups=fresh.in_flight_groups, eviction_history=fresh.eviction_history
-        )
-        removes = StateKeys(in_flight_groups=gone.in_flight_groups, eviction_history=gone.eviction_history)
-        after = overlay(header, upserts, removes).snapshot
+    after.CopyFrom(changed_workload_rows(header, delta))
     after.version = delta.version
     after.now.CopyFrom(delta.now)
     return after
@@ -183,17 +177,17 @@ def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
 
 def _has_few_rows(decoded: DecodedSnapshot | None, header: ClusterSnapshot, most: MaxRows) -> bool:
     """Whether no list of a changed state can have too many rows."""
-    return (
-        decoded is not None
-        and len(decoded.tasks) <= most.pods
-        and len(decoded.pod_groups) <= most.pod_groups
-        and len(header.in_flight_groups) <= most.in_flight_groups
-        and len(header.eviction_history) <= most.eviction_history
-        and len(decoded.cluster.disruption_budgets) <= most.disruption_budgets
-        and len(decoded.cluster.queue_usage) <= most.queue_usage
-        and len(decoded.cluster.reservations) <= most.reservations
-        and len(decoded.cluster.eviction_rates) <= most.eviction_rates
-    )
+    if decoded is None:
+        return False
+    counts = {
+        "pods": len(decoded.tasks),
+        "pod_groups": len(decoded.pod_groups),
+        "disruption_budgets": len(decoded.cluster.disruption_budgets),
+    }
+    for name, kind in CARRIED.items():
+        rows = len(getattr(header, name))
+        counts[name] = rows if kind.rules.names_workloads else decoded.cluster.carried.count(name)
+    return all(count <= most.of(name) for name, count in counts.items())
 
 
 def _check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:

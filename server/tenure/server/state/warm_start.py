@@ -182,5 +182,5 @@ def _both(first: SlotChange, second: SlotChange) -> SlotChange:
 
 
 def _lasting(options: CycleOptions) -> CycleOptions:
-    """Options without the bounds of searches, on which no value depends."""
-    return replace(options, max_simulations_per_pod_group=0, max_simulations_per_action=0)
+    """Options without the bounds and the speedups of searches, on which no value depends."""
+    return replace(options, max_simulations_per_pod_group=0, max_simulations_per_action=0, speedups=())

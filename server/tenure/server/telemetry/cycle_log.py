@@ -1,8 +1,8 @@
 """Log messages about requeue nominations, and about values that workload owners should fix.
 
 Levels follow the requeue proposal: invalid values and clock skew are warnings (V(4)), nominations and skips
-are information (V(5)), every check is for debugging (V(6)). Jobs are NAME/NAMESPACE. A warning is logged
-once.
+are information (V(5)), every check is for debugging (V(6)). Pod groups are NAME/NAMESPACE, under the key of
+the proposal (`job`) in its lines, else under `pod_group`. A warning is logged once.
 """
 
 import logging
@@ -11,15 +11,15 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from tenure.codec import annotations
+from tenure.codec.annotations import PREEMPTIBILITY, preemptibility_of
 from tenure.codec.encoded_response import CycleSummary, NominationSummary, WarningSummary
 from tenure.solver.model.facts import PodGroupFacts
-from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 from tenure.solver.resolution.persistent_map import PersistentMap
+from tenure.terms.preemptibility import SPELLINGS, Preemptibility, PreemptibilitySource
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
-from tenure.wire.enum_labels import PREEMPTIBILITY, enum_label
+from tenure.wire.enum_labels import enum_label
 from tenure.wire.timestamps import span, timestamp
 
 
@@ -108,27 +108,27 @@ class CycleLog:
             _REQUEUE.info(line, number, error)
 
     def _nomination(self, workloads: CycleWorkloads, nomination: NominationSummary) -> None:
-        job = _Job(workloads, nomination.pod_group)
+        name = _Name(workloads, nomination.pod_group)
         if nomination.skip_reason:
-            self._skip(workloads, nomination, job)
+            self._skip(workloads, nomination, name)
         elif nomination.is_candidate:
             scope = ", surplus only" if nomination.surplus_only else ""
             for plugin in nomination.plugins:
-                _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s%s", job, plugin, scope)
+                _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s%s", name, plugin, scope)
         if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
-            contender, until = _Job(workloads, nomination.contender), _time_text(nomination.not_before)
-            _REQUEUE.info("Requeue committed: job=%s, contender=%s, not_before=%s", job, contender, until)
+            contender, until = _Name(workloads, nomination.contender), _time_text(nomination.not_before)
+            _REQUEUE.info("Requeue committed: job=%s, contender=%s, not_before=%s", name, contender, until)
         if _REQUEUE.isEnabledFor(logging.DEBUG):
-            _REQUEUE.debug("Requeue eligibility: job=%s, %s", job, _eligibility(nomination))
+            _REQUEUE.debug("Requeue eligibility: job=%s, %s", name, _eligibility(nomination))
 
-    def _skip(self, workloads: CycleWorkloads, nomination: NominationSummary, job: "_Job") -> None:
+    def _skip(self, workloads: CycleWorkloads, nomination: NominationSummary, name: "_Name") -> None:
         reason = enum_label(pb.NominationSkipReason, nomination.skip_reason)
         if nomination.skip_reason not in _WARNING_CODES:
-            _REQUEUE.info("Requeue nomination skipped: job=%s, reason=%s", job, reason)
+            _REQUEUE.info("Requeue nomination skipped: job=%s, reason=%s", name, reason)
             return
         level = logging.WARNING if self._is_new(workloads, nomination.pod_group, reason) else logging.INFO
         error = nomination.detail
-        _REQUEUE.log(level, "Requeue nomination skipped: job=%s, reason=%s, error=%s", job, reason, error)
+        _REQUEUE.log(level, "Requeue nomination skipped: job=%s, reason=%s, error=%s", name, reason, error)
 
     def _warning(self, workloads: CycleWorkloads, warning: WarningSummary, now: int) -> None:
         match warning.code:
@@ -151,7 +151,8 @@ class CycleLog:
         """Warn about an invalid value of a pod group."""
         for uid in warning.pod_groups:
             if self._is_new(workloads, uid, what):
-                logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), warning.detail)
+                key = "job" if logger is _REQUEUE else "pod_group"
+                logger.warning("%s: %s=%s, error=%s", what, key, _Name(workloads, uid), warning.detail)
 
     def _legacy(self, workloads: CycleWorkloads, now: int) -> None:
         """Warn about new pod groups with derived preemptibility: all of a while in one message."""
@@ -160,11 +161,13 @@ class CycleLog:
         self._legacy_waiting.move_to_end(shard)
         if len(self._legacy_waiting) > _MAX_SHARDS:
             self._legacy_waiting.popitem(last=False)
-        groups = map(workloads.pod_groups.get, self._unseen(workloads))
-        legacy = [group for group in groups if group is not None and _is_legacy(group)]
-        for group in legacy:
-            if self._is_new(workloads, group.uid, "legacy preemptibility"):
-                waiting.add(_Job(workloads, group.uid), group.priority, _legacy_mode(group))
+        for group in map(workloads.pod_groups.get, self._unseen(workloads)):
+            if group is None:
+                continue
+            mode, source, _ = preemptibility_of(group)
+            is_legacy = source is PreemptibilitySource.PRIORITY
+            if is_legacy and self._is_new(workloads, group.uid, "legacy preemptibility"):
+                waiting.add(_Name(workloads, group.uid), group.priority, mode)
         if waiting.number and not waiting.last <= now < waiting.last + LEGACY_INTERVAL:
             _PREEMPTIBILITY.warning("Legacy preemptibility: %s", waiting)
             self._legacy_waiting[shard] = _LegacyWorkloads(now)
@@ -180,7 +183,7 @@ class CycleLog:
         return self._seen.is_new(hash((workloads.snapshot.cluster_id, pod_group, what)))
 
 
-class _Job(NamedTuple):
+class _Name(NamedTuple):
     """Name of a pod group in log messages, formatted only if a message is written."""
 
     workloads: CycleWorkloads
@@ -201,16 +204,16 @@ class _LegacyWorkloads:
         self.number = 0
         self._named: list[str] = []
 
-    def add(self, job: _Job, priority: int, mode: Preemptibility) -> None:
+    def add(self, name: _Name, priority: int, mode: Preemptibility) -> None:
         """Count a workload; the first ones are named."""
         self.number += 1
         if len(self._named) < MAX_NAMED:
-            self._named.append(f"job={job}, priority={priority}, preemptibility={PREEMPTIBILITY[mode]}")
+            self._named.append(f"pod_group={name}, priority={priority}, preemptibility={SPELLINGS[mode]}")
 
     def __str__(self) -> str:
         more = self.number - len(self._named)
-        rest = f" and {more} more jobs" if more else ""
-        return f"{'; '.join(self._named)}{rest}; set the annotation {annotations.PREEMPTIBILITY}"
+        rest = f" and {more} more pod groups" if more else ""
+        return f"{'; '.join(self._named)}{rest}; set the annotation {PREEMPTIBILITY}"
 
 
 def _eligibility(nomination: NominationSummary) -> str:
@@ -225,17 +228,3 @@ def _eligibility(nomination: NominationSummary) -> str:
 
 def _time_text(nanoseconds: int | None) -> str:
     return timestamp(nanoseconds or 0).ToJsonString()
-
-
-def _is_legacy(group: PodGroup | PodGroupFacts) -> bool:
-    if group.preemptibility:
-        return False
-    if isinstance(group, PodGroupFacts):
-        return True
-    text = group.annotations.get(annotations.PREEMPTIBILITY, "")
-    return annotations.preemptibility(text) is Preemptibility.UNSPECIFIED
-
-
-def _legacy_mode(group: PodGroup | PodGroupFacts) -> Preemptibility:
-    is_preemptible = group.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
-    return Preemptibility.PREEMPTIBLE if is_preemptible else Preemptibility.NON_PREEMPTIBLE

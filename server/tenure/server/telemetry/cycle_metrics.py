@@ -11,7 +11,7 @@ from typing import Final
 from opentelemetry import metrics
 from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
-from tenure.codec.decisions.reservations import ReservationCounts
+from tenure.codec.decisions.planned_starts import PlannedStartCounts
 from tenure.codec.encoded_response import CycleSummary
 from tenure.server.telemetry import cycle_spans, requeue_metrics
 from tenure.server.telemetry.cycle_log import CycleLog, CycleWorkloads
@@ -92,6 +92,10 @@ _PENDING_REASONS: Final = _METER.create_counter(
     "tenure_pending_reasons_total",
     description="Reasons of outcomes other than bound, one per pod group and cycle.",
 )
+_CUSTOM_REASONS: Final = _METER.create_counter(
+    "tenure_custom_reasons_total",
+    description="Reasons of pending pod groups that plugins and actions of other packages declare.",
+)
 _SCENARIOS: Final = _METER.create_counter(
     "tenure_search_scenarios_total",
     description="Scenarios of the victim search: simulated, cached failures, or pruned.",
@@ -137,11 +141,10 @@ def count_cached_response() -> None:
 def measure(timeline: Timeline) -> None:
     """Record the durations of a cycle."""
     for entry in timeline.entries:
-        taken = (entry.end - entry.begin) / SECOND
-        if entry.phase is Phase.ACTION:
-            _ACTIONS.record(taken, {"action": entry.name})
-        elif entry.parent == NO_PARENT:
-            _PHASES.record(taken, {"phase": entry.phase.value})
+        if entry.phase is not Phase.ACTION and entry.parent == NO_PARENT:
+            _PHASES.record((entry.end - entry.begin) / SECOND, {"phase": entry.phase.value})
+    for action, taken in timeline.times_of_actions().items():
+        _ACTIONS.record(taken / SECOND, {"action": action})
     _CYCLES.record((timeline.entries[-1].end - timeline.entries[0].begin) / SECOND)
 
 
@@ -169,6 +172,8 @@ def count(summary: CycleSummary) -> None:
         _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, outcome)})
     for code, number in summary.pending_reasons.items():
         _PENDING_REASONS.add(number, {"reason": enum_label(pb.ReasonCode, code)})
+    for (domain, custom), number in summary.custom_reasons.items():
+        _CUSTOM_REASONS.add(number, {"domain": domain, "reason": custom})
     for result in ("simulated", "duplicate", "pruned"):
         _SCENARIOS.add(summary.counters[result], {"result": result})
     _PLACEMENT_ATTEMPTS.add(summary.counters["placement_attempts"])
@@ -176,10 +181,10 @@ def count(summary: CycleSummary) -> None:
     for rate in summary.eviction_rates:
         _RATE_REFUSALS.add(rate.refusals, {"rate": rate.name})
     _STOPPED.add(int(summary.stopped_early))
-    _count_reservations(summary.reservations)
+    _count_planned_starts(summary.planned_starts)
 
 
-def _count_reservations(counts: ReservationCounts) -> None:
+def _count_planned_starts(counts: PlannedStartCounts) -> None:
     for slip in counts.slips:
         _SLIPS.record(max(0, slip) / SECOND)
     for cause, number in counts.delays.items():

@@ -25,6 +25,7 @@ SPAN_OF: Final = {
     Phase.SCENARIO: "tenure.scenario",
     Phase.PLUGIN: "tenure.plugin",
     Phase.FOLD: "tenure.decision.fold",
+    Phase.DIAGNOSE: "tenure.decision.diagnose",
     Phase.ENCODE: "tenure.decision.encode",
 }
 """Span names; that of an action or plugin is appended after a space: `tenure.action reclaim`."""

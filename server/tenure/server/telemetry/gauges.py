@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
-from tenure.codec.decisions.reservations import ReservationCounts
+from tenure.codec.decisions.planned_starts import PlannedStartCounts
 from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.process.telemetry import MAX_SERIES
 from tenure.server.shard import Shard
@@ -76,7 +76,7 @@ class _Last(NamedTuple):
     protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
     rates: Sequence[EvictionRateStatus]
-    reservations: ReservationCounts
+    planned_starts: PlannedStartCounts
     held: Mapping[str, int]
     """Pod groups by what holds them."""
     now: int
@@ -85,7 +85,7 @@ class _Last(NamedTuple):
     def gpu_seconds(self, until: int) -> float:
         """GPU-seconds that reserved capacity is free, from the cycle until the next one."""
         time = min(max(0, until - self.now), LONGEST_IDLE) / SECOND
-        return (self.reservations.idle or 0) * _GPU * time
+        return (self.planned_starts.idle or 0) * _GPU * time
 
 
 class LastCycles:
@@ -106,7 +106,7 @@ class LastCycles:
                 summary.queues,
                 summary.protected,
                 summary.eviction_rates,
-                summary.reservations,
+                summary.planned_starts,
                 summary.held,
                 summary.now,
             )
@@ -132,18 +132,18 @@ class LastCycles:
             for rate in last.rates:
                 yield Observation(rate.after / TOKEN, {**_labels(shard), "rate": rate.name})
 
-    def reservations(self, _: CallbackOptions) -> Iterable[Observation]:
-        """Reservations by the certainty of their planned start."""
+    def planned_starts(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Planned starts by certainty."""
         for shard, last in self._all():
-            for certainty, number in last.reservations.by_certainty.items():
+            for certainty, number in last.planned_starts.by_certainty.items():
                 label = enum_label(pb.Certainty, certainty)
                 yield Observation(number, {**_labels(shard), "certainty": label})
 
     def reserved_idle(self, _: CallbackOptions) -> Iterable[Observation]:
-        """What is reserved and free, where a profile plans reservations."""
+        """What is reserved and free, where a profile plans starts."""
         for shard, last in self._all():
-            if last.reservations.idle is not None:
-                yield Observation(last.reservations.idle, _labels(shard))
+            if last.planned_starts.idle is not None:
+                yield Observation(last.planned_starts.idle, _labels(shard))
 
     def class_allocated(self, _: CallbackOptions) -> Iterable[Observation]:
         """GPUs of queues by the classes of nodes that they have limits for."""
@@ -235,8 +235,8 @@ _METER.create_observable_gauge(
 )
 _METER.create_observable_gauge(
     "tenure_reservations",
-    [LAST_CYCLES.reservations],
-    description="Reservations after the last cycle, by the certainty of the planned start.",
+    [LAST_CYCLES.planned_starts],
+    description="Planned starts after the last cycle, by certainty.",
 )
 _METER.create_observable_gauge(
     "tenure_reserved_idle_gpu_milli",

@@ -18,7 +18,7 @@ from tenure.simulator.report.figures import (
     group_names,
     spread_text,
 )
-from tenure.simulator.report.stories import MAX_CHANGES, Change, compare, tell_stories
+from tenure.simulator.report.stories import MAX_CHANGES, Change, collect_stories, compare
 from tenure.simulator.runs import MAX_BAD_LINES, Run, by_policy
 from tenure.solver.plugin_api.profile import Profile
 from tenure.wire.violations import escape_control_characters
@@ -80,7 +80,7 @@ def render_page(runs: Sequence[Run]) -> str:
         sections=figure_sections(policies),
         pictures=_pictures(firsts, policies),
         tables=[table for table in (*wait_tables(policies), *_tables(firsts, policies)) if table.rows],
-        stories=[{"name": run.input.name, "stories": tell_stories(run)} for run in firsts],
+        stories=[{"name": run.input.name, "stories": collect_stories(run)} for run in firsts],
         inputs=_inputs(list(groups.values())),
     )
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.simulator.jobs import WHOLE_GPU
+from tenure.simulator.jobs import WHOLE_GPU, mode_text
 from tenure.simulator.metrics import bounded_slowdown
 from tenure.simulator.report.figures import SECTIONS, Figure
 from tenure.simulator.results import JobResult
@@ -156,7 +156,7 @@ def _jobs(run: Run) -> Iterator[Row]:
         job, times = result.job, result.gpu_times
         yield (
             *(job.name, job.queue, _time(job.submit), job.runtime / SECOND, job.total_gpu_milli / WHOLE_GPU),
-            *(job.pods, job.least_pods, job.priority, job.preemptibility),
+            *(job.pods, job.least_pods, job.priority, mode_text(job.preemptibility)),
             job.expected_runtime / SECOND if job.expected_runtime else None,
             *(_time(result.first_start), _time(result.end), _slowdown(result)),
             *(result.running_time / SECOND, result.segments, result.evictions, result.failures),

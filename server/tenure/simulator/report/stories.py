@@ -35,7 +35,7 @@ class Change(NamedTuple):
     difference: str
 
 
-def tell_stories(run: Run) -> list[Story]:
+def collect_stories(run: Run) -> list[Story]:
     """Stories of the jobs that waited longest."""
     by_name = {result.job.name: result for result in run.results.jobs}
     return [_story(run, by_name[row["job"]]) for row in run.metrics["most_delayed"][:MAX_STORIES]]

@@ -87,7 +87,9 @@ def _scores(goals: Sequence[Goal], result: PointResult) -> list[float] | None:
 
 
 def _beats(goals: Sequence[Goal], one: PointResult, other: PointResult) -> bool:
-    mine, theirs = _scores(goals, one), _scores(goals, other)
-    assert mine is not None
-    assert theirs is not None
-    return mine != theirs and all(a <= b for a, b in zip(mine, theirs, strict=True))
+    first_scores, other_scores = _scores(goals, one), _scores(goals, other)
+    assert first_scores is not None
+    assert other_scores is not None
+    return first_scores != other_scores and all(
+        a <= b for a, b in zip(first_scores, other_scores, strict=True)
+    )

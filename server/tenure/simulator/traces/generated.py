@@ -27,7 +27,18 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from tenure.process.values import PositiveDuration
-from tenure.simulator.jobs import MAX_GPUS, PREEMPTIBILITY, WHOLE_GPU, Job, Trace, TraceError, in_order
+from tenure.simulator.jobs import (
+    DEFAULT_MODE,
+    MAX_GPUS,
+    MODE_TEXTS,
+    WHOLE_GPU,
+    Job,
+    Trace,
+    TraceError,
+    in_order,
+    mode_text,
+    read_mode,
+)
 from tenure.terms.durations import SECOND
 
 MAX_JOBS: Final = 2_000_000
@@ -53,7 +64,7 @@ class JobsSection(_Section):
         dict[Annotated[int, Field(ge=1, le=MAX_GPUS)], Annotated[float, Field(gt=0)]], Field(min_length=1)
     ] = {1: 1.0}
     priority: Annotated[int, Field(ge=-(10**9), le=10**9)] = 50
-    preemptibility: str = "preemptible"
+    preemptibility: str = mode_text(DEFAULT_MODE)
     expected_runtime: PositiveDuration | None = None
     time_limit: PositiveDuration | None = None
     day_night: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -78,8 +89,10 @@ def generate(content: object, seed: int | None = None) -> Trace:
         path = ".".join(str(part) for part in first["loc"])
         raise TraceError(f"{path or 'the description'}: {first['msg']}") from None
     for i, section in enumerate(described.jobs):
-        if section.preemptibility not in PREEMPTIBILITY:
-            raise TraceError(f"jobs.{i}.preemptibility: use one of {', '.join(PREEMPTIBILITY)}")
+        try:
+            read_mode(section.preemptibility)
+        except ValueError:
+            raise TraceError(f"jobs.{i}.preemptibility: use one of {MODE_TEXTS}") from None
     if sum(section.per_hour for section in described.jobs) * described.days * 24 > MAX_JOBS:
         raise TraceError(f"jobs: these are more than {MAX_JOBS} jobs")
     start = described.start if described.start.tzinfo else described.start.replace(tzinfo=UTC)
@@ -112,7 +125,7 @@ def _jobs(section: JobsSection, group: int, draws: Random, start: int, span: int
                 runtime=max(1, round(runtime)) * SECOND,
                 gpu_milli=draws.choices(sizes, weights)[0] * WHOLE_GPU,
                 priority=section.priority,
-                preemptibility=section.preemptibility,
+                preemptibility=read_mode(section.preemptibility),
                 expected_runtime=section.expected_runtime or 0,
                 time_limit=section.time_limit or 0,
             )

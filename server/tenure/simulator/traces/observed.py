@@ -4,23 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tenure.codec.annotations import PREEMPTIBILITY, preemptibility
-from tenure.simulator import jobs
+from tenure.codec.annotations import preemptibility_of
 from tenure.simulator.history import Moment
 from tenure.simulator.jobs import FROM_ZERO, WHOLE_GPU, Job
 from tenure.simulator.settings import RunSettings
-from tenure.solver.model.workload_parts import Preemptibility
 from tenure.v1.snapshot_pb2 import Pod, PodGroup, PodShape, PodStatus
 
-NON_PREEMPTIBLE: Final = 100
-"""Priority from which a pod group that says nothing is non-preemptible."""
 ENDED: Final = (PodStatus.POD_STATUS_SUCCEEDED, PodStatus.POD_STATUS_FAILED)
-_MODES: Final = {
-    Preemptibility.PREEMPTIBLE: "preemptible",
-    Preemptibility.SEMI_PREEMPTIBLE: "semi-preemptible",
-    Preemptibility.NON_PREEMPTIBLE: "non-preemptible",
-}
-_FIELD: Final = {value: name for name, value in jobs.PREEMPTIBILITY.items()}
 
 
 @dataclass
@@ -86,7 +76,7 @@ def job_of(seen: Observed, name: str, runtime: int) -> Job:
         pods=seen.pods,
         min_member=min(minimum(row, seen.pods), seen.pods),
         priority=row.priority,
-        preemptibility=_FIELD.get(row.preemptibility) or _noted(row),
+        preemptibility=preemptibility_of(row).mode,
         cpu_milli=seen.cpu_milli,
         memory_bytes=seen.memory_bytes,
         expected_runtime=row.expected_runtime.ToNanoseconds(),
@@ -94,14 +84,6 @@ def job_of(seen: Observed, name: str, runtime: int) -> Job:
         checkpoint_on_notice=row.checkpoint_on_notice or None,
         time_limit=row.time_limit.ToNanoseconds(),
     )
-
-
-def _noted(row: PodGroup) -> str:
-    """Preemptibility by the annotation, else by the priority; of an unknown value the one that protects."""
-    mode = preemptibility(row.annotations.get(PREEMPTIBILITY, ""))
-    if mode is Preemptibility.UNSPECIFIED:
-        return "preemptible" if row.priority < NON_PREEMPTIBLE else "non-preemptible"
-    return "non-preemptible" if mode is None else _MODES[mode]
 
 
 def kept_work(spans: Sequence[tuple[int, int]], settings: RunSettings) -> int:

@@ -11,14 +11,16 @@ from decimal import Decimal
 from typing import Final, TextIO
 
 from tenure.simulator.jobs import (
+    DEFAULT_MODE,
     DEFAULT_PRIORITY,
     FROM_ZERO,
     MAX_GPUS,
-    PREEMPTIBILITY,
     WHOLE_GPU,
     Job,
     Trace,
     count,
+    mode_text,
+    read_mode,
     seconds,
 )
 from tenure.simulator.traces.csv_lines import read_csv
@@ -66,7 +68,7 @@ def write_own(jobs: Sequence[Job], file: TextIO) -> None:
                 _text(job.gpu_milli, WHOLE_GPU),
                 job.pods or "",
                 job.priority,
-                job.preemptibility,
+                mode_text(job.preemptibility),
                 job.min_member or "",
                 _text(job.expected_runtime, SECOND) if job.expected_runtime else "",
                 kept,
@@ -89,9 +91,6 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
     for key in ("job", "queue"):
         if not row[key]:
             raise ValueError(f"{key} is empty")
-    preemptibility = row["preemptibility"] or "preemptible"
-    if preemptibility not in PREEMPTIBILITY:
-        raise ValueError(f"preemptibility {preemptibility!r} is not one of {', '.join(PREEMPTIBILITY)}")
     pods = count(row["pods"], "pods", 1) if row["pods"] else 0
     least = count(row["min_member"], "min_member", 1) if row["min_member"] else 0
     if least > (pods or 1):
@@ -109,7 +108,7 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         pods=pods,
         min_member=least,
         priority=_priority(row["priority"]),
-        preemptibility=preemptibility,
+        preemptibility=read_mode(row["preemptibility"]) if row["preemptibility"] else DEFAULT_MODE,
         expected_runtime=seconds(row["expected_runtime"]) if row["expected_runtime"] else 0,
         checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
         notice=seconds(notice) if notice else None,

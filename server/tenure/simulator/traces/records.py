@@ -133,7 +133,7 @@ class _Reader:
         return self._before if row.uid in self._bound else self._now
 
     def _end(self, seen: Observed) -> None:
-        """The job is gone: it is done if it ran until now, else its owner took it away."""
+        """End a job that left the trace: completed if it was running, else cancelled."""
         seen.is_done = True
         if seen.started is not None:
             seen.spans.append((seen.started, self._now))

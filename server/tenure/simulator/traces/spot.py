@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tenure.simulator.jobs import WHOLE_GPU, Job, Trace, count, seconds
 from tenure.simulator.traces.csv_lines import read_csv
+from tenure.terms.preemptibility import Preemptibility
 
 COLUMNS: Final = (
     "job_name",
@@ -30,10 +31,13 @@ NOTES: Final = (
 
 class _Kind(NamedTuple):
     priority: int
-    preemptibility: str
+    preemptibility: Preemptibility
 
 
-_KINDS: Final = {"HP": _Kind(125, "non-preemptible"), "Spot": _Kind(50, "preemptible")}
+_KINDS: Final = {
+    "HP": _Kind(125, Preemptibility.NON_PREEMPTIBLE),
+    "Spot": _Kind(50, Preemptibility.PREEMPTIBLE),
+}
 _CORE: Final = 1_000
 """Milli-cores."""
 

@@ -7,10 +7,11 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.fate import MAX_EVICTIONS
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload import PodGroup, min_pods
+from tenure.solver.resolution.grants import requested_grant
 from tenure.terms.durations import parse_duration
 
-START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
+START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT, PatchKind.GRANT)
 """Patches for tasks that start."""
 EVICTION_PATCH_KINDS: Final = (
     PatchKind.LAST_EVICTION_TIME,
@@ -34,6 +35,9 @@ def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
         if (waited := _total_eviction_wait(group, session.cluster.now)) > 0:
             total = min(group.facts.total_eviction_wait + waited, MAX_EVICTION_WAIT)
             session.add_patch(Patch(pod_group, PatchKind.TOTAL_EVICTION_WAIT, total))
+        if group.facts.grant is not None:
+            grant = requested_grant(group.facts, min_pods(group.root))
+            session.add_patch(Patch(pod_group, PatchKind.GRANT, grant=grant))
     if pod_group in session.pending_results and _ran(session, group):
         _patch_growth(session, pod_group)
 

@@ -6,8 +6,7 @@ Victims are preemptible pod groups of any queue; each must find another place.
 from collections.abc import Hashable, Sequence
 from typing import Final, final
 
-from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import evict_for_pending
+from tenure.solver.actions.cycle_context import CycleContext, in_cycle
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
@@ -16,7 +15,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import NO_SOLUTION
+from tenure.solver.search.search import NO_SOLUTION
 from tenure.terms.reasons import ReasonCode
 
 _NOT_FOR_ALL: Final = Rejection(
@@ -34,7 +33,7 @@ class Relocation(ActionRule):
 
     def __init__(self, context: CycleContext) -> None:
         self._context = context
-        gpus = context.parts.node_order.free_gpu_milli()
+        gpus = context.components.node_order.free_gpu_milli()
         session = context.session
         self._free = sum(gpus[node.index] for node in session.cluster.nodes if not node.unready)
         has_fixed_shares = not any(shape.gpu.memory_mib for shape in session.cluster.shapes)
@@ -54,8 +53,8 @@ class Relocation(ActionRule):
             return _NOT_FOR_ALL
         if (rejection := self._context.may_evict(preemptor)) is not None:
             return rejection
-        asked = sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks)
-        if asked > self._free:
+        requested = sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks)
+        if requested > self._free:
             return _TOO_FEW_GPUS
         return self._over_capacity(preemptor, tasks) if self._keeps_usage else None
 
@@ -68,7 +67,7 @@ class Relocation(ActionRule):
         return _ITSELF if victim.index == preemptor.index else None
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
-        """The same for all preemptors that are not victims themselves."""
+        """One key for all preemptors that are not victims themselves."""
         return None if self._context.pod_groups.is_victim(preemptor.index) else 0
 
     def allows_scenario(self, scenario: Scenario) -> Rejection | None:
@@ -95,8 +94,7 @@ CONSOLIDATION: Final = Action(
     gate=QueueGate.NONE,
     reason=ReasonCode.CONSOLIDATED,
     atomicity=Atomicity.ALL,
-    run=evict_for_pending,
-    rule=Relocation,
+    rule=in_cycle(Relocation),
     max_victims=_max_victims,
     starts_by_request=True,
     relocates_all=True,

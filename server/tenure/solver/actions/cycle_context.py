@@ -1,55 +1,38 @@
 """The session of a cycle and the search built on it: what actions work with."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, NamedTuple, Protocol, final
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast, final
 
-from tenure.solver.actions.known_failures import KnownFailures
+from tenure.solver.actions.commit_patches import patch_evictions
+from tenure.solver.actions.known_failures import KNOWN_FAILURES, KnownFailures
+from tenure.solver.actions.obstacles import Obstacles
+from tenure.solver.actions.time_slices import ActionSlices
 from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.search.oracle import SearchParts
+from tenure.solver.plugin_api.action import Action, ActionContext, MoveStatement
+from tenure.solver.plugin_api.ledger_view import LedgerView
+from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.pod_group_lists import KeyedPodGroup
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
+from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.solver import Solver
 from tenure.solver.search.victim_sets.alternatives import Alternatives
 from tenure.solver.search.victim_sets.fill_back import FillBack
 from tenure.terms.reasons import ReasonCode
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
 NEVER_EVICTS: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "it needs capacity of other pods, and never evicts any"
 )
 """Of a pod group with Kubernetes' preemption policy Never."""
-_MAX_FAILURES: Final = 64
-"""Failed searches of a queue after which all other queues go first (semantics R5.75)."""
-
-
-class Delay(NamedTuple):
-    """A pod group that waits for a protection to end, as far as one action found."""
-
-    until: int
-    """Nanoseconds since the Unix epoch."""
-    pod_group: int
-    reason: Rejection
-    kind: Hashable
-    """Pod groups of an action and of equal kind have equal reasons."""
-    source: str
-    """Name of the action."""
-    check: "ReasonCheck"
-
-
-class ReasonCheck(Protocol):
-    """What an action checks after all actions: why pod groups wait. It changes no decision."""
-
-    def delays(self) -> Sequence[Delay]:
-        """Reject every noted pod group that does not wait for a protection alone, and return the others."""
-
-    def recheck(self, pod_group: int) -> Rejection:
-        """Why it waits beside what was placed since."""
-
-    def place(self, pod_group: int, time: int) -> bool:
-        """Commit what is found for it once the protections that end by a time have ended, if anything."""
 
 
 @final
@@ -57,36 +40,57 @@ class CycleContext:
     """The session of a cycle with its search."""
 
     def __init__(
-        self, session: Session, parts: SearchParts, placer: Placer, solver: Solver, with_reasons: bool = True
+        self, session: Session, components: SearchComponents, placer: Placer, solver: Solver
     ) -> None:
         self.session: Final = session
-        self.parts: Final = parts
-        self.gangs: Final = parts.gangs
-        self.pod_groups: Final = parts.pod_groups
+        self.components: Final = components
+        self.gangs: Final = components.gangs
+        self.pod_groups: Final = components.pod_groups
         self.placer: Final = placer
         self.solver: Final = solver
-        fill_back = FillBack(session, parts, placer, solver.simulator)
-        self.victim_sets: Final = Alternatives(session, parts, solver, fill_back)
-        self.reason_checks: Final[list[ReasonCheck]] = []
-        """In the order of the actions."""
-        self.with_reasons: Final = with_reasons
-        """Whether the cycle reports why pod groups wait."""
+        fill_back = FillBack(session, components, placer, solver.simulator)
+        self.victim_sets: Final = Alternatives(session, components, solver, fill_back)
+        self.obstacles: Final[list[Obstacles]] = []
+        """What actions that search for victims met, in the order in which they ran."""
+        self.skips_known_failures: Final = KNOWN_FAILURES in session.options.speedups
+        """Whether pod groups may be passed over that would fail as one of their kind did. Then they have no
+        reason of their own.
+        """
+        self.slices: Final = ActionSlices(session, are_shared=not self.skips_known_failures)
+        """Shares of the actions of the cycle's time."""
 
     @classmethod
-    def open(cls, session: Session, parts: SearchParts, with_reasons: bool = True) -> "CycleContext":
-        """Build the search for a session from its parts."""
-        placer = Placer(session, parts.allowed_nodes, parts.node_order)
-        return cls(session, parts, placer, Solver(session, parts, placer), with_reasons)
+    def open(cls, session: Session, components: SearchComponents) -> "CycleContext":
+        """Build the search for a session from its components."""
+        placer = Placer(session, components.allowed_nodes, components.node_order)
+        return cls(session, components, placer, Solver(session, components, placer))
 
     def close(self) -> None:
-        """Release the cycle: its parts refer to each other and would wait for the garbage collector."""
-        self.reason_checks.clear()
-        self.parts.close()
+        """Release the cycle: its components refer to each other and would wait for the garbage collector."""
+        self.obstacles.clear()
+        self.slices.close()
+        self.components.close()
         self.session.close()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The snapshot."""
+        return self.session.cluster
+
+    @property
+    def ledger(self) -> LedgerView:
+        """Placements and free amounts."""
+        return self.session.ledger
+
+    @property
+    def options(self) -> CycleOptions:
+        """Options of the profile."""
+        return self.session.options
 
     def failures(self, is_by_request: bool = True) -> KnownFailures:
         """For an action, which may or may not treat pod groups with equal requests alike."""
-        is_used = is_by_request and not self.with_reasons and self.session.options.skip_similar_pod_groups
+        options = self.session.options
+        is_used = is_by_request and self.skips_known_failures and options.skip_similar_pod_groups
         return KnownFailures(self.session, self.pod_groups, is_used)
 
     def pending(
@@ -145,33 +149,62 @@ class CycleContext:
             self.session.reject(pod_group, rejection)
         return rejection
 
+    def pending_pod_groups(self) -> Iterator[int]:
+        """Ready pod groups with pending tasks, in queue order."""
+        tree = self.pending(_admit)
+        while (entry := tree.pop()) is not None:
+            self.session.stop.check()
+            yield entry.pod_group
 
-class SharedTurns:
-    """Pod groups of a queue tree, each once. Failed searches of one queue do not use up the time of all."""
+    def running_pod_groups(self) -> Sequence[int]:
+        """Pod groups with running tasks."""
+        return sorted(self.session.phases.running)
 
-    def __init__(self, session: Session, tree: QueueTree) -> None:
-        self._session = session
-        self._groups = session.cluster.pod_groups
-        self._tree = tree
-        self._later: QueueTree | None = None
-        """Pod groups of queues with many failures."""
-        self._failures = [0] * len(session.cluster.queues)
-        """Failed searches by queue."""
+    def tasks_to_allocate(self, pod_group: int) -> Sequence[int]:
+        """The next tasks of a pod group, to be placed all or none."""
+        return self.gangs.tasks_to_allocate(pod_group)
 
-    def pop(self) -> int | None:
-        """The next pod group; None: there are no more."""
-        while (entry := self._tree.pop()) is not None:
-            queue = self._groups[entry.pod_group].queue
-            if queue is None or self._failures[queue] < _MAX_FAILURES:
-                return entry.pod_group
-            if self._later is None:
-                self._later = QueueTree(self._session)
-            self._later.push(queue, entry)
-        last = None if self._later is None else self._later.pop()
-        return None if last is None else last.pod_group
+    def statement(self) -> Statement:
+        """A new, empty statement."""
+        return self.session.statement()
 
-    def add_failure(self, pod_group: int) -> None:
-        """Count a failed search."""
-        queue = self._groups[pod_group].queue
-        if queue is not None:
-            self._failures[queue] += 1
+    def place(self, statement: MoveStatement, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """Place tasks on nodes with free or releasing capacity, all or none."""
+        moves, nodes = cast(Statement, statement), self.components.node_order.all_nodes
+        return self.placer.place(moves, pod_group, list(tasks), nodes)
+
+    def allows(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """The first rejection by guards, disruption budgets and scenario validators."""
+        guarded = self.session.guards.allows_scenario(action, scenario)
+        self.session.disruptions.begin(action, scenario.preemptor)
+        self.session.disruptions.override()
+        paced = guarded or self.session.disruptions.rejection(action, scenario)
+        return paced or self.session.chains.allows_scenario(action, scenario)
+
+    def commit(self, statement: MoveStatement, action: Action, beneficiary: int) -> None:
+        """Keep the moves as one decision group, and store what evictions change."""
+        self.session.commit(cast(Statement, statement), action, beneficiary, action.reason)
+        patch_evictions(self.session)
+
+    def reject(self, pod_group: int, rejection: Rejection) -> None:
+        """Note why the pod group was not placed."""
+        self.session.reject(pod_group, rejection)
+
+    def wake_at(self, time: int) -> None:
+        """Note a time at which time alone may change the result."""
+        self.session.wake_times.append(time)
+
+    def check_stop(self) -> None:
+        """Raise if the cycle is to stop."""
+        self.session.stop.check()
+
+
+def _admit(group: PodGroup) -> Rejection | None:
+    return None
+
+
+def in_cycle(
+    function: Callable[Concatenate[CycleContext, Parameters], Result],
+) -> Callable[Concatenate[ActionContext, Parameters], Result]:
+    """A function or rule of a built-in action, which may use all of the context."""
+    return cast(Callable[Concatenate[ActionContext, Parameters], Result], function)

@@ -1,24 +1,38 @@
-"""Pod groups that would fail as one of their kind just did, for cycles that report no reasons.
-
-A pod group of the same queue and kind fails in the same way until something is committed. It is passed over
-without being tried; and with it those behind it in its queue that would also fail and request no more, or as
-much as one with which its queue just stayed the first. They would be tried one after the other: for a request
-that is no larger, no queue moves back. So passing over them changes no decision, and a cycle over many pod
-groups of few kinds takes time in proportion to the kinds.
+"""Saves: trying pod groups that would fail as one of their kind just did.
+Sound: a pod group of the same queue and kind fails in the same way until something is committed. It is passed
+over without being tried; and with it those behind it in its queue that would also fail and request no more,
+or as much as one with which its queue just stayed the first. They would be tried one after the other: for a
+request that is no larger, no queue moves back. So passing over them changes no decision, and a cycle over
+many pod groups of few kinds takes time in proportion to the kinds. They have no reason of their own, so only
+cycles that are not diagnosed use it, such as those of a play.
+Switch: `passing_over_known_failures`. Plain: every pod group in its turn.
+Compared by: tests/simulator/test_moves.py, and the check `differential`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
+from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.search.pod_group_lists import ALONE, Key, KeyedPodGroup, PodGroupLists
 from tenure.solver.search.queue_tree import QueueTreeEntry
 
+KNOWN_FAILURES: Final = "known_failures"
+"""Name of the speedup."""
 _NONE: Final = frozenset[int]()
 _MAX_KINDS: Final = 32
 """Kinds of a queue up to which the next of each is looked for, instead of looking at all pod groups."""
+
+
+def passing_over_known_failures(profile: Profile) -> Profile:
+    """The profile for cycles that are not diagnosed. It changes no decision."""
+    options = profile.options
+    if KNOWN_FAILURES in options.speedups:
+        return profile
+    return replace(profile, options=replace(options, speedups=(*options.speedups, KNOWN_FAILURES)))
 
 
 @final
@@ -26,7 +40,7 @@ class KnownFailures:
     """The failures of one action since the last commit."""
 
     def __init__(self, session: Session, lists: PodGroupLists, is_enabled: bool) -> None:
-        """Enabled only if no reasons are reported and the action treats pod groups of a kind alike."""
+        """Enabled only if the action treats pod groups of a kind alike."""
         self._session = session
         self._lists = lists
         self._groups = session.cluster.pod_groups
@@ -44,9 +58,9 @@ class KnownFailures:
         self._refused: dict[int, set[int]] = {}
         """Those that may not take part in the action at all."""
         self._commits = session.commit_count
-        self._turns_of = -1
-        """The queue of the last turns."""
-        self._kept_turn: set[int] = set()
+        self._latest_queue = -1
+        """The queue of the entries drawn last."""
+        self._latest_kinds: set[int] = set()
         """Kinds with which that queue stayed first."""
 
     def add(self, pod_group: int) -> None:
@@ -58,9 +72,9 @@ class KnownFailures:
             self._failed.setdefault(queue, set()).add(kind)
 
     def covers(self, pod_group: int) -> bool:
-        """Whether a pod group, whose turn it is, would fail too."""
-        if self._groups[pod_group].queue != self._turns_of:
-            self._turns_of = -1
+        """Whether the next pod group would fail too."""
+        if self._groups[pod_group].queue != self._latest_queue:
+            self._latest_queue = -1
         if not self._failed or (kind := self._lists.kind(pod_group)) < 0:
             return False
         queue = self._groups[pod_group].queue
@@ -108,7 +122,7 @@ class KnownFailures:
             if ready is not None:
                 last = None
                 yield ready
-                self._note_turn(queue, ALONE)
+                self._record_next(queue, ALONE)
                 continue
             if kind in refused:
                 continue
@@ -122,7 +136,7 @@ class KnownFailures:
             last = (kind, found.share)
             shares[kind] = found.share
             yield found
-            self._note_turn(queue, kind)
+            self._record_next(queue, kind)
 
     def _drawn_by_kind(
         self,
@@ -132,7 +146,7 @@ class KnownFailures:
         entry: Callable[[KeyedPodGroup], QueueTreeEntry],
         rejection: Callable[[int], Rejection | None],
     ) -> Iterator[QueueTreeEntry]:
-        """The same without looking at each: the next of every kind that is not passed over."""
+        """Entries of a queue, drawn by kind: of each kind, only the next pod group is looked at."""
         last: tuple[int, Share] | None = None
         shares: dict[int, Share] = {}
         heads = [self._lists.first_of_kind(queue, kind) for kind in kinds]
@@ -162,7 +176,7 @@ class KnownFailures:
                 at, last = alone[number].key, None
                 number += 1
                 yield alone[number - 1]
-                self._note_turn(queue, ALONE)
+                self._record_next(queue, ALONE)
             elif first is None:
                 return
             elif rejection(first[1]) is not None:
@@ -173,7 +187,7 @@ class KnownFailures:
                 last = (first_kind, found.share)
                 shares[first_kind] = found.share
                 yield found
-                self._note_turn(queue, first_kind)
+                self._record_next(queue, first_kind)
 
     def _follows(self, queue: int, kind: int, share: Share, last: tuple[int, Share]) -> bool:
         """Whether an entry would fail directly after the one before it fails."""
@@ -181,7 +195,7 @@ class KnownFailures:
         failed = self._failed.get(queue, _NONE)
         if kind not in failed or last[0] not in failed:
             return False
-        if queue == self._turns_of and kind in self._kept_turn:
+        if queue == self._latest_queue and kind in self._latest_kinds:
             return True
         most = last[1]
         return share[0] <= most[0] and share[1] <= most[1] and share[2] <= most[2]
@@ -190,13 +204,13 @@ class KnownFailures:
         if self._commits != self._session.commit_count:
             self._failed.clear()
             self._commits = self._session.commit_count
-            self._turns_of = -1
+            self._latest_queue = -1
 
-    def _note_turn(self, queue: int, kind: int) -> None:
-        """Note that an entry has its turn. Only the first of several has another queue's turn before it."""
+    def _record_next(self, queue: int, kind: int) -> None:
+        """Record the entry drawn next. Of several in a row of one queue, the first one is not recorded."""
         self._discard_stale()
-        if self._turns_of == queue:
-            self._kept_turn.add(kind)
+        if self._latest_queue == queue:
+            self._latest_kinds.add(kind)
         else:
-            self._turns_of = queue
-            self._kept_turn.clear()
+            self._latest_queue = queue
+            self._latest_kinds.clear()

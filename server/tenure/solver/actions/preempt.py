@@ -3,12 +3,10 @@
 from collections.abc import Hashable, Sequence
 from typing import Final, final
 
-from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import evict_for_pending
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
+from tenure.solver.plugin_api.action import Action, ActionContext, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.terms.reasons import ReasonCode
 
@@ -19,7 +17,7 @@ _NOT_LOWER: Final = Rejection(ReasonCode.PRIORITY_NOT_LOWER, "its priority is no
 class LowerPriority(ActionRule):
     """Victims have strictly lower priority."""
 
-    def __init__(self, context: CycleContext) -> None:
+    def __init__(self, context: ActionContext) -> None:
         pass
 
     def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
@@ -45,7 +43,6 @@ PREEMPT: Final = Action(
     gate=QueueGate.QUOTA,
     reason=ReasonCode.PREEMPTED,
     atomicity=Atomicity.ALL,
-    run=evict_for_pending,
     rule=LowerPriority,
     starts_by_request=True,
 )

@@ -5,9 +5,8 @@ Victims are preemptible pod groups of other leaf queues; their priority does not
 
 from typing import Final
 
-from tenure.solver.actions.eviction_action import evict_for_pending
 from tenure.solver.model.decision import Atomicity
-from tenure.solver.plugin_api.action import Action, QueueGate, Relation
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation, due_since_start
 from tenure.terms.reasons import ReasonCode
 
 RECLAIM: Final = Action(
@@ -16,5 +15,5 @@ RECLAIM: Final = Action(
     gate=QueueGate.FAIR_SHARE,
     reason=ReasonCode.RECLAIMED,
     atomicity=Atomicity.ALL,
-    run=evict_for_pending,
+    due_since=due_since_start,
 )

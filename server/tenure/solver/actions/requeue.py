@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.reason_probes import ReasonProbes
+from tenure.solver.actions.cycle_context import CycleContext, in_cycle
+from tenure.solver.actions.obstacles import Obstacles
+from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.requeue_candidate import Candidate
 from tenure.solver.actions.requeue_search import FITS_ANYWAY, ProtectedContenders, RequeueSearch
 from tenure.solver.actions.requeue_trial import NO_BENEFIT, RequeueTrial
@@ -25,9 +26,8 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult
-from tenure.solver.odd_gpu import OddGpus
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
+from tenure.solver.search.search import BUDGET_EXHAUSTED, Budget
 from tenure.terms.reasons import ReasonCode
 
 _NOT_SERVED: Final[frozenset[int]] = frozenset([-1])
@@ -87,7 +87,7 @@ class _RequeueAction:
         """Set the result of every candidate."""
         candidates = [each for each in self._candidates if not self._is_settled(each)]
         lowest = min([each.group.facts.priority for each in candidates], default=None)
-        if not self._context.with_reasons and self._is_idle(lowest):
+        if self._context.skips_known_failures and self._is_idle(lowest):
             return
         waiting = [index for index in self._in_order() if not self._is_touched(index)]
         before = commits = len(self._session.commits)
@@ -129,11 +129,11 @@ class _RequeueAction:
         if lowest is None:
             return
         checks = ProtectedContenders(self._context, self._action, self._search, protected)
-        probes = ReasonProbes(self._session, checks, checks.endings)
+        obstacles = Obstacles(self._session, checks, checks.endings)
         for contender in waiting:
             if self._groups[contender].facts.priority > lowest and not self._is_touched(contender):
-                probes.note_protected(contender)
-        self._context.reason_checks.append(probes)
+                obstacles.note_protected(contender)
+        self._context.obstacles.append(obstacles)
 
     def _is_idle(self, lowest: int | None) -> bool:
         """Whether no pending pod group has a higher priority, or a delay whose end is to be told."""
@@ -156,7 +156,7 @@ class _RequeueAction:
         return any(placements[t] != tasks[t].placement for t in self._groups[pod_group].tasks)
 
     def _is_settled(self, candidate: Candidate) -> bool:
-        """Whether it has its result, or no contender may displace it, which is its result then."""
+        """Whether the nomination is decided. Decides it if no contender may displace it."""
         group = candidate.group
         if candidate.is_decided:
             return True
@@ -257,6 +257,9 @@ class _RequeueAction:
         exceed may suffice once some of its own queue have left.
         """
         rule = self._trial.rule(contender, candidate.group.index)
+        if not self._context.components.allowed_nodes.are_possible(tasks):
+            candidate.unfit.add(kind)
+            return NO_BENEFIT
         rejection = self._session.chains.admits(rule, contender, tasks)
         if rejection is None:
             return self._search.alone(contender, tasks, candidate)
@@ -267,8 +270,8 @@ class _RequeueAction:
     def _kind_of(self, contender: int) -> object:
         """Contenders with equal keys have equal requests and rules: if one does not fit, none does."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        asked = [self._session.cluster.tasks[task] for task in tasks]
-        if any(task.facts.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
+        members = [self._session.cluster.tasks[task] for task in tasks]
+        if any(task.facts.claims for task in members) or len(self._groups[contender].pod_sets) > 1:
             return contender
         group = self._groups[contender]
         is_firm = self._session.cores.has_firm_request(contender, tasks)
@@ -277,7 +280,7 @@ class _RequeueAction:
             group.facts.namespace,
             is_firm,
             group.root.topology,
-            tuple((task.shape.index, task.facts.labels) for task in asked),
+            tuple((task.shape.index, task.facts.labels) for task in members),
         )
 
 
@@ -287,5 +290,5 @@ REQUEUE: Final = Action(
     gate=QueueGate.NONE,
     reason=ReasonCode.REQUEUED,
     atomicity=Atomicity.ALL,
-    run=_requeue,
+    run=in_cycle(_requeue),
 )

@@ -14,8 +14,9 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, FitCheck
-from tenure.solver.search.victim_order import one_victim, victim_order
+from tenure.solver.search.search import BUDGET_EXHAUSTED, NO_SOLUTION, Budget
+from tenure.solver.search.speedup import FitCheck
+from tenure.solver.search.victim_batches import one_victim, victim_batches
 from tenure.terms.reasons import ReasonCode
 
 NO_BENEFIT_TOGETHER: Final = Rejection(
@@ -37,7 +38,8 @@ class RequeueSearch:
 
     def alone(self, contender: int, tasks: list[int], candidate: Candidate) -> Rejection | None:
         """Requeue as little of the candidate as the contender needs, or return why that is impossible."""
-        fits = self._context.parts.fit_check(contender, tasks, self._context.solver.feasible(tasks))
+        self._session.disruptions.begin(self._action, contender)
+        fits = self._context.components.fit_check(contender, tasks, self._context.solver.feasible(tasks))
         if (fits is None or fits.is_sufficient()) and self._fits_anyway(contender, tasks):
             return FITS_ANYWAY
         batches: list[Batch] = []
@@ -60,6 +62,7 @@ class RequeueSearch:
 
     def together(self, contender: int, tasks: list[int], members: Sequence[Candidate]) -> Rejection | None:
         """Requeue the smallest set in whose place the contender fits, or return why there is none."""
+        self._session.disruptions.begin(self._action, contender)
         batches = [list(self._batches(contender, member.group)) for member in members]
         everything = tuple([batch for of_member in batches for batch in of_member])
         gate = self._trial.gate_rejection(Scenario(contender, tuple(tasks), (), everything))
@@ -67,7 +70,7 @@ class RequeueSearch:
             own = [each for each in members if self._trial.rule(contender, each.group.index) is PREEMPT]
             return gate if len(own) in (0, 1, len(members)) else self.together(contender, tasks, own)
         fit_check = partial(
-            self._context.parts.fit_check, contender, tasks, self._context.solver.feasible(tasks)
+            self._context.components.fit_check, contender, tasks, self._context.solver.feasible(tasks)
         )
         if not _fits_all(fit_check(), batches):
             return NO_BENEFIT_TOGETHER
@@ -107,7 +110,7 @@ class RequeueSearch:
 
     def _fits_anyway(self, contender: int, tasks: list[int]) -> bool:
         """Whether it fits capacity that is free or releasing, without this eviction."""
-        placer, nodes = self._context.placer, self._context.parts.node_order.all_nodes
+        placer, nodes = self._context.placer, self._context.components.node_order.all_nodes
         with self._session.statement() as trial:
             return not placer.place(trial, contender, tasks, nodes, simulation=True)
 
@@ -125,6 +128,7 @@ class RequeueSearch:
         it evicts may be more than necessary.
         """
         budget.start()
+        self._session.disruptions.begin(self._action, contender)
         tasks = tuple(self._context.gangs.tasks_to_allocate(contender))
         batches = [
             tuple(self._batches(contender, victim, time))
@@ -135,7 +139,9 @@ class RequeueSearch:
         if len(sets) > 1:
             sets.append(tuple([batch for of_victim in sets for batch in of_victim]))
         for potential in sets if tasks else ():
-            fits = self._context.parts.fit_check(contender, list(tasks), self._context.solver.feasible(tasks))
+            fits = self._context.components.fit_check(
+                contender, list(tasks), self._context.solver.feasible(tasks)
+            )
             if not _fits_all(fits, [potential]):
                 continue
             if not budget.spend():
@@ -148,7 +154,7 @@ class RequeueSearch:
     def _batches(self, contender: int, victim: PodGroup, time: int | None = None) -> Iterator[Batch]:
         """Surplus one by one, then the core, as in victim order (semantics R12.43)."""
         assert victim.queue is not None
-        order = victim_order(
+        batches = victim_batches(
             self._session,
             self._context.gangs,
             one_victim(self._session, victim.index),
@@ -156,7 +162,7 @@ class RequeueSearch:
             lambda _: True,
             lambda index: self._session.guards.summary_at(self._action, contender, index, time).keeps_core,
         )
-        while (batch := order.pop()) is not None:
+        while (batch := batches.pop()) is not None:
             yield batch
 
 

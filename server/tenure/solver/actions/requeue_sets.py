@@ -15,7 +15,8 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, FitCheck
+from tenure.solver.search.search import BUDGET_EXHAUSTED
+from tenure.solver.search.speedup import FitCheck
 
 MAX_ENUMERATED: Final = 256
 """Sets that are enumerated for one contender, of all sizes together."""
@@ -68,7 +69,7 @@ class SmallestSet:
         return fits.is_sufficient()
 
     def _find_densest(self, least: int) -> Positions | Rejection | None:
-        """The same among the candidates that free most on a node, or in the cluster."""
+        """The smallest set among the candidates that free most on a node, or in the cluster."""
         orders = [order for order in self._orders() if len(order) >= least]
         checks = [self._fit_check() for _ in orders]
         for size in range(1, len(self._batches)):

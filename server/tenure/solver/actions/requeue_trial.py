@@ -24,7 +24,7 @@ from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import Budget
+from tenure.solver.search.search import Budget
 from tenure.terms.reasons import ReasonCode
 
 NO_BENEFIT: Final = Rejection(ReasonCode.NO_SOLUTION, "no contender fits in its place")
@@ -84,7 +84,10 @@ class RequeueTrial:
             return self.attempt(trial, scenario)
 
     def attempt(self, statement: Statement, scenario: Scenario, time: int | None = None) -> Rejection | None:
-        """The same; moves stay in the statement. With a time, protections that end by then do not count."""
+        """Simulate and validate the scenario in a statement, which keeps the moves.
+
+        With a time, protections that end by then do not count.
+        """
         self._session.chains.on_search_start(scenario.preemptor, scenario.pending)
         gate = self.gate_rejection(scenario)
         if gate is not None:
@@ -101,15 +104,15 @@ class RequeueTrial:
         for member in reversed(members):
             if len(members) > 1:
                 scenario = self._without(scenario, [b for b in scenario.potential if b.pod_group == member])
-            mine = [batch for batch in scenario.potential if batch.pod_group == member]
-            if len(mine) < 2:
+            member_batches = [batch for batch in scenario.potential if batch.pod_group == member]
+            if len(member_batches) < 2:
                 continue
-            if not self._keeps_minimum(mine, member):
-                if mine[-1] is not necessary:
-                    scenario = self._without(scenario, mine[-1:])
-                if mine[-1] in scenario.potential:
+            if not self._keeps_minimum(member_batches, member):
+                if member_batches[-1] is not necessary:
+                    scenario = self._without(scenario, member_batches[-1:])
+                if member_batches[-1] in scenario.potential:
                     continue
-            for batch in mine:
+            for batch in member_batches:
                 if batch is not necessary and batch in scenario.potential:
                     scenario = self._without(scenario, [batch])
         return scenario
@@ -181,9 +184,11 @@ class RequeueTrial:
         if rejection is not None or not self._session.options.requeue_strict:
             return rejection
         for rule in (PREEMPT, RECLAIM):
-            theirs = [b for b in scenario.potential if self.rule(scenario.preemptor, b.pod_group) is rule]
-            if theirs and rejection is None:
-                part = Scenario(scenario.preemptor, scenario.pending, (), tuple(theirs))
+            ruled_batches = [
+                b for b in scenario.potential if self.rule(scenario.preemptor, b.pod_group) is rule
+            ]
+            if ruled_batches and rejection is None:
+                part = Scenario(scenario.preemptor, scenario.pending, (), tuple(ruled_batches))
                 rejection = validate_by_plugins(self._context, rule, time=time)(part)
         return rejection
 
@@ -195,10 +200,13 @@ class RequeueTrial:
                 continue
             lost = [task for task in tasks if placements[task].status is TaskStatus.RELEASING]
             if lost and self._may_reclaim(statement, scenario, victim):
-                mine, theirs = (self._groups[g].facts.queue_name for g in (victim, scenario.preemptor))
+                victim_queue, preemptor_queue = (
+                    self._groups[g].facts.queue_name for g in (victim, scenario.preemptor)
+                )
                 return Rejection(
                     ReasonCode.WITHIN_FAIR_SHARE,
-                    f"queue {mine} is entitled to its capacity and would reclaim it from queue {theirs}",
+                    f"queue {victim_queue} is entitled to its capacity and would reclaim it "
+                    f"from queue {preemptor_queue}",
                 )
         return None
 

@@ -11,7 +11,7 @@ pod group's own limit.
 from collections.abc import Sequence
 from typing import Final
 
-from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.cycle_context import CycleContext, in_cycle
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Atomicity, Patch, PatchKind
 from tenure.solver.model.fate import HoldReason
@@ -48,6 +48,8 @@ def end_of_run(group: PodGroup, queues: Sequence[Queue]) -> int | None:
 
 def _evict(session: Session, action: Action, group: PodGroup) -> None:
     """Evict what runs of it, as far as disruption budgets allow; a later cycle goes on (semantics R15.6)."""
+    session.disruptions.begin(action, group.index)
+    session.disruptions.override()
     with session.statement() as statement:
         for task in group.tasks:
             is_there = session.ledger.placements[task].status.is_active_allocated
@@ -67,7 +69,7 @@ TIME_LIMIT: Final = Action(
     gate=QueueGate.NONE,
     reason=ReasonCode.TIME_LIMIT,
     atomicity=Atomicity.BEST_EFFORT,
-    run=_end_pod_groups,
+    run=in_cycle(_end_pod_groups),
     own_end=OwnEnd(end_of_run, fate_at_time_limit, HoldReason.TIME_LIMIT),
 )
 """The evictions are for no other pod group: each has an effect by itself."""

@@ -6,8 +6,8 @@ from typing import final
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action, ActionRule, Relation
-from tenure.solver.search.oracle import VictimPolicy
 from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.search import VictimPolicy
 from tenure.solver.search.victim_entries import CandidateRequest, VictimChecker
 
 
@@ -17,7 +17,7 @@ class VictimRules:
     def __init__(self, context: CycleContext, action: Action, rule: ActionRule | None) -> None:
         """`rule` is what the action itself requires, if anything."""
         self.action = action
-        self.source = context.parts.candidates
+        self.source = context.components.candidates
         self._lists = context.pod_groups
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
@@ -28,19 +28,19 @@ class VictimRules:
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may be evicted for it."""
-        mine = self._groups[pod_group].queue
-        found = self._victim_queues.get(mine)
+        own_queue = self._groups[pod_group].queue
+        found = self._victim_queues.get(own_queue)
         if found is None:
-            found = self._victim_queues[mine] = self._related_queues(mine)
+            found = self._victim_queues[own_queue] = self._related_queues(own_queue)
         return found
 
-    def _related_queues(self, mine: int | None) -> Sequence[int]:
+    def _related_queues(self, own_queue: int | None) -> Sequence[int]:
         relation, leaves = self.action.victims_from, self._lists.leaf_queues()
         if relation is Relation.ANY_QUEUE:
             return leaves
         if relation is Relation.OTHER_QUEUES:
-            return [queue for queue in leaves if queue != mine]
-        return [] if mine is None or relation is Relation.NONE else [mine]
+            return [queue for queue in leaves if queue != own_queue]
+        return [] if own_queue is None or relation is Relation.NONE else [own_queue]
 
     def has_victims(self, pod_group: int) -> bool:
         """Whether these queues have possible victims."""
@@ -69,7 +69,7 @@ class VictimRules:
         return self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
 
     def full_rejection(self, pod_group: int, victim: int) -> Rejection | None:
-        """The same; after the action's rule, rejections of its queue come first."""
+        """Why a pod group may not be a victim: by the action's rule, its queue, then all other rules."""
         rejection = self.ruled_out(pod_group, victim)
         queue = self._groups[victim].queue
         if rejection is None and queue is not None:

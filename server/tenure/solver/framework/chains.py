@@ -8,13 +8,15 @@ rejection receives the name of its plugin here.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, final
 
+from tenure.solver.model.carried import CarriedChange
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
+from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import Protection
-from tenure.solver.model.workload import Counts
+from tenure.solver.model.workload import Counts, add_shares
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action
@@ -26,6 +28,7 @@ POINTS: Final[Mapping[str, str]] = {
     "gates": "admits",
     "capacity_gates": "has_capacity",
     "queue_orders": "queue_key",
+    "reserved_requests": "reserved_request",
     "pod_group_orders": "pod_group_key",
     "victim_orders": "victim_keys",
     "task_orders": "task_key",
@@ -38,6 +41,9 @@ POINTS: Final[Mapping[str, str]] = {
     "node_preferences": "preference",
     "gpu_scores": "gpu_score",
     "search_listeners": "on_search_start",
+    "pod_dependencies": "needed",
+    "pod_blockings": "blocking",
+    "reserved_pods": "can_stay",
     "victim_queue_filters": "allows_victim_queue",
     "victim_filters": "allows_victim",
     "guards": "guard",
@@ -51,93 +57,126 @@ POINTS: Final[Mapping[str, str]] = {
     "eviction_tallies": "eviction_tally",
     "requeue_nominators": "nominate",
     "queue_reporters": "queue_status",
+    "carried_reporters": "carried_changes",
+    "usage_followers": "follows_past_use",
+    "warning_reporters": "warnings",
 }
 """Method of each extension point, by the chain that holds its plugins."""
 
 
+Wrapper = Callable[[str, str, Any], object]
+"""From a chain, a name and a plugin to what is called in its place."""
+
+
 @final
 class Chains:
-    """One tuple of plugins per extension point, in profile order; filled once per session."""
+    """One tuple of plugins per extension point, in profile order. Immutable, as are the plugins in them."""
 
-    def __init__(self) -> None:
-        self.clear()
+    def __init__(self, plugins: Iterable[tuple[str, object]] = (), wrap: Wrapper | None = None) -> None:
+        """Sort plugins, given with their names, into the chains of the methods that they implement.
 
-    def clear(self) -> None:
-        """Remove all plugins."""
-        self.task_pre_filters: tuple[points.TaskPreFilter, ...] = ()
-        self.gates: tuple[points.Gate, ...] = ()
-        self.capacity_gates: tuple[points.CapacityGate, ...] = ()
-        self.queue_orders: tuple[points.QueueOrder, ...] = ()
-        self.pod_group_orders: tuple[points.PodGroupOrder, ...] = ()
-        self.victim_orders: tuple[points.VictimOrder, ...] = ()
-        self.task_orders: tuple[points.TaskOrder, ...] = ()
-        self.sub_group_orders: tuple[points.SubGroupOrder, ...] = ()
-        self.node_filters: tuple[points.NodeFilter, ...] = ()
-        self.placement_filters: tuple[points.PlacementFilter, ...] = ()
-        self.numa_zone_selectors: tuple[points.NumaZoneSelector, ...] = ()
-        self.node_subset_providers: tuple[points.NodeSubsetProvider, ...] = ()
-        self.node_scores: tuple[points.NodeScore, ...] = ()
-        self.node_preferences: tuple[points.NodePreference, ...] = ()
-        self.gpu_scores: tuple[points.GpuScore, ...] = ()
-        self.search_listeners: tuple[points.SearchListener, ...] = ()
-        self.victim_queue_filters: tuple[points.VictimQueueFilter, ...] = ()
-        self.victim_filters: tuple[points.VictimFilter, ...] = ()
-        self.guards: tuple[points.Guard, ...] = ()
-        self.reclaim_caps: tuple[ReclaimCap, ...] = ()
-        self.scenario_generators: tuple[points.ScenarioGenerator, ...] = ()
-        self.scenario_validators: tuple[points.ScenarioValidator, ...] = ()
-        self.move_listeners: tuple[points.MoveListener, ...] = ()
-        self.protection_reporters: tuple[points.ProtectionReporter, ...] = ()
-        self.eviction_costs: tuple[points.EvictionCosts, ...] = ()
-        self.eviction_counters: tuple[points.EvictionCounter, ...] = ()
-        self.eviction_tallies: tuple[points.EvictionTallies, ...] = ()
-        self.requeue_nominators: tuple[points.RequeueNominator, ...] = ()
-        self.queue_reporters: tuple[points.QueueReporter, ...] = ()
-        self.unranked_scores: tuple[ScoreConcerns, ...] | None = None
-        """Node scores beside the four standard rankings; None: the node index cannot be used."""
-        self.has_lasting_order = self.has_lasting_fits = False
-        """Whether keys of all pod group orders, and results of all node filters, follow from facts."""
-        self.gates_by_request = self.protections_only_end = False
-        """Whether gates treat pod groups of equal requests alike; whether all protections only end."""
-        self.starts_with_first_victim = False
-        """Whether the first scenario of the first generator is the first victim."""
-        self._names: dict[int, str] = {}
+        With `wrap`, what it returns is called in place of a plugin; traits are those of the plugin.
+        """
+        self.plugins: Final = tuple(plugins)
+        """All plugins with their names."""
+        self._by_name: Final = dict(reversed(self.plugins))
+        self._wrapper: Final = wrap
+        self._names: Final[dict[int, str]] = {}
         """Names of plugins by the identity of the object."""
-
-    def fill(self, plugins: Iterable[tuple[str, object]]) -> None:
-        """Sort plugins, given with their names, into the chains of the methods that they implement."""
-        found: dict[str, list[Any]] = {}
-        traits: dict[int, Traits] = {}
-        for name, plugin in plugins:
+        self._wrapped: Final[dict[int, object]] = {}
+        """Plugins by the identity of what is called in their place."""
+        found: dict[str, list[Any]] = {chain: [] for chain in POINTS}
+        for name, plugin in self.plugins:
             self._names[id(plugin)] = name
-            traits[id(plugin)] = traits_of(plugin)
             for chain in _chains_of(type(plugin)):
-                found.setdefault(chain, []).append(plugin)
-        for chain, members in found.items():
-            setattr(self, chain, tuple(members))
-        self._read(traits)
-
-    def _read(self, traits: Mapping[int, Traits]) -> None:
-        """Derive from the traits what the framework and the search may reuse."""
-        self.unranked_scores = _unranked(self.node_scores, traits)
+                found[chain].append(plugin if wrap is None else self._wrap(wrap, chain, name, plugin))
+        self.task_pre_filters: Final[tuple[points.TaskPreFilter, ...]] = tuple(found["task_pre_filters"])
+        self.gates: Final[tuple[points.Gate, ...]] = tuple(found["gates"])
+        self.capacity_gates: Final[tuple[points.CapacityGate, ...]] = tuple(found["capacity_gates"])
+        self.queue_orders: Final[tuple[points.QueueOrder, ...]] = tuple(found["queue_orders"])
+        self.reserved_requests: Final[tuple[points.ReservedRequests, ...]] = tuple(found["reserved_requests"])
+        self.pod_group_orders: Final[tuple[points.PodGroupOrder, ...]] = tuple(found["pod_group_orders"])
+        self.victim_orders: Final[tuple[points.VictimOrder, ...]] = tuple(found["victim_orders"])
+        self.task_orders: Final[tuple[points.TaskOrder, ...]] = tuple(found["task_orders"])
+        self.sub_group_orders: Final[tuple[points.SubGroupOrder, ...]] = tuple(found["sub_group_orders"])
+        self.node_filters: Final[tuple[points.NodeFilter, ...]] = tuple(found["node_filters"])
+        self.placement_filters: Final[tuple[points.PlacementFilter, ...]] = tuple(found["placement_filters"])
+        self.numa_zone_selectors: Final[tuple[points.NumaZoneSelector, ...]] = tuple(
+            found["numa_zone_selectors"]
+        )
+        self.node_subset_providers: Final[tuple[points.NodeSubsetProvider, ...]] = tuple(
+            found["node_subset_providers"]
+        )
+        self.node_scores: Final[tuple[points.NodeScore, ...]] = tuple(found["node_scores"])
+        self.node_preferences: Final[tuple[points.NodePreference, ...]] = tuple(found["node_preferences"])
+        self.gpu_scores: Final[tuple[points.GpuScore, ...]] = tuple(found["gpu_scores"])
+        self.search_listeners: Final[tuple[points.SearchListener, ...]] = tuple(found["search_listeners"])
+        self.pod_dependencies: Final[tuple[points.PodDependency, ...]] = tuple(found["pod_dependencies"])
+        self.pod_blockings: Final[tuple[points.PodBlocking, ...]] = tuple(found["pod_blockings"])
+        self.reserved_pods: Final[tuple[points.ReservedPods, ...]] = tuple(found["reserved_pods"])
+        self.victim_queue_filters: Final[tuple[points.VictimQueueFilter, ...]] = tuple(
+            found["victim_queue_filters"]
+        )
+        self.victim_filters: Final[tuple[points.VictimFilter, ...]] = tuple(found["victim_filters"])
+        self.guards: Final[tuple[points.Guard, ...]] = tuple(found["guards"])
+        self.reclaim_caps: Final[tuple[ReclaimCap, ...]] = tuple(found["reclaim_caps"])
+        self.scenario_generators: Final[tuple[points.ScenarioGenerator, ...]] = tuple(
+            found["scenario_generators"]
+        )
+        self.scenario_validators: Final[tuple[points.ScenarioValidator, ...]] = tuple(
+            found["scenario_validators"]
+        )
+        self.move_listeners: Final[tuple[points.MoveListener, ...]] = tuple(found["move_listeners"])
+        self.protection_reporters: Final[tuple[points.ProtectionReporter, ...]] = tuple(
+            found["protection_reporters"]
+        )
+        self.eviction_costs: Final[tuple[points.EvictionCosts, ...]] = tuple(found["eviction_costs"])
+        self.eviction_counters: Final[tuple[points.EvictionCounter, ...]] = tuple(found["eviction_counters"])
+        self.eviction_tallies: Final[tuple[points.EvictionTallies, ...]] = tuple(found["eviction_tallies"])
+        self.requeue_nominators: Final[tuple[points.RequeueNominator, ...]] = tuple(
+            found["requeue_nominators"]
+        )
+        self.queue_reporters: Final[tuple[points.QueueReporter, ...]] = tuple(found["queue_reporters"])
+        self.carried_reporters: Final[tuple[points.CarriedReporter, ...]] = tuple(found["carried_reporters"])
+        self.usage_followers: Final[tuple[points.UsageFollower, ...]] = tuple(found["usage_followers"])
+        self.warning_reporters: Final[tuple[points.WarningReporter, ...]] = tuple(found["warning_reporters"])
+        traits = {id(plugin): traits_of(plugin) for _, plugin in self.plugins}
+        for replacement, plugin in self._wrapped.items():
+            traits[replacement] = traits[id(plugin)]
         orders, filters, gates = self.pod_group_orders, self.node_filters, (*self.gates, *self.capacity_gates)
+        self.unranked_scores: Final = _unranked(self.node_scores, traits)
+        """Node scores beside the four standard rankings; None: the node index cannot be used."""
         is_lasting = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
-        self.has_lasting_order = is_lasting and not self.victim_orders
-        self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
-        self.gates_by_request = all(traits[id(each)].gates_by_request for each in gates)
-        generators = self.scenario_generators
-        self.protections_only_end = all(traits[id(r)].protections_only_end for r in self.protection_reporters)
-        self.starts_with_first_victim = bool(generators) and (
+        self.has_lasting_order: Final = is_lasting and not self.victim_orders
+        """Whether keys of all pod group orders follow from facts."""
+        self.has_lasting_fits: Final = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
+        """Whether results of all node filters follow from facts."""
+        self.gates_by_request: Final = all(traits[id(each)].gates_by_request for each in gates)
+        """Whether gates treat pod groups of equal requests alike."""
+        reporters, generators = self.protection_reporters, self.scenario_generators
+        self.protections_only_end: Final = all(traits[id(each)].protections_only_end for each in reporters)
+        """Whether all protections only end."""
+        self.starts_with_first_victim: Final = bool(generators) and (
             traits[id(generators[0])].first_scenario_is_first_victim
         )
+        """Whether the first scenario of the first generator is the first victim."""
+
+    def replacing(self, name: str, plugin: object | None) -> "Chains":
+        """Chains without the plugin of this name, and with the given one, if any, as the last."""
+        others = [each for each in self.plugins if each[0] != name]
+        return Chains(others if plugin is None else [*others, (name, plugin)], self._wrapper)
+
+    def plugin(self, name: str) -> object | None:
+        """The plugin with a name in the profile; None: the profile does not name it."""
+        return self._by_name.get(name)
+
+    def unwrapped(self, plugin: object) -> object:
+        """The plugin behind what is called in its place."""
+        return self._wrapped.get(id(plugin), plugin)
 
     def name(self, plugin: object) -> str:
         """Name of a plugin in the profile."""
         return self._names[id(plugin)]
-
-    def rename(self, plugin: object, name: str) -> None:
-        """Name an object that stands in for a plugin."""
-        self._names[id(plugin)] = name
 
     def blocked_tasks(self) -> Iterator[tuple[int, str, str]]:
         """Tasks that cannot be placed, with the reason and the plugin's name."""
@@ -162,8 +201,14 @@ class Chains:
         return None
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
-        """Key of a queue among its siblings; smaller first."""
+        """Key of a queue among its siblings; smaller first.
+
+        Queues of victims, which have no request, are compared by what runs.
+        """
         orders = self.queue_orders
+        if self.reserved_requests and request != NO_SHARE:
+            for plugin in self.reserved_requests:
+                request = add_shares(request, plugin.reserved_request(queue))
         if len(orders) == 1:
             return orders[0].queue_key(queue, request, popped)
         return tuple([order.queue_key(queue, request, popped) for order in orders])
@@ -217,6 +262,19 @@ class Chains:
         """Notify all search listeners."""
         for listener in self.search_listeners:
             listener.on_search_start(pod_group, tasks)
+
+    def needed(self, tasks: Sequence[int], others: Sequence[int], *, near: bool) -> frozenset[int]:
+        """Which of the others any of these tasks needs where they are."""
+        found = [each.needed(tasks, others, near=near) for each in self.pod_dependencies]
+        return frozenset().union(*found)
+
+    def blocking(self, tasks: Sequence[int], others: Sequence[int]) -> frozenset[int]:
+        """Which of the others keep any of these tasks away from more than their own node."""
+        return frozenset().union(*[each.blocking(tasks, others) for each in self.pod_blockings])
+
+    def can_stay(self, tasks: Sequence[int], returned: Sequence[int]) -> bool:
+        """Whether these tasks, which have reservations, can all start where they are beside all others."""
+        return all(each.can_stay(tasks, returned) for each in self.reserved_pods)
 
     def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
         """The first rejection of a victim queue filter."""
@@ -276,8 +334,34 @@ class Chains:
         """Status of every queue, from the first reporter."""
         return tuple(self.queue_reporters[0].queue_status()) if self.queue_reporters else ()
 
+    def carried_changes(
+        self, queues: Sequence[QueueStatus], has_pending: bool
+    ) -> tuple[list[CarriedChange], int | None]:
+        """What plugins let the caller store, and the earliest time at which more changes."""
+        changes: list[CarriedChange] = []
+        earliest: int | None = None
+        for reporter in self.carried_reporters:
+            own, time = reporter.carried_changes(queues, has_pending)
+            changes.extend(own)
+            if time is not None and (earliest is None or time < earliest):
+                earliest = time
+        return changes, earliest
+
+    def warnings(self, odd: Sequence[int]) -> list[SnapshotWarning]:
+        """Warnings of all plugins; `odd` are pod groups with values of their own that may be invalid."""
+        return [each for reporter in self.warning_reporters for each in reporter.warnings(odd)]
+
+    def _wrap(self, wrap: Wrapper, chain: str, name: str, plugin: object) -> object:
+        """What is called in place of a plugin in a chain, under the same name."""
+        replacement = wrap(chain, name, plugin)
+        if replacement is not plugin:
+            self._names[id(replacement)] = name
+            self._wrapped[id(replacement)] = plugin
+        return replacement
+
     def _stamped(self, rejection: Rejection, plugin: object) -> Rejection:
-        return Rejection(rejection.code, rejection.detail, rejection.until, self._names[id(plugin)])
+        code, detail, until, _, custom, by_own = rejection
+        return Rejection(code, detail, until, self._names[id(plugin)], custom, by_own)
 
 
 _RANKINGS: Final = tuple(Ranking)

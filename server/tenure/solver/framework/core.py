@@ -101,9 +101,9 @@ class Cores:
 
         The result is the same before and after they are placed.
         """
-        asked, none = frozenset(tasks), frozenset[int]()
-        without = self.among(pod_group, self._present_tasks(pod_group, none, asked))
-        beside = self.among(pod_group, self._present_tasks(pod_group, asked, none))
+        given, none = frozenset(tasks), frozenset[int]()
+        without = self.among(pod_group, self._present_tasks(pod_group, none, given))
+        beside = self.among(pod_group, self._present_tasks(pod_group, given, none))
         return beside - without, without - beside
 
     def has_firm_request(self, pod_group: int, tasks: Collection[int]) -> bool:

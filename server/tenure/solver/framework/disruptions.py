@@ -3,6 +3,9 @@
 Evicting or moving a running task spends one of each of its budgets; putting it back, or undoing the move,
 returns it (semantics R15.2, R15.4). A task that does not run yet spends nothing. A budget that is not in the
 cluster allows nothing.
+
+Against a pod group that waits for what it is due, budgets hold for the option `budgetPatience` only: what is
+in the way of others is bounded in time (R15.13).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,9 +13,9 @@ from contextlib import contextmanager
 from typing import Final, final
 
 from tenure.solver.framework.budgeted_tasks import BudgetedTasks
+from tenure.solver.framework.commit import Commit
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.pacing import Cap, Disruption, Pacing, displaced
-from tenure.solver.framework.statement import Commit
 from tenure.solver.framework.trimming import choose_batches
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import SearchCounters
@@ -58,6 +61,13 @@ class Disruptions:
         self._overdrawn: set[str] = set()
         self._met: set[str] = set()
         """Budgets that kept a search from some victims."""
+        self._patience = options.budget_patience
+        self._held_until: int | None = None
+        """Until when budgets hold against the current search; None: always."""
+        self._is_overridden = False
+        """Whether they hold no longer, and it found nothing without overriding them."""
+        self._patience_ends: set[int] = set()
+        """Such times in the future, of all pod groups that were considered."""
         self._time: int | None = None
         """Budgets that may allow more by this time are ignored, in nanoseconds."""
         self._ignores_all = False
@@ -73,6 +83,67 @@ class Disruptions:
     def listeners(self) -> tuple["Disruptions", ...]:
         """Itself, if it is active: else nothing asks what is left."""
         return (self,) if self.is_active else ()
+
+    def begin(self, action: Action, beneficiary: int) -> None:
+        """Begin a search of an action for a pod group, or to end a pod group. Budgets hold at first.
+
+        All that asks for budgets begins: what one search overrides holds for the next.
+        """
+        if self._patience < 0 or not self.is_active:
+            return
+        end = self.held_until(action, beneficiary)
+        if self._is_overridden or end != self._held_until:
+            self.number += 1
+        self._held_until, self._is_overridden = end, False
+
+    def override(self) -> bool:
+        """Override budgets for the rest of the search, if they hold no longer; return whether that helps."""
+        end = self._held_until
+        if end is None or end > self._cluster.now or self._is_overridden:
+            return False
+        self._is_overridden = True
+        self.number += 1
+        return bool(self._met)
+
+    def hold_for_a_time(self, action: Action) -> bool:
+        """Whether budgets hold for a time only against pod groups that wait for what an action evicts."""
+        return self._patience >= 0 and action.due_since is not None
+
+    def held_until(self, action: Action, beneficiary: int) -> int | None:
+        """Until when budgets hold for what an action evicts for a pod group, in nanoseconds; None: always.
+
+        Notes it: another cycle may decide differently then.
+        """
+        if self._patience < 0 or action.due_since is None:
+            return None
+        since = action.due_since(self._cluster.pod_groups[beneficiary], self._cluster.queues)
+        if since is None:
+            return None
+        end = since + self._patience
+        if end > self._cluster.now:
+            self._patience_ends.add(end)
+        return end
+
+    def may_override(self, action: Action, beneficiary: int) -> bool:
+        """Whether budgets hold no longer for what an action evicts for a pod group."""
+        end = self.held_until(action, beneficiary)
+        return end is not None and end <= self._cluster.now
+
+    def end_commit(self) -> tuple[str, ...]:
+        """The budgets that a commit exceeds because they hold no longer. Nothing is left of them.
+
+        Nor of those that it exceeds because they allowed it when notice was given, or may by then.
+        """
+        is_overridden = self._is_overridden
+        if is_overridden:
+            self._is_overridden = False
+            self.number += 1
+        if not self._overdrawn:
+            return ()
+        names = tuple(sorted(self._overdrawn))
+        self._left.update(dict.fromkeys(names, 0))
+        self._overdrawn.clear()
+        return names if is_overridden else ()
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Spend or return the budgets of the task."""
@@ -139,12 +210,17 @@ class Disruptions:
     def rejection_by(self, names: Sequence[str], shown: Sequence[str] = ()) -> Rejection | None:
         """The rejection by these budgets, some of which the reader may see by name; None: there are none.
 
-        It ends if all of them may allow more by then.
+        It ends if all of them may allow more by then, or when they hold no longer in the current search.
         """
+        found = self._rejection_by(names, shown)
+        return None if found is None else self._held(found, self._held_until)
+
+    def _rejection_by(self, names: Sequence[str], shown: Sequence[str]) -> Rejection | None:
+        """The rejection by these budgets as if they held for ever."""
         if not names:
             return None
         self._met.update(names)
-        ends = [self._next_allowed(name) for name in names]
+        ends = [self._budget_time(name) for name in names]
         until = max([end or 0 for end in ends]) if None not in ends else None
         if shown:
             rest = len(names) - 1
@@ -208,26 +284,49 @@ class Disruptions:
         self._ignores_all = is_on
         self.number += 1
 
-    def exceeded(self, preemptor: int, tasks: Collection[int], time: int) -> Rejection | None:
+    def exceeded(self, action: Action, preemptor: int, tasks: Collection[int], time: int) -> Rejection | None:
         """Which budgets, as of a time, forbid what is disrupted now, for these tasks."""
+        self.begin(action, preemptor)
+        self.override()
         with ignoring(self, time):
             names = [name for name in sorted(self._overdrawn) if not self._is_ignored(name)]
-        return self._rejection_to(preemptor, tasks, names)
+        found = self._rejection_to(preemptor, tasks, names)
+        return None if found is None else self.held(found, action, preemptor)
 
     def obstacle(self, action: Action, preemptor: int, tasks: Collection[int]) -> Rejection | None:
         """Which budgets, limits and rates forbid what is disrupted now, for these tasks, ignored ones too."""
-        found = self._rejection_to(preemptor, tasks, sorted(self._overdrawn))
+        found = self.lasting_obstacle(action, preemptor, tasks)
+        return None if found is None else self.held(found, action, preemptor)
+
+    def held(self, rejection: Rejection, action: Action, preemptor: int) -> Rejection:
+        """A rejection, which ends at the latest when budgets hold no longer if it is by budgets."""
+        if rejection.code is not ReasonCode.DISRUPTION_BUDGET:
+            return rejection
+        return self._held(rejection, self.held_until(action, preemptor))
+
+    def _held(self, rejection: Rejection, end: int | None) -> Rejection:
+        if end is None or end <= self._cluster.now:
+            return rejection
+        return rejection._replace(until=end if rejection.until is None else min(rejection.until, end))
+
+    def lasting_obstacle(self, action: Action, preemptor: int, tasks: Collection[int]) -> Rejection | None:
+        """The obstacle as if budgets held for ever, which pod groups alike have in common."""
+        is_over = self.may_override(action, preemptor)
+        found = self._rejection_to(preemptor, tasks, [] if is_over else sorted(self._overdrawn))
         return found or self.slowed(action, preemptor, tasks)
 
     def _rejection_to(self, preemptor: int, tasks: Collection[int], names: Sequence[str]) -> Rejection | None:
-        """The rejection by budgets, named if a pod group of the tasks may be named to the preemptor."""
+        """The rejection by budgets, named if a pod group of the tasks may be named to the preemptor.
+
+        As if budgets held for ever.
+        """
         if not names:
             return None
-        mine, named = self._cluster.pod_groups[preemptor], set[str]()
+        own_group, named = self._cluster.pod_groups[preemptor], set[str]()
         for task in map(self._tasks.__getitem__, tasks):
-            if mine.may_name(self._cluster.pod_groups[task.pod_group]):
+            if own_group.may_name(self._cluster.pod_groups[task.pod_group]):
                 named.update(task.facts.disruption_budgets)
-        return self.rejection_by(names, [name for name in names if name in named])
+        return self._rejection_by(names, [name for name in names if name in named])
 
     def endings(self) -> dict[int, Rejection]:
         """Budgets that kept a search from some victims and may allow more by a time, by that time."""
@@ -236,11 +335,16 @@ class Disruptions:
             end, rejection = self._next_allowed(name), self.rejection_by([name])
             if end is not None and rejection is not None:
                 found.setdefault(end, rejection)
+        until = self._held_until
+        rejection = self.rejection_by(sorted(self._met))
+        if rejection is not None and until is not None and until > self._cluster.now:
+            found.setdefault(until, rejection._replace(until=until))
         return {**found, **self.pacing.endings()}
 
     def wake_times(self) -> list[int]:
-        """When such budgets may allow more."""
-        ends = [self._next_allowed(name) for name in self._met]
+        """When such budgets may allow more, or hold no longer for a pod group that was considered."""
+        ends = [self._budget_time(name) for name in self._met]
+        ends.extend(sorted(self._patience_ends) if self._met else ())
         return [end for end in (*ends, *self.pacing.endings()) if end is not None]
 
     def unknown_budgets(self) -> list[str]:
@@ -267,7 +371,7 @@ class Disruptions:
         return tuple(found)
 
     def _is_ignored(self, name: str) -> bool:
-        if self._ignores_all:
+        if self._ignores_all or self._is_overridden:
             return True
         if self._time is None:
             return False
@@ -275,6 +379,12 @@ class Disruptions:
         return end is not None and end <= self._time
 
     def _next_allowed(self, name: str) -> int | None:
+        """When a budget may allow more, or holds no longer in the current search; None: not by time."""
+        ends = (self._budget_time(name), self._held_until)
+        return min([end for end in ends if end is not None and end > self._cluster.now], default=None)
+
+    def _budget_time(self, name: str) -> int | None:
+        """When a budget may allow more; None: not by time."""
         budget = self._budgets.get(name)
         end = None if budget is None else budget.next_allowed
         return end if end is not None and end > self._cluster.now else None

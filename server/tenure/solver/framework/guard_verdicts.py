@@ -120,7 +120,9 @@ class GuardSummary:
     def endings(self, sharing: Sequence[Sharing]) -> list[Rejection]:
         """Protections that end, as rejections with the names of their guards."""
         return [
-            Rejection(each.reason, each.detail, each.until - self._lead.notice, sharing[place].name)
+            Rejection(
+                each.reason, each.detail, each.until - self._lead.notice, sharing[place].name, each.custom
+            )
             for place, each in enumerate(self.verdicts)
             if each is not None and each.scope and each.until is not None
         ]
@@ -130,7 +132,8 @@ class GuardSummary:
         verdict = self.verdicts[self.strictest]
         assert verdict is not None
         until = None if verdict.until is None else verdict.until - self._lead.notice
-        return Rejection(verdict.reason, verdict.detail, until, sharing[self.strictest].name)
+        name = sharing[self.strictest].name
+        return Rejection(verdict.reason, verdict.detail, until, name, verdict.custom)
 
 
 class SharedVerdicts:
@@ -141,11 +144,14 @@ class SharedVerdicts:
         self._chains = chains
         self.leads: Mapping[int, Lead] = {}
         """Leads of victims with a notice."""
-        self._sharing: tuple[Sharing, ...] = ()
+        self._sharing: Final = tuple(
+            [Sharing(chains.unwrapped(guard), chains.name(guard)) for guard in chains.guards]
+        )
         self._latest: Preemptor | None = None
         self._numbers: dict[Keys, int] = {}
         """Numbers of keys, in the order of their first use."""
-        self._keyed: list[GuardCacheKey] = []
+        keyed = [each.cache_key for each in self._sharing if each.verdicts is SameFor.KEY]
+        self._keyed: Final = [each for each in keyed if each is not None]
         """Guards with a key for each preemptor."""
         self._by_queue: dict[tuple[int | None, Keys], tuple[Keys, int]] = {}
         """Keys of all guards, and their number, by queue and keys of these guards."""
@@ -154,24 +160,23 @@ class SharedVerdicts:
         self._shared: dict[tuple[Action, int, Hashable], dict[int, GuardVerdict | None]] = {}
         """Verdicts by action, place of the guard and key, then by victim; for other preemptors."""
 
-    def fill(self) -> None:
-        """Read the traits of the guards. Called after the chains were filled or cleared."""
-        chains = self._chains
-        self._sharing = tuple([Sharing(guard, chains.name(guard)) for guard in chains.guards])
-        keyed = [each.cache_key for each in self._sharing if each.verdicts is SameFor.KEY]
-        self._keyed = [each for each in keyed if each is not None]
-        self._by_queue.clear()
+    def set_leads(self, leads: Mapping[int, Lead]) -> None:
+        """Set the leads of victims; verdicts that were found without them are found again."""
+        self.leads = leads
+        self._latest = None
+        self._known.clear()
+        self._shared.clear()
 
     def _preemptor(self, action: Action, preemptor: int) -> Preemptor:
         """The preemptor with the summaries that it may use."""
-        asking = self._keys_of(preemptor)
-        if asking.action is not action:
-            asking.action = action
-            if asking.has_own:
-                asking.summaries, asking.own = {}, {}
+        cached = self._keys_of(preemptor)
+        if cached.action is not action:
+            cached.action = action
+            if cached.has_own:
+                cached.summaries, cached.own = {}, {}
             else:
-                asking.summaries = self._known.setdefault((action, asking.number), {})
-        return asking
+                cached.summaries = self._known.setdefault((action, cached.number), {})
+        return cached
 
     def _keys_of(self, preemptor: int) -> Preemptor:
         latest = self._latest
@@ -195,17 +200,17 @@ class SharedVerdicts:
         return None
 
     def _verdict(
-        self, place: int, guard: Guard, action: Action, asking: Preemptor, victim: int
+        self, place: int, guard: Guard, action: Action, cached: Preemptor, victim: int
     ) -> GuardVerdict | None:
         """Verdict of one guard: shared by its key, or of the pair."""
-        key = asking.keys[place]
+        key = cached.keys[place]
         if key is None:
-            if (place, victim) not in asking.own:
-                asking.own[place, victim] = guard.guard(action, asking.index, victim)
-            return asking.own[place, victim]
+            if (place, victim) not in cached.own:
+                cached.own[place, victim] = guard.guard(action, cached.index, victim)
+            return cached.own[place, victim]
         shared = self._shared.setdefault((action, place, key), {})
         if victim not in shared:
-            shared[victim] = guard.guard(action, asking.index, victim)
+            shared[victim] = guard.guard(action, cached.index, victim)
         return shared[victim]
 
     def summarize(self, victim: int, verdicts: Sequence[GuardVerdict | None]) -> GuardSummary:
@@ -215,8 +220,8 @@ class SharedVerdicts:
 
     def cache_key(self, preemptor: int) -> int | None:
         """Preemptors with equal keys meet the same protection; None: a guard is called for each pair."""
-        asking = self._keys_of(preemptor)
-        return None if asking.has_own else asking.number
+        cached = self._keys_of(preemptor)
+        return None if cached.has_own else cached.number
 
     def shared_key(self, preemptor: int) -> int:
         """Preemptors with equal keys meet the same protection by the guards that are shared for them."""
@@ -224,10 +229,10 @@ class SharedVerdicts:
 
     def is_pair_finding(self, preemptor: int, guard: str) -> bool:
         """Whether a verdict of the guard was for the pair, so that it says nothing about other preemptors."""
-        asking = self._keys_of(preemptor)
-        if not asking.has_own:
+        cached = self._keys_of(preemptor)
+        if not cached.has_own:
             return False
-        return any(each.name == guard and asking.keys[i] is None for i, each in enumerate(self._sharing))
+        return any(each.name == guard and cached.keys[i] is None for i, each in enumerate(self._sharing))
 
     def may_expire(self, preemptor: int, victims: Sequence[int]) -> bool:
         """Whether a guard that is shared for the preemptor may protect any of these until a time."""
@@ -241,13 +246,13 @@ class SharedVerdicts:
 
     def delays_pair(self, action: Action, preemptor: int, victims: Sequence[int]) -> bool:
         """Whether a guard that is not shared protects any of the victims from the preemptor until a time."""
-        asking = self._preemptor(action, preemptor)
-        if not asking.has_own:
+        cached = self._preemptor(action, preemptor)
+        if not cached.has_own:
             return False
         for place, guard in enumerate(self._chains.guards):
-            if asking.keys[place] is None and self._sharing[place].may_expire(victims):
+            if cached.keys[place] is None and self._sharing[place].may_expire(victims):
                 for victim in victims:
-                    verdict = self._verdict(place, guard, action, asking, victim)
+                    verdict = self._verdict(place, guard, action, cached, victim)
                     if verdict is not None and verdict.scope and verdict.until is not None:
                         return True
         return False

@@ -42,25 +42,25 @@ class Guards(SharedVerdicts):
         """The verdict with the name of its guard. Guards return one object for many victims."""
         known = self._named.get((id(verdict), name))
         if known is None:
-            scope, source, until, detail, reason, _ = verdict
-            known = verdict, GuardVerdict(scope, source, until, detail, reason, name)
+            scope, source, until, detail, reason, _, custom = verdict
+            known = verdict, GuardVerdict(scope, source, until, detail, reason, name, custom)
             self._named[id(verdict), name] = known
         return known[1]
 
     def summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """Verdicts of all guards about the victim, and what follows."""
-        asking = self._preemptor(action, preemptor)
-        found = asking.summaries.get(victim)
+        cached = self._preemptor(action, preemptor)
+        found = cached.summaries.get(victim)
         if found is None:
-            if asking.has_own:
+            if cached.has_own:
                 verdicts = [
-                    self._verdict(place, guard, action, asking, victim)
+                    self._verdict(place, guard, action, cached, victim)
                     for place, guard in enumerate(self._chains.guards)
                 ]
             else:
                 verdicts = [guard.guard(action, preemptor, victim) for guard in self._chains.guards]
             found = self.summarize(victim, verdicts)
-            asking.summaries[victim] = found
+            cached.summaries[victim] = found
         return found
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
@@ -82,20 +82,20 @@ class Guards(SharedVerdicts):
 
     def is_pair_core(self, action: Action, preemptor: int, victim: int) -> bool:
         """Whether the victim must keep its core because of such a verdict."""
-        asking = self._keys_of(preemptor)
-        if not asking.has_own:
+        cached = self._keys_of(preemptor)
+        if not cached.has_own:
             return False
         strictest = self.summary(action, preemptor, victim).strictest
-        return strictest >= 0 and asking.keys[strictest] is None
+        return strictest >= 0 and cached.keys[strictest] is None
 
     def delays(self, action: Action, preemptor: int, victim: int) -> bool:
         """Whether the guards that are shared for the preemptor protect the victim until a time."""
-        asking = self._preemptor(action, preemptor)
-        if not asking.has_own:
+        cached = self._preemptor(action, preemptor)
+        if not cached.has_own:
             rejection = self.summary(action, preemptor, victim).rejection
         else:
             verdicts = [
-                None if asking.keys[place] is None else self._verdict(place, guard, action, asking, victim)
+                None if cached.keys[place] is None else self._verdict(place, guard, action, cached, victim)
                 for place, guard in enumerate(self._chains.guards)
             ]
             rejection = self.summarize(victim, verdicts).rejection

@@ -6,8 +6,9 @@ longer be possible; `actions.fulfill` checks them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
@@ -15,15 +16,30 @@ from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.terms.reasons import ReasonCode
 
+GOING: Final = (TaskStatus.RELEASING, TaskStatus.STUCK_IN_RELEASING)
+"""Statuses of pods that terminate."""
+
 
 def in_order(cluster: Cluster) -> list[int]:
-    """Indices of the groups that are not expired, by expire time, then by id.
+    """Indices of the groups that are not expired, by expire time, then the more important beneficiary first.
 
-    Groups with notices are not among them: nothing of them was applied yet (`actions.notice_groups`).
+    The last of them is the first to be given up. Groups with notices are not among them: nothing of them was
+    applied yet (`actions.notice_groups`).
     """
-    groups = cluster.in_flight
-    alive = [i for i, group in enumerate(groups) if cluster.now < group.expire_time and not group.notices]
-    return sorted(alive, key=lambda index: (groups[index].expire_time, groups[index].id))
+    alive = [
+        i
+        for i, group in enumerate(cluster.in_flight)
+        if cluster.now < group.expire_time and not group.notices
+    ]
+    return sorted(alive, key=lambda index: _rank(cluster, cluster.in_flight[index]))
+
+
+def _rank(cluster: Cluster, group: InFlightGroup) -> tuple[int, int, int, str]:
+    """Sort key: groups of one cycle expire together, so the priority and age of the beneficiary decide."""
+    if group.beneficiary == NOWHERE:
+        return group.expire_time, 0, 0, group.id
+    facts = cluster.pod_groups[group.beneficiary].facts
+    return group.expire_time, -facts.priority, facts.creation, group.id
 
 
 def with_in_flight(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozenset[int]]:
@@ -66,6 +82,33 @@ def open_bindings(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightDe
     """Bindings of pods that are still pending."""
     for step in group.bindings:
         if step.task != NOWHERE and cluster.tasks[step.task].placement.status is TaskStatus.PENDING:
+            yield step
+
+
+def evicted_until(cluster: Cluster) -> dict[str, int]:
+    """When the last in-flight group that evicts a pod expires, by uid."""
+    found: dict[str, int] = {}
+    for group in cluster.in_flight:
+        for step in group.evictions:
+            found[step.pod] = max(group.expire_time, found.get(step.pod, 0))
+    return found
+
+
+def open_reservations(
+    cluster: Cluster, group: InFlightGroup, evicted: Mapping[str, int]
+) -> Iterator[InFlightDecision]:
+    """Reservations that are not used up; `evicted` as by `evicted_until`.
+
+    A pod that a later group evicts, or that leaves a node from which its own group does not evict it, had
+    started: neither the pod nor its successor has that reservation any more.
+    """
+    own = {(step.pod, step.node) for step in group.evictions}
+    for step in group.reservations:
+        is_used = evicted.get(step.pod, 0) > group.expire_time
+        if step.task != NOWHERE and not is_used:
+            placement = cluster.tasks[step.task].placement
+            is_used = placement.status in GOING and (step.pod, placement.node) not in own
+        if not is_used:
             yield step
 
 

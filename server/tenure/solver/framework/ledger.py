@@ -13,9 +13,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING, Placement, TaskStatus
 from tenure.solver.model.resources import (
-    CPU,
     GPU,
-    MEMORY,
     NO_SHARE,
     WHOLE_GPU,
     MutableVector,
@@ -24,9 +22,9 @@ from tenure.solver.model.resources import (
     mig_gpu_milli,
 )
 from tenure.solver.model.workload import PodGroup, Task, add_shares
-from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugin_api.context import LedgerView
+from tenure.solver.model.workload_parts import TaskShape, share_of, share_on
 from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.ledger_view import LedgerView
 from tenure.solver.plugin_api.points import MoveListener
 from tenure.solver.resolution.slot_map import SlotChange
 
@@ -84,12 +82,12 @@ class Ledger(LedgerView):
             self._charges.append(self._charges[-1] if is_same else _charges(cluster, node, kinds))
             last = info.idle
         self.claims = ClaimUsage(cluster, self.node_infos)
-        self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
+        self._shares = [share_of(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
         self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
         """By shape, what a task counts for before its node is known: by the smallest device (R1.18 a)."""
         self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
-        """The same by the largest device (semantics R1.18 b)."""
+        """By shape, what a task counts for on the largest device (semantics R1.18 b)."""
         self._count_all(cluster)
 
     def _count_all(self, cluster: Cluster) -> None:
@@ -219,7 +217,7 @@ class Ledger(LedgerView):
         return self._sum(tasks, self.unplaced_shares)
 
     def least_demand(self, tasks: Collection[int]) -> Share:
-        """The same on the largest GPUs, for limits and quotas (semantics R1.18 b)."""
+        """What tasks request on the largest GPUs, for limits and quotas (semantics R1.18 b)."""
         return self._sum(tasks, self.least_shares)
 
     def _sum(self, tasks: Collection[int], shares: list[Share]) -> Share:
@@ -242,8 +240,7 @@ class Ledger(LedgerView):
         shape = task.shape
         if not shape.gpu.memory_mib:
             return self._shares[shape.index]
-        milli = -(-shape.gpu.memory_mib * 100 // self.nodes[node].gpu_memory_mib) * 10
-        return _share(shape, milli * shape.gpu.devices)
+        return share_on(shape, self.nodes[node].gpu_memory_mib)
 
     def freed_gpu_milli(self, task: int) -> int:
         """Upper bound of the GPUs that the task frees on its node, in thousandths."""
@@ -262,7 +259,7 @@ class Ledger(LedgerView):
         if not shape.gpu.memory_mib:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
-        return _share(shape, milli * shape.gpu.devices)
+        return share_of(shape, milli * shape.gpu.devices)
 
     def fit(self, shape: TaskShape, node: int) -> int:
         """NOW if the idle amounts of the node are enough and pipelined tasks keep theirs, SOON if they are
@@ -352,7 +349,7 @@ class Ledger(LedgerView):
             self._charge(task, placement.previous, sign)
 
     def _charge_new(self, task: Task, placement: Placement, sign: int) -> None:
-        """The same, without the previous placement that the task still leaves."""
+        """Charge a placement without the previous one, which the task still leaves."""
         use, node = placement.use, placement.node
         if not use:
             return
@@ -410,10 +407,6 @@ LEDGER: Final = Derived(Ledger, Ledger.follow, Ledger.copy)
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
     return () if group.queue is None else cluster.queues[group.queue].path
-
-
-def _share(shape: TaskShape, gpu_milli: int) -> Share:
-    return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.extra_gpu_milli)
 
 
 def _charges(

@@ -9,7 +9,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
 from tenure.solver.model.resources import FIXED, NOTHING, WHOLE_GPU, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugin_api.context import NodeInfoView
+from tenure.solver.plugin_api.ledger_view import NodeInfoView
 
 
 class SharedResource:

@@ -10,6 +10,7 @@ are nested and end in reverse order:
             scenario              a scenario is simulated
                 plugin            a plugin is called
     fold                          commits become decisions
+    diagnose                      why pod groups wait
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ class Phase(StrEnum):
     SCENARIO = "scenario"
     PLUGIN = "plugin"
     FOLD = "fold"
+    DIAGNOSE = "diagnose"
     ENCODE = "encode"
 
 

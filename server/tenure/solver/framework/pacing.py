@@ -7,9 +7,10 @@ waits for a full bucket, and leaves a debt (semantics R15.7, R15.8). Tokens are 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
-from tenure.solver.framework.statement import Commit
+from tenure.solver.framework.commit import Commit
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import (
+    EVICTION_RATES,
     POD_GROUPS,
     PREEMPTOR_QUEUE,
     TOKEN,
@@ -52,9 +53,9 @@ class Pacing:
         self._per_pod_group = options.max_disrupted_per_pod_group
         self._rates = options.eviction_rates
         self.is_active = bool(self._rates) or max(self._per_cycle, self._per_pod_group) != UNLIMITED
-        states = {state.name: state for state in cluster.eviction_rates}
+        states = {state.name: state for state in cluster.carried.rows(EVICTION_RATES)}
         self._states = [states.get(rate.name) for rate in self._rates]
-        self._queues = {queue.name: queue.index for queue in cluster.queues} if self._rates else {}
+        self._queues = {queue.facts.name: queue.index for queue in cluster.queues} if self._rates else {}
         self._charged: list[tuple[Commit, Disruption, tuple[int, ...]]] = []
         """Commits with what they disrupt, and what they paid to each rate."""
         self._paid = [0] * len(self._rates)

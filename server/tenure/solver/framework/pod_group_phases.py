@@ -1,5 +1,6 @@
 """Phases of pod groups when a cycle begins: pending, held, running, and below their minimum."""
 
+from collections import Counter
 from typing import Final
 
 from tenure.solver.framework.ledger import Ledger
@@ -21,7 +22,7 @@ class PodGroupPhases:
         self.running: set[int] = set()
         """Pod groups with allocated tasks."""
         self.stale: set[int] = set()
-        """Pod groups that run below their minimum, or are marked stale by the caller."""
+        """Pod groups that run below their minimum or that of a subgroup, or that the caller marked stale."""
         self.blocked: set[int] = set()
         """Tasks that cannot be placed according to the caller."""
 
@@ -65,8 +66,16 @@ class PodGroupPhases:
         facts = group.facts
         if facts.victim is not NO_VICTIM_FACTS and facts.victim.held_by and _has_gated(ledger, group):
             self.held.add(index)
-        if facts.stale_since is not None or (count and not _is_met(group, used)):
+        if facts.stale_since is not None or (count and not _is_met_throughout(group, used)):
             self.stale.add(index)
+
+
+def _is_met_throughout(group: PodGroup, used: list[int]) -> bool:
+    """Whether neither the pod group nor a subgroup in use is below its minimum."""
+    return _is_met(group, used) and (len(group.pod_sets) == 1 or not group.incomplete(used, _NONE))
+
+
+_NONE: Final = Counter[int]()
 
 
 def _is_met(group: PodGroup, used: list[int]) -> bool:

@@ -1,11 +1,12 @@
 """A session: the state of one cycle, from the cluster to the commits."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 from tenure.solver.framework.budgeted_tasks import BUDGETED_TASKS
-from tenure.solver.framework.chains import Chains
+from tenure.solver.framework.chains import Chains, Wrapper
+from tenure.solver.framework.commit import Commit
 from tenure.solver.framework.core import Cores, Order
 from tenure.solver.framework.derived_data import DerivedData
 from tenure.solver.framework.disruptions import Disruptions
@@ -14,13 +15,13 @@ from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.in_flight import NoticeState
 from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
-from tenure.solver.framework.statement import Commit, Statement
-from tenure.solver.framework.stop_signal import StopSignal
-from tenure.solver.model.caller_state import EvictionRecord, Reservation
+from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.stop_signal import CommitLimitReached, StopSignal
+from tenure.solver.model.caller_state import EvictionRecord, PlannedStart
+from tenure.solver.model.carried import CarriedChange, Row, RowKind
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupStatus, Patch, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
@@ -40,8 +41,8 @@ class Session:
     """Everything about one cycle. Actions change it through statements only."""
 
     cluster: Cluster
+    profile: Profile
     registry: Registry
-    options: CycleOptions
     ledger: Ledger
     chains: Chains
     guards: Guards
@@ -51,6 +52,8 @@ class Session:
     derived_data: DerivedData
     eviction_results: EvictionResults
     disruptions: Disruptions
+    services: "SessionServices"
+    options: CycleOptions
     counters: SearchCounters = field(default_factory=SearchCounters)
     commits: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -84,8 +87,14 @@ class Session:
     in_flight: tuple[InFlightGroupStatus, ...] = ()
     notices: NoticeState = field(default_factory=NoticeState)
     reserved_tasks: frozenset[int] = frozenset()  # by in-flight groups; this cycle does not evict them
-    reservations: tuple[Reservation, ...] | None = None  # to be stored; None: none are planned
-    queue_status: tuple[QueueStatus, ...] = ()  # of every queue, after all actions
+    carried: list[CarriedChange] = field(default_factory=list)
+    """What the caller is to store."""
+    planned_starts: tuple[PlannedStart, ...] | None = None
+    """After the cycle; None: none are planned."""
+    reserved_idle: int = 0
+    """What nothing uses of reserved capacity, in thousandths of a GPU."""
+    commit_limit: int = -1
+    """Number of commits after which the cycle ends before the next one; -1: none."""
     stop: StopSignal = field(default_factory=StopSignal)  # the loops of the search check it
 
     @classmethod
@@ -96,68 +105,74 @@ class Session:
         registry: Registry,
         stop: Callable[[], bool] = never,
         warm_start: WarmStart | None = None,
+        wrap: Wrapper | None = None,
     ) -> "Session":
         """Construct the plugins in profile order, and register them as listeners of the ledger.
 
-        With a warm start, derived data of earlier sessions is updated instead of built. If `stop` has a
-        method `check`, it is called between the steps; what it raises passes through.
+        `wrap` is that of `Chains`. With a warm start, derived data of earlier sessions is updated instead of
+        built. If `stop` has a method `check`, it is called between the steps; what it raises passes through.
         """
         check = check_of(stop)
         check()
-        derived_data, chains = DerivedData(profile, warm_start), Chains()
+        derived_data, signal = DerivedData(profile, warm_start), StopSignal(stop)
         ledger = Ledger(cluster) if cluster.claims else derived_data.get(LEDGER, cluster)
         check()
-        guards = Guards(cluster.pod_groups, chains, ledger.placements)
-        order = Order(cluster.tasks, chains)
-        cores = Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names)
         phases, budgeted = derived_data.get(PHASES, ledger), derived_data.get(BUDGETED_TASKS, cluster)
-        commits, counters = list[Commit](), SearchCounters()
-        session = cls(
-            cluster=cluster,
-            registry=registry,
-            options=profile.options,
-            ledger=ledger,
-            chains=chains,
-            guards=guards,
-            order=order,
-            cores=cores,
-            phases=phases,
-            derived_data=derived_data,
-            eviction_results=EvictionResults(cluster),
-            disruptions=Disruptions(cluster, budgeted, ledger, profile.options, commits, counters),
-            counters=counters,
-            commits=commits,
-            stop=StopSignal(stop),
+        history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
+        with_history = {group for pair in history for group in pair}
+        services = SessionServices(ledger, derived_data, signal)
+        context = PluginContext(
+            cluster, ledger, profile.options, registry.guarded, history, with_history, services
         )
-        session.eviction_history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
-        session.groups_with_history = {group for pair in session.eviction_history for group in pair}
-        session.pending_results = pending_by_preemptor(cluster.eviction_history)
-        context = session.plugin_context()
         plugins: list[tuple[str, object]] = []
         for one in profile.plugins:
             check()
             plugins.append((one.name, registry.plugins[one.name](context, one.arguments)))
-        chains.fill(plugins)
+        chains = Chains(plugins, wrap)
         check()
-        guards.fill()
+        order = Order(cluster.tasks, chains)
+        commits, counters = list[Commit](), SearchCounters()
+        session = cls(
+            cluster=cluster,
+            profile=profile,
+            registry=registry,
+            ledger=ledger,
+            chains=chains,
+            guards=Guards(cluster.pod_groups, chains, ledger.placements),
+            order=order,
+            cores=Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names),
+            phases=phases,
+            derived_data=derived_data,
+            eviction_results=EvictionResults(cluster),
+            disruptions=Disruptions(cluster, budgeted, ledger, profile.options, commits, counters),
+            services=services,
+            options=profile.options,
+            counters=counters,
+            commits=commits,
+            eviction_history=history,
+            groups_with_history=with_history,
+            pending_results=pending_by_preemptor(cluster.eviction_history),
+            stop=signal,
+        )
+        services.session = session
         session.ledger.listeners = (*chains.move_listeners, *session.disruptions.listeners)
         session.blocked = session._blocked_tasks()
         return session
 
-    def plugin_context(self) -> PluginContext:
-        """What plugins receive."""
+    def plugin_context(self, cluster: Cluster | None = None) -> PluginContext:
+        """What plugins receive; with a cluster, as if it were the one that is decided on."""
         return PluginContext(
-            self.cluster,
+            cluster or self.cluster,
             self.ledger,
             self.options,
             self.registry.guarded,
             self.eviction_history,
             self.groups_with_history,
-            SessionServices(self),
+            self.services,
         )
 
     def close(self) -> None:
-        """Release the plugins, which refer to the session, and leave derived data for the next session."""
+        """Release the session, which plugins refer to, and leave derived data for the next one."""
         self.ledger.listeners = ()
         if self.stop.is_set:
             self.derived_data.drop()  # a stopped search may leave it in any state
@@ -166,8 +181,20 @@ class Session:
         self.commits.clear()
         self.patches.clear()
         self.rejections.clear()
-        self.chains.clear()
-        self.guards.fill()
+        self.services.session = None
+
+    def carry(self, kind: RowKind[Row], rows: Iterable[Row]) -> None:
+        """Let the caller store these rows in place of those with the same keys."""
+        if changed := tuple(rows):
+            self.carried.append(CarriedChange(kind, changed))
+
+    def carry_all(self, kind: RowKind[Row], rows: Iterable[Row]) -> None:
+        """Let the caller store these rows, and delete all others of the kind."""
+        before, after = kind.by_key(self.cluster.carried.rows(kind)), kind.by_key(rows)
+        changed = tuple([row for key, row in after.items() if before.get(key) != row])
+        deleted = tuple(sorted(before.keys() - after.keys(), reverse=True))
+        if changed or deleted:
+            self.carried.append(CarriedChange(kind, changed, deleted))
 
     def derived(self, spec: Derived["Session", Value]) -> Value:
         """Data that is derived from the session, as it is now."""
@@ -191,13 +218,22 @@ class Session:
         requeues: tuple[Requeue, ...] = (),
         in_flight: str = "",
     ) -> None:
-        """Keep the moves of the statement as one decision group."""
+        """Keep the moves of the statement as one decision group.
+
+        Raises CommitLimitReached if the cycle is to end before this commit: then the moves are undone.
+        """
+        if len(self.commits) == self.commit_limit:
+            statement.rollback(0)
+            raise CommitLimitReached
         statement.commit()
         tasks, moves = self.ledger.tasks, tuple(statement.moves)
         losers = {tasks[task].pod_group: None for task in statement.evicted}
         verdicts = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
         self.commit_count += 1
-        self.commits.append(Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts))
+        overridden = self.disruptions.end_commit()
+        self.commits.append(
+            Commit(action, beneficiary, reason, moves, requeues, in_flight, verdicts, overridden)
+        )
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
         for move in moves:
@@ -251,32 +287,43 @@ class Session:
 
 @final
 class SessionServices(PluginServices):
-    """What plugins receive from a session."""
+    """What plugins receive from a session. The one way from them to the session, which ends with it.
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.is_continued = session.derived_data.is_kept
+    While plugins are constructed there is no session yet: only derived data and requests are available.
+    """
+
+    def __init__(self, ledger: Ledger, derived_data: DerivedData, stop: StopSignal) -> None:
+        self._ledger, self._derived_data, self._stop = ledger, derived_data, stop
+        self.is_continued = derived_data.is_kept
+        self.session: Session | None = None
+        """None before it is open, and once it is closed."""
+
+    @property
+    def open_session(self) -> Session:
+        """The session, while it is open."""
+        assert self.session is not None
+        return self.session
 
     def settled(self, record: EvictionRecord) -> EvictionRecord:
         """The record with its result."""
-        return self._session.settled(record)
+        return self.open_session.settled(record)
 
     def demand(self, tasks: Collection[int]) -> Share:
         """Requests of tasks."""
-        return self._session.ledger.demand(tasks)
+        return self._ledger.demand(tasks)
 
     def core(self, pod_group: int) -> frozenset[int]:
         """Core of a pod group."""
-        return self._session.cores.current(pod_group)
+        return self.open_session.cores.current(pod_group)
 
     def core_shift(self, pod_group: int, tasks: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
         """Change of a core."""
-        return self._session.cores.shift(pod_group, tasks)
+        return self.open_session.cores.shift(pod_group, tasks)
 
     def derived(self, spec: Derived[PluginContext, Value], context: PluginContext) -> Value:
         """The value as it is now."""
-        return self._session.derived_data.get(spec, context)
+        return self._derived_data.get(spec, context)
 
     def check_stop(self) -> None:
         """End the cycle when it must end."""
-        self._session.stop.check()
+        self._stop.check()

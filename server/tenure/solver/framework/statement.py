@@ -3,16 +3,12 @@
 The one reversible primitive: a task changes its placement.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.model.decision import Requeue
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus, Zones
-from tenure.solver.model.verdict import GuardVerdict, VictimSet
-from tenure.solver.plugin_api.action import Action
-from tenure.terms.reasons import ReasonCode
 
 
 class Move:
@@ -58,7 +54,7 @@ class Statement:
         while len(self.moves) > mark:
             move = self.moves.pop()
             self._ledger.apply(move.task, move.after, move.before)
-            if move.after.status is TaskStatus.RELEASING:
+            if move.after.status is TaskStatus.RELEASING and move.task in self.evicted:
                 self.evicted[move.task].pop()
                 if not self.evicted[move.task]:
                     del self.evicted[move.task]
@@ -97,6 +93,10 @@ class Statement:
             after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving, zones)
         self._apply(task, before, after)
 
+    def withdraw(self, task: int, placement: Placement) -> None:
+        """Take the reservation of a task back, or give it back: this is its placement from now on."""
+        self._apply(task, self._ledger.placements[task], placement)
+
     def replace_by_pipelined(self, pod_group: int, mark: int) -> None:
         """Replace every binding of the pod group since the mark by a pipelined placement (R2.17)."""
         tasks = self._ledger.tasks
@@ -121,30 +121,3 @@ class Statement:
     def _apply(self, task: int, before: Placement, after: Placement) -> None:
         self._ledger.apply(task, before, after)
         self.moves.append(Move(task, before, after))
-
-
-class Commit:
-    """Moves that were kept: one decision group."""
-
-    def __init__(
-        self,
-        action: Action,
-        beneficiary: int,
-        reason: ReasonCode,
-        moves: tuple[Move, ...],
-        requeues: tuple[Requeue, ...],
-        in_flight: str,
-        guards: Mapping[int, tuple[GuardVerdict, ...]],
-    ) -> None:
-        """`in_flight` is the id of the in-flight group that it fulfills; `guards` are the verdicts for each
-        pod group that loses tasks.
-        """
-        self.action = action
-        self.beneficiary = beneficiary
-        self.reason = reason
-        self.moves = moves
-        self.requeues = requeues
-        self.in_flight = in_flight
-        self.guards = guards
-        self.victim_set: VictimSet | None = None
-        self.frees_for_others = action.is_guarded or reason is ReasonCode.BACKFILL_ENDED

@@ -60,9 +60,9 @@ def _keep_minimum(
 ) -> None:
     """Drop the last batches of a pod group of which some are left out, until it keeps its minimum."""
     group = cluster.pod_groups[pod_group]
-    mine = [number for number in sorted(kept) if batches[number].pod_group == pod_group]
-    while mine and group.is_cut(active, _by_pod_set(cluster, batches, mine)):
-        kept.discard(mine.pop())
+    numbers = [number for number in sorted(kept) if batches[number].pod_group == pod_group]
+    while numbers and group.is_cut(active, _by_pod_set(cluster, batches, numbers)):
+        kept.discard(numbers.pop())
 
 
 def _by_pod_set(cluster: Cluster, batches: Sequence[Batch], numbers: Iterable[int]) -> Counter[int]:

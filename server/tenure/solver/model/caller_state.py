@@ -1,8 +1,10 @@
 """Input that callers store between cycles: in-flight groups, eviction records and reservations."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
+from tenure.solver.model.carried import RowKind
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import NOWHERE, Zones
 from tenure.solver.model.workload import Task
@@ -32,6 +34,8 @@ class InFlightDecision(NamedTuple):
     """Pod group of the pod. A relocated pod returns with another uid and the same pod group."""
     gpu_groups: tuple[str, ...] = ()
     zones: Zones = ()
+    sub_group: str = ""
+    """Subgroup of a pod with a reservation; empty: any."""
 
 
 class InFlightGroup(NamedTuple):
@@ -98,7 +102,7 @@ class StartDelay(IntEnum):
     """Pod groups that need not give way, or could not be evicted in time, use its nodes."""
 
 
-class ReservedPods(NamedTuple):
+class PlannedPods(NamedTuple):
     """Pods of one shape that are to start on one node."""
 
     node: int
@@ -106,7 +110,7 @@ class ReservedPods(NamedTuple):
     pods: int
 
 
-class Reservation(NamedTuple):
+class PlannedStart(NamedTuple):
     """A place, and if possible a time, for the minimum of a pod group that waits (semantics R17.7).
 
     Times are in nanoseconds.
@@ -122,11 +126,14 @@ class Reservation(NamedTuple):
     start: int | None = None
     """Planned start; None: not known."""
     certainty: Certainty = Certainty.UNKNOWN
-    places: tuple[ReservedPods, ...] = ()
+    places: tuple[PlannedPods, ...] = ()
     """By node and shape."""
     first_bounded: int | None = None
     """The first planned start with the certainty BOUNDED."""
     paused_until: int | None = None
-    """It was released, and reserves nothing until then."""
+    """The plan was given up, and nothing is reserved for it until then."""
     delayed_by: StartDelay = StartDelay.UNSPECIFIED
     """Why `start` last moved to a later time."""
+
+
+PLANNED_STARTS: Final[RowKind[PlannedStart]] = RowKind("planned_starts", attrgetter("pod_group"))

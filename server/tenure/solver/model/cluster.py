@@ -1,13 +1,15 @@
 """The immutable cluster: the whole input of a cycle, with dense indices."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup, Reservation
+from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup
+from tenure.solver.model.carried import NO_CARRIED_ROWS, CarriedRows, Row, RowKind
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.queue import Queue, QueueUsage
+from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import FIXED_SLOTS
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.workload import PodGroup, Task
@@ -40,17 +42,19 @@ class Cluster:
     """By victim and preemptor, at most one per pair."""
     in_flight: tuple[InFlightGroup, ...] = ()
     """By ID."""
-    queue_usage: tuple[QueueUsage, ...] = ()
-    """By queue, at most one each."""
-    reservations: tuple[Reservation, ...] = ()
-    """By uid of the pod group, at most one each."""
+    carried: CarriedRows = NO_CARRIED_ROWS
+    """Other rows that the caller stores between cycles."""
     warnings: tuple[SnapshotWarning, ...] = ()
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """By name."""
-    eviction_rates: tuple[EvictionRateState, ...] = ()
-    """By name."""
     delayed: tuple[int, ...] = ()
-    """Pod groups that wait for a time, by index (`in_flight_session`)."""
+    """Pod groups that wait for a time, by index (`in_flight.in_flight_groups`)."""
+    changed_grants: tuple[int, ...] = ()
+    """Running pod groups that request something else than their grants, by index (`grants`)."""
+
+    def carrying(self, kind: RowKind[Row], rows: Iterable[Row]) -> "Cluster":
+        """The cluster with these rows of one kind, in the order of their keys."""
+        return replace(self, carried=self.carried.with_rows(kind, rows))
 
     @property
     def min_gpu_memory_mib(self) -> int:

@@ -67,6 +67,18 @@ class Requirement(NamedTuple):
     operator: Operator
     values: tuple[str, ...]
 
+    def __str__(self) -> str:
+        """As people read it: `app in (a, b)`."""
+        values = ", ".join(self.values)
+        match self.operator:
+            case Operator.EXISTS:
+                return f"{self.key} set"
+            case Operator.DOES_NOT_EXIST:
+                return f"{self.key} not set"
+            case Operator.GREATER_THAN | Operator.LESS_THAN:
+                return f"{self.key} {'>' if self.operator is Operator.GREATER_THAN else '<'} {values}"
+        return f"{self.key} {'in' if self.operator is Operator.IN else 'not in'} ({values})"
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet the condition."""
         value = labels.get(self.key)

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
-from tenure.solver.model.caller_state import EvictionRecord, Reservation
+from tenure.solver.model.caller_state import EvictionRecord, PlannedStart
+from tenure.solver.model.carried import CarriedChange, Row, RowKind
 from tenure.solver.model.disruption_limits import DisruptionBudgetStatus, EvictionRateStatus
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.fate import NO_EVICTIONS, Fate
+from tenure.solver.model.grant import Grant
 from tenure.solver.model.placement import Zones
-from tenure.solver.model.queue import QueueStatus, QueueUsage
+from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.snapshot_warning import SnapshotWarning
@@ -60,6 +62,8 @@ class Evict:
     guards: Final[tuple[GuardVerdict, ...]]
     """Results of the guards that allowed it."""
     fate: Final[Fate]
+    overridden_budgets: Final[tuple[str, ...]]
+    """Disruption budgets of the task that hold no longer, and permit fewer disruptions (semantics R15.13)."""
 
     def __init__(
         self,
@@ -68,12 +72,14 @@ class Evict:
         relocating: bool,
         guards: tuple[GuardVerdict, ...] = (),
         fate: Fate = Fate.UNSPECIFIED,
+        overridden_budgets: tuple[str, ...] = (),
     ) -> None:
         self.task = task
         self.node = node
         self.relocating = relocating
         self.guards = guards
         self.fate = fate
+        self.overridden_budgets = overridden_budgets
 
 
 class PatchKind(IntEnum):
@@ -93,6 +99,7 @@ class PatchKind(IntEnum):
     EVICTIONS = 13
     LAST_NOTICE_TIME = 14
     BACKFILL_FOR = 15
+    GRANT = 16
 
 
 @fast_dataclass(slots=True, init=False)
@@ -107,6 +114,8 @@ class Patch:
     """Eviction record to store."""
     counts: Final[Mapping[str, int]]
     """Evictions by cause to store; or the uids of the owners of reserved capacity (BACKFILL_FOR)."""
+    grant: Final[Grant | None]
+    """Grant to store."""
 
     def __init__(
         self,
@@ -115,12 +124,14 @@ class Patch:
         value: int = 0,
         record: EvictionRecord | None = None,
         counts: Mapping[str, int] = NO_EVICTIONS,
+        grant: Grant | None = None,
     ) -> None:
         self.pod_group = pod_group
         self.kind = kind
         self.value = value
         self.record = record
         self.counts = counts
+        self.grant = grant
 
 
 class Requeue(NamedTuple):
@@ -224,6 +235,8 @@ class InFlightGroupStatus(NamedTuple):
     state: InFlightGroupState
     reason: Rejection
     reservations: tuple[Reserve, ...] = ()
+    replaced: tuple[tuple[str, int], ...] = ()
+    """Uids of pods that are gone, and the tasks that have their reservations or are bound to them."""
 
 
 class OutcomeKind(IntEnum):
@@ -277,24 +290,74 @@ class SearchCounters:
     plan_placements: int = 0  # of whole pod groups, for reservations
 
 
-@dataclass(frozen=True, slots=True)
+@final
+@fast_dataclass(slots=True, init=False)
 class CycleResult:
     """Result of one cycle."""
 
-    groups: tuple[DecisionGroup, ...]
-    outcomes: tuple[PodGroupOutcome, ...]
-    protections: tuple[Protection, ...]
-    queues: tuple[QueueStatus, ...]
-    next_wake_time: int | None
-    warnings: tuple[SnapshotWarning, ...]
-    counters: SearchCounters
-    nominations: tuple[Nomination, ...] = ()
-    in_flight: tuple[InFlightGroupStatus, ...] = ()  # one per in-flight group, by ID
-    stopped_early: bool = False  # whether the deadline passed before the cycle was complete
-    disruption_budgets: tuple[DisruptionBudgetStatus, ...] = ()
-    eviction_rates: tuple[EvictionRateStatus, ...] = ()
-    without_expected_runtime: int = 0
+    groups: Final[tuple[DecisionGroup, ...]]
+    outcomes: Final[tuple[PodGroupOutcome, ...]]
+    protections: Final[tuple[Protection, ...]]
+    queues: Final[tuple[QueueStatus, ...]]
+    next_wake_time: Final[int | None]
+    warnings: Final[tuple[SnapshotWarning, ...]]
+    counters: Final[SearchCounters]
+    nominations: Final[tuple[Nomination, ...]]
+    in_flight: Final[tuple[InFlightGroupStatus, ...]]
+    """One per in-flight group, by ID."""
+    stopped_early: Final[bool]
+    shared_time: Final[bool]
+    """Whether an action or a queue used up its share of the time (semantics R2.23, R2.24)."""
+    """Whether the deadline passed before the cycle was complete."""
+    disruption_budgets: Final[tuple[DisruptionBudgetStatus, ...]]
+    eviction_rates: Final[tuple[EvictionRateStatus, ...]]
+    without_expected_runtime: Final[int]
     """Number of running pod groups that no nominator of requeue evaluated."""
-    queue_usage: tuple[QueueUsage, ...] = ()  # changed rows to store
-    reservations: tuple[Reservation, ...] | None = None  # after the cycle; None: none are planned
-    reserved_idle: int = 0  # what these keep free after the cycle, in thousandths of a GPU
+    carried: Final[tuple[CarriedChange, ...]]
+    """What the caller is to store."""
+    planned_starts: Final[tuple[PlannedStart, ...] | None]
+    """After the cycle; None: none are planned."""
+    reserved_idle: Final[int]
+    """What these keep free after the cycle, in thousandths of a GPU."""
+
+    def __init__(
+        self,
+        groups: tuple[DecisionGroup, ...],
+        outcomes: tuple[PodGroupOutcome, ...],
+        protections: tuple[Protection, ...],
+        queues: tuple[QueueStatus, ...],
+        next_wake_time: int | None,
+        warnings: tuple[SnapshotWarning, ...],
+        counters: SearchCounters,
+        nominations: tuple[Nomination, ...] = (),
+        in_flight: tuple[InFlightGroupStatus, ...] = (),
+        stopped_early: bool = False,
+        shared_time: bool = False,
+        disruption_budgets: tuple[DisruptionBudgetStatus, ...] = (),
+        eviction_rates: tuple[EvictionRateStatus, ...] = (),
+        without_expected_runtime: int = 0,
+        carried: tuple[CarriedChange, ...] = (),
+        planned_starts: tuple[PlannedStart, ...] | None = None,
+        reserved_idle: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.outcomes = outcomes
+        self.protections = protections
+        self.queues = queues
+        self.next_wake_time = next_wake_time
+        self.warnings = warnings
+        self.counters = counters
+        self.nominations = nominations
+        self.in_flight = in_flight
+        self.stopped_early = stopped_early
+        self.shared_time = shared_time
+        self.disruption_budgets = disruption_budgets
+        self.eviction_rates = eviction_rates
+        self.without_expected_runtime = without_expected_runtime
+        self.carried = carried
+        self.planned_starts = planned_starts
+        self.reserved_idle = reserved_idle
+
+    def changed(self, kind: RowKind[Row]) -> tuple[Row, ...]:
+        """Rows of a kind that the caller is to store."""
+        return tuple([row for change in self.carried if change.kind is kind for row in change.rows])

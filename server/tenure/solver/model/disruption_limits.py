@@ -1,6 +1,9 @@
 """How many running pods may be disrupted, and how fast: evicted, or moved to another node (semantics R15)."""
 
+from operator import attrgetter
 from typing import Final, NamedTuple
+
+from tenure.solver.model.carried import RowKind
 
 
 class DisruptionBudget(NamedTuple):
@@ -18,11 +21,16 @@ class DisruptionBudget(NamedTuple):
 
     most: int | None = None
     """What it allowed at first, in consecutive cycles; None: this is the first."""
+    owed: int = 0
+    """Disruptions beyond what it allowed, in the cycles before: it was overridden (semantics R15.13)."""
 
     @property
     def left(self) -> int:
         """Pods that this cycle may disrupt."""
         return max(self.allowed - self.in_flight, 0)
+
+
+DISRUPTION_BUDGETS: Final[RowKind[DisruptionBudget]] = RowKind("disruption_budgets", attrgetter("name"))
 
 
 class DisruptionBudgetStatus(NamedTuple):
@@ -79,6 +87,9 @@ class EvictionRateState(NamedTuple):
     time: int
 
 
+EVICTION_RATES: Final[RowKind[EvictionRateState]] = RowKind("eviction_rates", attrgetter("name"))
+
+
 class EvictionRateStatus(NamedTuple):
     """Tokens of a rate in a cycle."""
 
@@ -95,3 +106,7 @@ class EvictionRateStatus(NamedTuple):
     """Tasks whose evictions pay to it, now or by their notice."""
     per_pod_group: bool = False
     """Whether those of one pod group by one commit pay a token together; else each pays one."""
+
+    def state(self, now: int) -> EvictionRateState:
+        """What the caller is to store after the cycle."""
+        return EvictionRateState(self.name, self.after, now)

@@ -8,9 +8,11 @@ from typing import Final
 
 from tenure.solver.model.constraints import Labels
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
+from tenure.solver.model.fate import NO_EVICTIONS, AtEvictionLimit, Fate, HoldReason
+from tenure.solver.model.grant import Grant
 from tenure.solver.model.placement import NOWHERE, Placement
 from tenure.solver.model.requeue import NO_TERMS, RequeueSettings
+from tenure.solver.model.resources import NO_BOUNDS, ClassLimit, Share
 from tenure.solver.model.workload_parts import (
     DEFAULT_SUB_GROUP,
     Preemptibility,
@@ -41,9 +43,86 @@ class NodeFacts:
 
 
 @fast_dataclass(slots=True, init=False)
+class QueueFacts:
+    """A queue that names its parent (empty: top level). Times and durations are in nanoseconds.
+
+    Durations and choices that are unset inherit; an explicit 0 does not (semantics R7.4)."""
+
+    name: Final[str]
+    parent_name: Final[str]
+    priority: Final[int]
+    creation: Final[int]
+    preempt_min_runtime: Final[int | None]
+    reclaim_min_runtime: Final[int | None]
+    expected_runtime: Final[int | None]
+    requeue_delay: Final[int | None]
+    max_min_runtime: Final[int | None]
+    on_evict: Final[Fate]
+    notice: Final[int | None]
+    at_eviction_limit: Final[AtEvictionLimit]
+    time_limit: Final[int | None]
+    max_running: Final[int | None]
+    on_time_limit: Final[Fate]
+    quota: Final[Share]
+    limit: Final[Share]
+    weight: Final[tuple[float, float, float]]
+    lending_limit: Final[Share]
+    """How much of an unused quota others may use."""
+    class_limits: Final[tuple[ClassLimit, ...]]
+    """By name of the class."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        parent_name: str = "",
+        priority: int = 100,
+        creation: int = 0,
+        preempt_min_runtime: int | None = None,
+        reclaim_min_runtime: int | None = None,
+        expected_runtime: int | None = None,
+        requeue_delay: int | None = None,
+        max_min_runtime: int | None = None,
+        on_evict: Fate = Fate.UNSPECIFIED,
+        notice: int | None = None,
+        at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED,
+        time_limit: int | None = None,
+        max_running: int | None = None,
+        on_time_limit: Fate = Fate.UNSPECIFIED,
+        quota: Share = NO_BOUNDS,
+        limit: Share = NO_BOUNDS,
+        weight: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        lending_limit: Share = NO_BOUNDS,
+        class_limits: tuple[ClassLimit, ...] = (),
+    ) -> None:
+        self.name = name
+        self.parent_name = parent_name
+        self.priority = priority
+        self.creation = creation
+        self.preempt_min_runtime = preempt_min_runtime
+        self.reclaim_min_runtime = reclaim_min_runtime
+        self.expected_runtime = expected_runtime
+        self.requeue_delay = requeue_delay
+        self.max_min_runtime = max_min_runtime
+        self.on_evict = on_evict
+        self.notice = notice
+        self.at_eviction_limit = at_eviction_limit
+        self.time_limit = time_limit
+        self.max_running = max_running
+        self.on_time_limit = on_time_limit
+        self.quota = quota
+        self.limit = limit
+        self.weight = weight
+        self.lending_limit = lending_limit
+        self.class_limits = class_limits
+
+
+@fast_dataclass(slots=True, init=False)
 class VictimFacts:
     """What few pod groups say about holds and evictions. Times and durations are in nanoseconds."""
 
+    on_evict: Final[Fate]
+    on_time_limit: Final[Fate]
     suspendable: Final[bool]
     last_checkpoint: Final[int | None]
     checkpoint_interval: Final[int]
@@ -57,9 +136,6 @@ class VictimFacts:
     time_limit: Final[int]
     not_before: Final[int | None]
     eligible: Final[int | None]
-    on_evict: Final[Fate]
-    """Its own fate, without that of its queue."""
-    on_time_limit: Final[Fate]
     held_by: Final[HoldReason]
     depends_on: Final[tuple[str, ...]]
     """UIDs of pod groups that it waits for."""
@@ -71,6 +147,8 @@ class VictimFacts:
     def __init__(
         self,
         *,
+        on_evict: Fate = Fate.UNSPECIFIED,
+        on_time_limit: Fate = Fate.UNSPECIFIED,
         suspendable: bool = False,
         last_checkpoint: int | None = None,
         checkpoint_interval: int = 0,
@@ -84,13 +162,13 @@ class VictimFacts:
         time_limit: int = 0,
         not_before: int | None = None,
         eligible: int | None = None,
-        on_evict: Fate = Fate.UNSPECIFIED,
-        on_time_limit: Fate = Fate.UNSPECIFIED,
         held_by: HoldReason = HoldReason.UNSPECIFIED,
         depends_on: tuple[str, ...] = (),
         evictions: Mapping[str, int] = NO_EVICTIONS,
         backfill_for: tuple[str, ...] = (),
     ) -> None:
+        self.on_evict = on_evict
+        self.on_time_limit = on_time_limit
         self.suspendable = suspendable
         self.last_checkpoint = last_checkpoint
         self.checkpoint_interval = checkpoint_interval
@@ -104,8 +182,6 @@ class VictimFacts:
         self.time_limit = time_limit
         self.not_before = not_before
         self.eligible = eligible
-        self.on_evict = on_evict
-        self.on_time_limit = on_time_limit
         self.held_by = held_by
         self.depends_on = depends_on
         self.evictions = evictions
@@ -137,6 +213,8 @@ class PodGroupFacts:
     preemptibility: Final[Preemptibility]
     unknown_preemptibility: Final[str]
     """Unknown preemptibility value; such a pod group is treated as non-preemptible."""
+    is_preemptibility_annotated: Final[bool]
+    """Whether its preemptibility is that of the annotation."""
     min_member: Final[int | None]
     """Without subgroups only; None counts as 1 (semantics R1.50)."""
     min_sub_groups: Final[int | None]
@@ -146,6 +224,8 @@ class PodGroupFacts:
     opt_out_actions: Final[frozenset[str]]
     """Actions that may not evict its tasks."""
     victim: Final[VictimFacts]
+    grant: Final[Grant | None]
+    """What it was given resources under; None: its caller stores no grants."""
 
     def __init__(
         self,
@@ -167,6 +247,7 @@ class PodGroupFacts:
         name: str = "",
         preemptibility: Preemptibility = Preemptibility.UNSPECIFIED,
         unknown_preemptibility: str = "",
+        is_preemptibility_annotated: bool = False,
         min_member: int | None = None,
         min_sub_groups: int | None = None,
         sub_groups: tuple[SubGroupFacts, ...] = (),
@@ -174,6 +255,7 @@ class PodGroupFacts:
         requeue: RequeueSettings = NO_TERMS,
         opt_out_actions: frozenset[str] = frozenset(),
         victim: VictimFacts = NO_VICTIM_FACTS,
+        grant: Grant | None = None,
     ) -> None:
         self.uid = uid
         self.namespace = namespace
@@ -192,6 +274,7 @@ class PodGroupFacts:
         self.name = name
         self.preemptibility = preemptibility
         self.unknown_preemptibility = unknown_preemptibility
+        self.is_preemptibility_annotated = is_preemptibility_annotated
         self.min_member = min_member
         self.min_sub_groups = min_sub_groups
         self.sub_groups = sub_groups
@@ -199,6 +282,7 @@ class PodGroupFacts:
         self.requeue = requeue
         self.opt_out_actions = opt_out_actions
         self.victim = victim
+        self.grant = grant
 
 
 @fast_dataclass(slots=True, init=False)

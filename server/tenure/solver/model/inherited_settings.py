@@ -20,7 +20,24 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
     own = group.facts.requeue.expected_runtime
     if own.is_set:
         return own, OWN_EXPECTED_RUNTIME
-    value, source = _inherited(group, queues, lambda queue: queue.expected_runtime)
+    return _queue_runtime(group, queues)
+
+
+def runtime_at_start(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
+    """Expected runtime when a running pod group started, and its source (semantics R8.43).
+
+    The present one, if its caller stores no grants, or does not know.
+    """
+    grant = group.facts.grant
+    if grant is None or not grant.queue:
+        return expected_runtime(group, queues)
+    if grant.expected_runtime is not None and grant.queue == group.facts.queue_name:
+        return ParsedValue(grant.expected_runtime), OWN_EXPECTED_RUNTIME
+    return _queue_runtime(group, queues)
+
+
+def _queue_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
+    value, source = _inherited(group, queues, lambda queue: queue.facts.expected_runtime)
     return ParsedValue(value or None), source if value else ""
 
 
@@ -34,7 +51,7 @@ def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int
     own = group.facts.requeue.delay.value
     if own is not None:
         return own
-    value, _ = _inherited(group, queues, lambda queue: queue.requeue_delay)
+    value, _ = _inherited(group, queues, lambda queue: queue.facts.requeue_delay)
     return default if value is None else value
 
 
@@ -42,7 +59,7 @@ def fate_on_evict(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     """What becomes of the pod group when its core is evicted; UNSPECIFIED: none is set."""
     if group.facts.victim.on_evict:
         return group.facts.victim.on_evict
-    value, _ = _inherited(group, queues, lambda queue: queue.on_evict or None)
+    value, _ = _inherited(group, queues, lambda queue: queue.facts.on_evict or None)
     return Fate(value or 0)
 
 
@@ -50,14 +67,14 @@ def fate_at_time_limit(group: PodGroup, queues: Sequence[Queue]) -> Fate:
     """What becomes of the pod group at its time limit: HOLD, unless it or a queue sets something else."""
     value: int | None = group.facts.victim.on_time_limit
     if not value:
-        value, _ = _inherited(group, queues, lambda queue: queue.rules.on_time_limit or None)
+        value, _ = _inherited(group, queues, lambda queue: queue.facts.on_time_limit or None)
     fate = Fate(value or Fate.HOLD)
     return Fate.HOLD if fate is Fate.SUSPEND and not group.facts.victim.suspendable else fate
 
 
 def at_eviction_limit(group: PodGroup, queues: Sequence[Queue]) -> AtEvictionLimit:
     """What happens to the pod group at the limit of evictions; UNSPECIFIED: no queue sets it."""
-    value, _ = _inherited(group, queues, lambda queue: queue.at_eviction_limit or None)
+    value, _ = _inherited(group, queues, lambda queue: queue.facts.at_eviction_limit or None)
     return AtEvictionLimit(value or 0)
 
 
@@ -66,7 +83,7 @@ def notice_period(group: PodGroup, queues: Sequence[Queue], default: int) -> tup
     own = group.facts.victim.notice
     if own is not None:
         return max(0, own), "its own notice"
-    value, source = _inherited(group, queues, lambda queue: queue.notice)
+    value, source = _inherited(group, queues, lambda queue: queue.facts.notice)
     return (default, "option defaultNotice") if value is None else (max(0, value), source)
 
 
@@ -85,5 +102,5 @@ def _inherited(
     for index in reversed(path):
         value = value_of(queues[index])
         if value is not None:
-            return value, f"queue {queues[index].name}"
+            return value, f"queue {queues[index].facts.name}"
     return None, ""

@@ -8,6 +8,9 @@ from tenure.solver.model.facts import NodeFacts
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.resources import GPU, Vector
 
+HOSTNAME: Final = "kubernetes.io/hostname"
+"""The label that is unique to a node."""
+
 
 class NumaPolicy(IntEnum):
     """How strictly a node aligns pods with zones; numbers as on the wire."""

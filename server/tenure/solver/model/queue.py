@@ -1,10 +1,12 @@
 """Queues: a tree of shares of the cluster, their status in a cycle, and their past use (semantics R18.3)."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, NamedTuple
 
-from tenure.solver.model.fate import AtEvictionLimit, Fate
-from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
+from tenure.solver.model.carried import RowKind
+from tenure.solver.model.facts import QueueFacts
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, Share
 
 WHOLE_CLUSTER: Final = -1
 """Stands for a queue: the capacity of the cluster."""
@@ -14,96 +16,26 @@ MILLIONTHS: Final = (1_000, MILLION, 1_000)
 """Millionths of a core, a MiB and a device for each unit of a rate: a milli-core, a MiB, a milli-GPU."""
 
 
-class ClassLimit(NamedTuple):
-    """What a queue may use of GPUs on nodes of one class, in thousandths (semantics R19.1)."""
-
-    node_class: str
-    quota: int = UNLIMITED
-    """For non-preemptible pods."""
-    limit: int = UNLIMITED
-
-
-class QueueRules(NamedTuple):
-    """Bounds that few queues have, beside quota and limit (semantics R19)."""
-
-    class_limits: tuple[ClassLimit, ...] = ()
-    lending_limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    """How much of an unused quota others may use."""
-    max_running: int | None = None
-    """Pod groups with running pods, of the queue and its descendants; None: unlimited."""
-    on_time_limit: Fate = Fate.UNSPECIFIED
-    """Fate of its pod groups at their time limit; UNSPECIFIED inherits."""
-
-
-NO_RULES: Final = QueueRules()
-
-
 @dataclass(frozen=True, slots=True)
 class Queue:
     """A queue. `index` is dense; `rank` orders queues by creation time, then name (semantics R2.6)."""
 
     index: int
-    name: str
     parent: int | None
     children: tuple[int, ...]
     path: tuple[int, ...]
     """Queue indices from the top-level queue down to this one."""
     rank: int
-    creation: int
-    """Nanoseconds since the Unix epoch."""
-    priority: int = 100
-    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    preempt_min_runtime: int | None = None
-    """Nanoseconds; None inherits, 0 is an explicit "no protection" (semantics R7.4)."""
-    reclaim_min_runtime: int | None = None
-    expected_runtime: int | None = None
-    """Nanoseconds, for pod groups without their own; None inherits, 0 is an explicit "unknown"."""
-    requeue_delay: int | None = None
-    max_min_runtime: int | None = None
-    """Longest minimum runtime that pod groups may set for themselves; None inherits."""
-    on_evict: Fate = Fate.UNSPECIFIED
-    """Fate of its pod groups without their own; UNSPECIFIED inherits."""
-    notice: int | None = None
-    """Nanoseconds of notice of its pod groups without their own; None inherits."""
-    at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
-    """What happens to its pod groups at the limit of evictions; UNSPECIFIED inherits."""
-    time_limit: int | None = None
-    """Nanoseconds that its pod groups run at most; None inherits, 0 is an explicit "no limit"."""
-    nearest_time_limit: int | None = None
-    """The time limit in force: its own, or that of the nearest ancestor with one; None: no limit."""
-    nearest_runtime: int | None = None
-    """The same of the expected runtime; None: unknown."""
-    rules: QueueRules = NO_RULES
+    nearest_time_limit: int | None
+    """Time limit in force: its own, or that of the nearest ancestor with one; None: no limit."""
+    nearest_runtime: int | None
+    """Expected runtime in force, likewise; None: unknown."""
+    facts: QueueFacts
 
     @property
     def is_leaf(self) -> bool:
         """Whether it can contain pod groups (semantics R1.73)."""
         return not self.children
-
-
-@dataclass(frozen=True, slots=True)
-class QueueFacts:
-    """A queue that names its parent; empty: top level. Fields as in Queue."""
-
-    name: str
-    parent: str = ""
-    creation: int = 0
-    priority: int = 100
-    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    preempt_min_runtime: int | None = None
-    reclaim_min_runtime: int | None = None
-    expected_runtime: int | None = None
-    requeue_delay: int | None = None
-    max_min_runtime: int | None = None
-    on_evict: Fate = Fate.UNSPECIFIED
-    notice: int | None = None
-    at_eviction_limit: AtEvictionLimit = AtEvictionLimit.UNSPECIFIED
-    time_limit: int | None = None
-    rules: QueueRules = NO_RULES
 
 
 class QueueStatus(NamedTuple):
@@ -148,6 +80,9 @@ class QueueUsage(NamedTuple):
     """Mean of its fair share, for the queues below it; None: not kept."""
     normalized: Share | None = None
     """Past use in millionths of the cluster by the caller's own account; None: by its history."""
+
+
+QUEUE_USAGE: Final[RowKind[QueueUsage]] = RowKind("queue_usage", attrgetter("queue"))
 
 
 def rate_of(amount: Share) -> Share:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from tenure.terms.custom_reason import CustomReason
 from tenure.terms.reasons import ReasonCode, dominance
 
 
@@ -13,6 +14,10 @@ class Rejection(NamedTuple):
     detail: str
     until: int | None = None
     source: str = ""
+    custom: CustomReason | None = None
+    """What the plugin or action declares beside the code."""
+    by_own: bool = False
+    """Whether the task's own relations to other pods are why: then its owner may know on which nodes."""
 
     def ends_by(self, time: int | None) -> bool:
         """Whether it ends by a time."""

@@ -34,6 +34,38 @@ Share = tuple[int, int, int]
 """CPU, memory and GPU, the resources shared among queues; indexed like a Vector."""
 
 NO_SHARE: Final[Share] = (0, 0, 0)
+NO_BOUNDS: Final[Share] = (UNLIMITED, UNLIMITED, UNLIMITED)
+
+
+SHARE_NAMES: Final = ("CPU", "memory", "GPU")
+
+
+def exceeded_resource(bound: Share, used: Share, demand: Share) -> str:
+    """Name of the first resource of a demand that does not fit in a limit or quota; "": all of it does."""
+    for name, most, now, more in zip(SHARE_NAMES, bound, used, demand, strict=True):
+        if most != UNLIMITED and more > 0 and most < now + more:
+            return name
+    return ""
+
+
+class ClassLimit(NamedTuple):
+    """What a queue may use of GPUs on nodes of one class, in thousandths (semantics R19.1)."""
+
+    node_class: str
+    quota: int = UNLIMITED
+    """For non-preemptible pods."""
+    limit: int = UNLIMITED
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the limit is below the quota, so that it counts for both (semantics R19.1)."""
+        return UNLIMITED not in (self.limit, self.quota) and self.limit < self.quota
+
+    @property
+    def quota_in_force(self) -> int:
+        """The quota, or the limit below it."""
+        return self.limit if self.is_cut else self.quota
+
 
 MIG_PREFIX: Final = "nvidia.com/mig-"
 _PORTIONS: Final = re.compile(r"[0-9]{1,2}")

@@ -3,6 +3,7 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from tenure.terms.custom_reason import CustomReason
 from tenure.terms.reasons import ReasonCode
 
 
@@ -26,9 +27,11 @@ class GuardVerdict(NamedTuple):
     detail: str = ""
     """Why it protects, as text for operators."""
     reason: ReasonCode = ReasonCode.PROTECTED
-    """A row of the reason catalog. Guards of other packages keep the default."""
+    """A row of the reason catalog. Guards of other packages keep the default, and may add `custom`."""
     guard: str = ""
     """Name of the guard. Set by the framework."""
+    custom: CustomReason | None = None
+    """One of the attribute `REASONS` of the guard."""
 
 
 class EvictionCost(NamedTuple):

@@ -8,12 +8,8 @@ from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload_parts import (
-    LEGACY_NON_PREEMPTIBLE_PRIORITY,
-    Preemptibility,
-    TaskShape,
-    TopologyConstraint,
-)
+from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
+from tenure.terms.preemptibility import Preemptibility, effective_preemptibility
 
 Counts = Sequence[int] | Mapping[int, int]
 """Number of tasks by pod set."""
@@ -51,7 +47,7 @@ class Task:
         self.facts = facts
 
     def placed(self, placement: Placement) -> "Task":
-        """The same task elsewhere, or with another status."""
+        """Copy of the task with another placement."""
         return Task(
             index=self.index,
             pod_group=self.pod_group,
@@ -134,6 +130,25 @@ class SubGroupSet:
             met += member.is_met(active)
         return met >= self.required
 
+    def incomplete(self, used: Counts, alive: Counts) -> Iterator["PodSet"]:
+        """Pod sets in use of members that are below their minimum, and would be with all living tasks."""
+        for member in self.members:
+            if not (member.is_met(used) or member.is_met(alive)):
+                yield from (pod_set for pod_set in leaves(member) if used[pod_set.index])
+            elif isinstance(member, SubGroupSet):
+                yield from member.incomplete(used, alive)
+
+    def below_minimum(self, counts: Counts) -> Iterator["PodSet"]:
+        """Pod sets that are below their minimum, or in a subgroup that is."""
+        if not self.is_met(counts):
+            yield from leaves(self)
+            return
+        for member in self.members:
+            if isinstance(member, SubGroupSet):
+                yield from member.below_minimum(counts)
+            elif not member.is_met(counts):
+                yield member
+
     @property
     def has_surplus(self) -> bool:
         """Whether it has more members than required, or a member has surplus."""
@@ -164,6 +179,9 @@ class PodGroup:
     tasks: Final[tuple[int, ...]]
     rank: Final[int]
     facts: Final[PodGroupFacts]
+    """What counts."""
+    requested: Final[PodGroupFacts | None]
+    """What its caller sent, if it runs and has another grant: not all of it need count (semantics R8.40)."""
 
     def __init__(
         self,
@@ -175,6 +193,7 @@ class PodGroup:
         tasks: tuple[int, ...],
         rank: int,
         facts: PodGroupFacts,
+        requested: PodGroupFacts | None = None,
     ) -> None:
         self.index = index
         self.queue = queue
@@ -183,6 +202,7 @@ class PodGroup:
         self.tasks = tasks
         self.rank = rank
         self.facts = facts
+        self.requested = requested
 
     @property
     def is_plain(self) -> bool:
@@ -197,12 +217,14 @@ class PodGroup:
         return self.queue == other.queue and self.facts.namespace == other.facts.namespace
 
     @property
+    def preemptibility(self) -> Preemptibility:
+        """Preemptibility in force: the explicit value, else the legacy rule (semantics R1.80)."""
+        return effective_preemptibility(self.facts.preemptibility, self.facts.priority)
+
+    @property
     def is_preemptible(self) -> bool:
-        """Whether all of it is preemptible: explicit value, else the legacy rule (semantics R1.80)."""
-        mode = self.facts.preemptibility
-        if mode is Preemptibility.PREEMPTIBLE:
-            return True
-        return mode is Preemptibility.UNSPECIFIED and self.facts.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
+        """Whether all of it is preemptible."""
+        return self.preemptibility is Preemptibility.PREEMPTIBLE
 
     @property
     def is_evictable(self) -> bool:
@@ -230,6 +252,13 @@ class PodGroup:
         """Whether it can lose tasks and still meet its minimum when all run (semantics R1.57)."""
         return self.root.has_surplus
 
+    def incomplete(self, used: Counts, alive: Counts) -> list[PodSet]:
+        """Pod sets in use of subgroups that are below their minimum, and would be with all living tasks.
+
+        None of them, while the pod group as a whole is below its minimum. Numbers are by pod set.
+        """
+        return list(self.root.incomplete(used, alive)) if self.root.is_met(used) else []
+
     def is_cut(self, active: Counts, taken: Mapping[int, int]) -> bool:
         """Whether it has its minimum, and is left without it and with other tasks once some are taken.
 
@@ -238,6 +267,13 @@ class PodGroup:
         before = {each.index: active[each.index] for each in self.pod_sets}
         after = {pod_set: count - taken.get(pod_set, 0) for pod_set, count in before.items()}
         return any(after.values()) and self.root.is_met(before) and not self.root.is_met(after)
+
+
+def min_pods(member: Member) -> int:
+    """Smallest number of pods that satisfies a subgroup (semantics R1.55)."""
+    if isinstance(member, PodSet):
+        return member.min_available
+    return sum(sorted([min_pods(inner) for inner in member.members])[: member.required])
 
 
 def add_shares(a: Share, b: Share) -> Share:

@@ -1,12 +1,12 @@
 """Parts of workloads that facts refer to: shapes, subgroups, topology constraints, preemptibility."""
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Final, NamedTuple
 
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.resources import GpuRequest, MutableVector, Vector
+from tenure.solver.model.resources import CPU, MEMORY, GpuRequest, MutableVector, Share, Vector
+from tenure.terms.preemptibility import Preemptibility as Preemptibility
 
 NO_GPU: Final = GpuRequest()
 NO_CONSTRAINTS: Final = Constraints()
@@ -61,6 +61,19 @@ class TaskShape:
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
+def share_of(shape: TaskShape, gpu_milli: int) -> Share:
+    """What a task counts for in its queue, with this amount of its GPU request (semantics R1.17)."""
+    return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.extra_gpu_milli)
+
+
+def share_on(shape: TaskShape, device_memory_mib: int) -> Share:
+    """What a task counts for in its queue on a node whose GPUs have this memory (semantics R1.17, R2.19)."""
+    if not shape.gpu.memory_mib:
+        return share_of(shape, shape.gpu.gpu_milli())
+    milli = -(-shape.gpu.memory_mib * 100 // device_memory_mib) * 10
+    return share_of(shape, milli * shape.gpu.devices)
+
+
 DEFAULT_SUB_GROUP: Final = "default"
 """Name of the only subgroup of a pod group that declares none (semantics R1.51)."""
 
@@ -97,16 +110,3 @@ class SubGroupFacts:
         self.min_member = min_member
         self.min_sub_groups = min_sub_groups
         self.topology = topology
-
-
-class Preemptibility(IntEnum):
-    """Whether a pod group may be evicted. UNSPECIFIED falls back to the legacy priority rule."""
-
-    UNSPECIFIED = 0
-    PREEMPTIBLE = 1
-    NON_PREEMPTIBLE = 2
-    SEMI_PREEMPTIBLE = 3
-
-
-LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
-"""Lowest priority at which a pod group without a value is non-preemptible (semantics R1.80)."""

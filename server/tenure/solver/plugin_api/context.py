@@ -6,62 +6,11 @@ from typing import Final, Protocol, final
 
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Task
-from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import GuardedActions
 from tenure.solver.plugin_api.derived import Derived, Value
+from tenure.solver.plugin_api.ledger_view import LedgerView
 from tenure.solver.plugin_api.profile import CycleOptions
-
-
-class NodeInfoView(Protocol):
-    """Free amounts of one node, by slot of a resource vector."""
-
-    __slots__ = ()
-
-    def idle_amount(self, slot: int) -> int:
-        """Free amount."""
-
-    def free_amount(self, slot: int) -> int:
-        """Free amount, including what terminating tasks release."""
-
-    def idle_gpu_milli(self) -> int:
-        """Free GPUs in thousandths, including free parts of shared devices (semantics R1.27)."""
-
-    def releasing_gpu_milli(self) -> int:
-        """GPUs in thousandths that terminating tasks release, including parts of shared devices (R1.27)."""
-
-    def free_shared_milli(self) -> int:
-        """Free parts of devices in shared use, in thousandths of a GPU."""
-
-    def share_memory(self, shape: TaskShape) -> int:
-        """MiB that a shared request takes on each device of the node (semantics R1.17)."""
-
-    def fitting_gpus(self, memory: int) -> int:
-        """Number of devices in shared use with this many MiB left."""
-
-
-class LedgerView(Protocol):
-    """Placements and what follows from them. Follows every move that is tried."""
-
-    def placement(self, task: int) -> Placement:
-        """Where the task is."""
-
-    def node_info(self, node: int) -> NodeInfoView:
-        """Free amounts of a node. Valid until the next move; do not store."""
-
-    def share(self, task: Task, node: int) -> Share:
-        """What the task counts for in its queue on this node (semantics R1.17, R2.19)."""
-
-    def unplaced_share(self, shape: TaskShape) -> Share:
-        """What a task counts for before its node is known (semantics R1.18 a)."""
-
-    def fits_idle(self, shape: TaskShape, node: int) -> bool:
-        """Whether the node has enough idle capacity (semantics R1.21, R1.26)."""
-
-    def is_claim_active(self, claim: int) -> bool:
-        """Whether a task that is not terminating uses the device claim."""
 
 
 class PluginServices(Protocol):
@@ -85,7 +34,7 @@ class PluginServices(Protocol):
         """A derived value, owned by the session."""
 
     def check_stop(self) -> None:
-        """See `PluginContext`."""
+        """End the cycle when its caller waits no longer."""
 
 
 @final
@@ -149,6 +98,8 @@ class PluginFactory(Protocol):
     """A plugin class, or a function that constructs a plugin. Called once per session.
 
     The attribute `ARGUMENTS` maps the names of arguments to parsers. A plugin without arguments needs none.
+    The attribute `REASONS` lists the `CustomReason`s of its rejections and verdicts, if there are any. The
+    attribute `STEP` is a `Step` that takes part in every cycle.
     """
 
     def __call__(self, context: PluginContext, arguments: Mapping[str, str], /) -> object:

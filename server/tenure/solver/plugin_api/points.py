@@ -12,9 +12,10 @@ A pushed state can contain empty slots: pod groups without a uid, a queue or tas
 placement (`resolution.slot_map`). A plugin that iterates over all of them must tolerate these.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from tenure.solver.model.carried import CarriedChange
 from tenure.solver.model.fate import EvictionTally
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import Placement, Zones
@@ -22,6 +23,7 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
+from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import EvictionCost, GuardVerdict, Protection
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
@@ -64,6 +66,13 @@ class QueueOrder(Protocol):
         victims already taken hold, and zero unless victims are ordered. Called again when these change, or
         when a task below the queue moves. A larger request must not give a smaller key.
         """
+
+
+class ReservedRequests(Protocol):
+    """Free capacity that counts as requested by a queue in the order of queues. Summed over plugins."""
+
+    def reserved_request(self, queue: int) -> Share:
+        """Added to the request of the queue's next pod group, in every `QueueOrder`."""
 
 
 class PodGroupOrder(Protocol):
@@ -151,9 +160,15 @@ class NodePreference(Protocol):
     """
 
     def preference(self, task: int) -> Callable[[Sequence[int]], Sequence[int]] | None:
-        """Scores of nodes for one attempt to place the task, higher is better; None: all nodes are equal.
-        The scores are asked for all nodes that take the task.
+        """Scores of nodes for one attempt to place the task, higher is better; None: it has no preference.
+        The scores are asked for all nodes that take the task. `equal_scores`: at present all nodes are equal
+        to it, so that nodes are looked at only until one takes the task.
         """
+
+
+def equal_scores(nodes: Sequence[int]) -> Sequence[int]:
+    """The scores of a task whose preferences make no difference at present."""
+    return [0] * len(nodes)
 
 
 class GpuScore(Protocol):
@@ -169,6 +184,33 @@ class SearchListener(Protocol):
     def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
         """Called once per pod group and action, with the tasks to place, before any victim is considered.
         Filters and validators refer to what queues use at this time.
+        """
+
+
+class PodDependency(Protocol):
+    """Pods that others need where they are. What all plugins return is joined."""
+
+    def needed(self, tasks: Sequence[int], others: Sequence[int], *, near: bool) -> Collection[int]:
+        """Which of the others any of these tasks needs on its own node or domain. `near`: only those that a
+        task must be near. Otherwise also those whose number elsewhere decides where a task may be.
+        """
+
+
+class PodBlocking(Protocol):
+    """Pods that keep others away from more than their own node. What all plugins return is joined."""
+
+    def blocking(self, tasks: Sequence[int], others: Sequence[int]) -> Collection[int]:
+        """Which of the others do so for any of these tasks."""
+
+
+class ReservedPods(Protocol):
+    """Whether reserved pods can all start where they are. All plugins must agree."""
+
+    def can_stay(self, tasks: Sequence[int], returned: Sequence[int]) -> bool:
+        """Whether these tasks, which have reservations, can start beside all others, in some order.
+
+        So must the victims `returned`, which were placed again; and they leave no pod that needs them.
+        Without any, only the tasks themselves are judged.
         """
 
 
@@ -266,3 +308,28 @@ class QueueReporter(Protocol):
 
     def queue_status(self) -> Iterable[QueueStatus]:
         """One status for each queue, in their order. Called once, at the end."""
+
+
+class CarriedReporter(Protocol):
+    """Rows for the caller to store until the next cycle, such as past use of queues. Union over plugins."""
+
+    def carried_changes(
+        self, queues: Sequence[QueueStatus], has_pending: bool
+    ) -> tuple[Sequence[CarriedChange], int | None]:
+        """What changed, and when more changes by time alone, in nanoseconds; None: never. Called once, at the
+        end, with the status of all queues, and whether any pod group is pending.
+        """
+
+
+class UsageFollower(Protocol):
+    """Whether decisions depend on the past use of queues. One such plugin is enough."""
+
+    def follows_past_use(self) -> bool:
+        """Called once, at the end, for a warning."""
+
+
+class WarningReporter(Protocol):
+    """Warnings about dubious input that the plugin reads, for the response. Union over plugins."""
+
+    def warnings(self, odd: Sequence[int]) -> Iterable[SnapshotWarning]:
+        """Called once, at the end, with the pod groups whose own values may be invalid or not permitted."""

@@ -86,6 +86,10 @@ class CycleOptions:
     max_disrupted_per_cycle: int = -1
     max_disrupted_per_pod_group: int = -1
     """Pods that are evicted or moved for one beneficiary in a cycle (semantics R15.10)."""
+    budget_patience: int = -1
+    """Nanoseconds for which disruption budgets hold against a pod group that waits for what it may reclaim;
+    negative: for ever (semantics R15.13).
+    """
     victim_alternatives: int = 1
     """Sets of victims that are compared for each solution: the first ones that suffice (semantics R14.8)."""
     max_simulations_per_pod_group: int = 10_000

@@ -84,7 +84,7 @@ class ScenarioBuilder(Protocol):
 
     @property
     def skips_repeats(self) -> bool:
-        """Whether generators may leave out scenarios they proposed before in this probe."""
+        """Whether generators may leave out scenarios they proposed before in this attempt."""
 
     def outer_scenarios(self) -> Iterator[None]:
         """Step through the accumulated scenarios that may work, the recorded-only one first.

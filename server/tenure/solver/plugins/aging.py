@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from tenure.solver.model.workload import Counts
+from tenure.solver.plugin_api.action import waits_since
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import PodGroupOrder
 from tenure.solver.plugin_api.profile import Parsers
@@ -66,11 +67,5 @@ class Aging(PodGroupOrder):
         for task in group.tasks:
             if self._tasks[task].placement.use:
                 return 0
-        facts = group.facts
-        since = max(
-            facts.creation,
-            facts.last_eviction or facts.creation,
-            facts.victim.eligible or facts.creation,
-            facts.victim.not_before or facts.creation,
-        )
-        return min(self._most, self._step * (max(0, self._now - since) // self._interval))
+        waited = max(0, self._now - waits_since(group))
+        return min(self._most, self._step * (waited // self._interval))

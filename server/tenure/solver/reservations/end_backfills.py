@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
-from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.cycle_context import CycleContext, in_cycle
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.decision import Atomicity
-from tenure.solver.plugin_api.action import Action, QueueGate, Relation
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation, due_since_start
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.reservations.first_turn import Backfills, is_waiting, reserved_capacity
-from tenure.solver.reservations.referee import action_for
+from tenure.solver.reservations.owner_starts import Backfills, is_waiting, reserved_capacity
+from tenure.solver.reservations.rules import action_for
+from tenure.solver.reservations.settings import BACKFILL_ACTION
 from tenure.terms.reasons import ReasonCode
 
 _MOST_GIVEN_BACK: Final = 16
@@ -53,6 +54,8 @@ def _start(context: CycleContext, action: Action, owner: int, backfills: list[Ba
             session.guards.allows_scenario(action_for(session, owner, each.pod_group), _alone(scenario, each))
             for each in needed
         ]
+        session.disruptions.begin(action, owner)
+        session.disruptions.override()
         slowed = session.disruptions.rejection(action, scenario)
         if any(each is not None for each in guarded) or slowed is not None:
             until = [each.until for each in (*guarded, slowed) if each is not None]
@@ -109,7 +112,7 @@ def _needed(
 def _without_spared(
     context: CycleContext, statement: Statement, owner: int, tasks: list[int], chosen: list[Batch]
 ) -> list[Batch]:
-    """The same without those that can stay, the oldest given back first."""
+    """The chosen backfills without those that can stay; the oldest are given back first."""
     needed = list(chosen)
     for batch in chosen[: -_MOST_GIVEN_BACK - 1 : -1]:
         others = [each for each in needed if each is not batch]
@@ -126,16 +129,17 @@ def _place(
     for batch in batches:
         for task in batch.tasks:
             statement.evict(task)
-    nodes = context.parts.node_order.all_nodes
+    nodes = context.components.node_order.all_nodes
     return context.placer.place(statement, owner, tasks, nodes, simulation=True) is None
 
 
 END_BACKFILLS: Final = Action(
-    "reservation",
+    BACKFILL_ACTION,
     victims_from=Relation.NONE,
     gate=QueueGate.NONE,
     reason=ReasonCode.BACKFILL_ENDED,
     atomicity=Atomicity.ALL,
-    run=_end_backfills,
+    run=in_cycle(_end_backfills),
+    due_since=due_since_start,
 )
 """It takes back what was lent, so fair shares and priorities are not compared; guards are."""

@@ -12,7 +12,7 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import end_of
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugins.reservation.plugin import ReservedCapacity
+from tenure.solver.reservations.plugin import ReservedCapacity
 from tenure.solver.reservations.timeline import fit_count
 from tenure.solver.search.node_order import AllowedNodes, bits
 

@@ -1,4 +1,4 @@
-"""The end of a cycle: who has a reservation, where and when it starts (semantics R17.3-R17.7, R17.15)."""
+"""The end of a cycle: who has a planned start, where and when (semantics R17.3-R17.7, R17.15)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,50 +8,51 @@ from typing import Final, final
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
-from tenure.solver.model.caller_state import Reservation, StartDelay
+from tenure.solver.model.caller_state import PLANNED_STARTS, PlannedStart, StartDelay
 from tenure.solver.model.decision import InFlightGroupState, Patch, PatchKind
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import GPU
-from tenure.solver.plugin_api.profile import Profile
-from tenure.solver.plugins.reservation.node_reservations import whole_demand
-from tenure.solver.plugins.reservation.settings import (
+from tenure.solver.reservations.node_reservations import whole_demand
+from tenure.solver.reservations.owner_starts import is_waiting, reserved_capacity
+from tenure.solver.reservations.planner import Planner, held_amount, places_of
+from tenure.solver.reservations.plans import Plan
+from tenure.solver.reservations.settings import (
     NAME,
     ReservationSettings,
     reservation_settings,
 )
-from tenure.solver.reservations.first_turn import is_waiting, reserved_capacity
-from tenure.solver.reservations.planner import Planner, held_amount, places_of
-from tenure.solver.reservations.plans import Plan
 from tenure.solver.search.queue_tree import QueueTree
 from tenure.terms.durations import SECOND
 
 _LAPSED: Final = (InFlightGroupState.EXPIRED, InFlightGroupState.CANCELLED)
 _STARTING: Final = (TaskStatus.BINDING, TaskStatus.PIPELINED)
 _ATTEMPTS: Final = 4
-"""Pod groups that are planned for one reservation, if it is not due to the first ones."""
+"""Pod groups that are tried for one planned start, if it is not due to the first ones."""
 _MOST_LOOKED_AT: Final = 64
-"""Pod groups of a queue that are looked at, in their order, for new reservations."""
+"""Pod groups of a queue that are looked at, in their order, for new planned starts."""
 
 
-def plan_reservations(context: CycleContext, profile: Profile) -> tuple[Reservation, ...] | None:
-    """The reservations to store, by uid; None: the profile plans none. Adds patches and wake times.
+def plan_starts(context: CycleContext) -> None:
+    """Find the planned starts to store, by uid. Adds patches and wake times.
 
     A cycle that is stopped keeps the rows that it did not reach.
     """
-    settings = reservation_settings(profile)
-    if settings is None:
-        return None
+    session, settings = context.session, reservation_settings(context.session.profile)
+    if settings is None:  # the profile lists the plugin under another name
+        return
     _patch_backfills(context)
     keeper = _Keeper(context, settings)
     with suppress(CycleStopped):
         keeper.run()
-    return tuple([keeper.rows[uid] for uid in sorted(keeper.rows)])
+    session.planned_starts = tuple([keeper.rows[uid] for uid in sorted(keeper.rows)])
+    session.carry_all(PLANNED_STARTS, session.planned_starts)
+    session.reserved_idle = _idle_reserved(session)
 
 
-def idle_reserved(session: Session) -> int:
+def _idle_reserved(session: Session) -> int:
     """What nothing uses of reserved capacity, in thousandths of a GPU; each part once (semantics R17.7)."""
     shapes, reserved = session.cluster.shapes, Counter[int]()
-    for row in session.reservations or ():
+    for row in session.planned_starts or ():
         for place in row.places:
             if NOWHERE not in (place.node, place.shape):
                 reserved[place.node] += whole_demand(shapes[place.shape])[GPU] * place.pods
@@ -86,24 +87,24 @@ class _Keeper:
     def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
         self._context, self._session, self._settings = context, context.session, settings
         self._cluster, self._now = context.session.cluster, context.session.cluster.now
-        self.rows: dict[str, Reservation] = {
-            row.pod_group: row for row in reversed(self._cluster.reservations)
+        self.rows: dict[str, PlannedStart] = {
+            row.pod_group: row for row in reversed(self._cluster.carried.rows(PLANNED_STARTS))
         }
         self._waiting = {
             self._cluster.pod_groups[index].facts.uid: index for index in self._session.phases.pending
         }
         self._by_queue: dict[int, int] = {}
-        """Number of reservations by leaf queue."""
-        self._released: dict[str, Reservation] = {}
-        """Rows without a plan; one that gets a plan after others have theirs is the same reservation."""
+        """Number of planned starts by leaf queue."""
+        self._released: dict[str, PlannedStart] = {}
+        """Rows without a plan; one that gets a plan after others have theirs keeps its row."""
         self._reserved_gpus = 0
-        """GPUs of all reservations but the oldest, in thousandths."""
+        """GPUs reserved for all planned starts but the oldest, in thousandths."""
         self._number = 0
         self._oldest = ""
-        """The pod group with the oldest reservation."""
+        """The pod group with the oldest planned start."""
 
     def run(self) -> None:
-        """Known reservations, by planned start; then new ones, in queue order."""
+        """Known planned starts, by time; then new ones, in queue order."""
         planner = Planner(self._context, self._settings)
         self._most_gpus = sum(node.allocatable[GPU] for node in self._cluster.nodes)
         self._most_gpus = self._most_gpus * self._settings.max_fraction // 1_000
@@ -125,8 +126,8 @@ class _Keeper:
                 uid = self._cluster.pod_groups[index].facts.uid
                 self._plan(planner, index, self._released.get(uid))
 
-    def _standing(self) -> Iterator[tuple[int, Reservation]]:
-        """Known reservations of pod groups that wait; others are released, or kept as they are."""
+    def _standing(self) -> Iterator[tuple[int, PlannedStart]]:
+        """Known planned starts of pod groups that wait; others are deleted, or kept as they are."""
         for row in list(self.rows.values()):
             index = self._waiting.get(row.pod_group)
             if index is None or not is_waiting(self._context, index):
@@ -146,7 +147,7 @@ class _Keeper:
         return not ledger.allocated[index] and any(ledger.pipelined[each.index] for each in pod_sets)
 
     def _newcomers(self) -> Iterator[int]:
-        """The first waiting pod groups of each leaf queue that may have a reservation, in queue order."""
+        """The first waiting pod groups of each leaf queue that may have a planned start, in queue order."""
         tree, lapsed = QueueTree(self._session), self._lapsed()
         for queue in self._context.pod_groups.leaf_queues():
             entries, most = list[int](), self._left(queue) * _ATTEMPTS
@@ -162,7 +163,7 @@ class _Keeper:
             yield entry.pod_group
 
     def _left(self, queue: int | None) -> int:
-        """How many more reservations a leaf queue may have."""
+        """How many more planned starts a leaf queue may have."""
         return 0 if queue is None else self._settings.per_queue - self._by_queue.get(queue, 0)
 
     def _lapsed(self) -> set[int]:
@@ -180,7 +181,7 @@ class _Keeper:
         self._session.wake_times.append(until)
         return False
 
-    def _plan(self, planner: Planner, index: int, known: Reservation | None) -> None:
+    def _plan(self, planner: Planner, index: int, known: PlannedStart | None) -> None:
         uid = self._cluster.pod_groups[index].facts.uid
         gpus = self._session.ledger.demand(self._context.gangs.tasks_to_allocate(index))[GPU]
         self.rows.pop(uid, None)
@@ -213,9 +214,9 @@ class _Keeper:
             self._session.wake_times.append(self._now + SECOND)
 
     def _row(
-        self, uid: str, backfills: list[int], known: Reservation | None, plan: Plan
-    ) -> Reservation | None:
-        """What is stored; None: it may not have a reservation, or there is no place for it at all."""
+        self, uid: str, backfills: list[int], known: PlannedStart | None, plan: Plan
+    ) -> PlannedStart | None:
+        """What is stored; None: it may not have a planned start, or there is no place for it at all."""
         if not plan.placements or not plan.is_due:
             return None
         places = places_of(self._context, plan.placements)
@@ -231,11 +232,11 @@ class _Keeper:
                 grown, most = known.grown, known.held
         if plan.start is None and self._now >= grown + self._settings.max_hold:
             until = self._now + self._settings.max_hold
-            return Reservation(uid, since, grown, first_bounded=bounded, paused_until=until)
+            return PlannedStart(uid, since, grown, first_bounded=bounded, paused_until=until)
         certainty = plan.certainty
-        return Reservation(uid, since, grown, most, plan.start, certainty, places, bounded, delayed_by=delay)
+        return PlannedStart(uid, since, grown, most, plan.start, certainty, places, bounded, delayed_by=delay)
 
 
-def _by_start(known: tuple[int, Reservation]) -> tuple[bool, int, int, str]:
+def _by_start(known: tuple[int, PlannedStart]) -> tuple[bool, int, int, str]:
     row = known[1]
     return row.start is None, row.start or 0, row.since, row.pod_group

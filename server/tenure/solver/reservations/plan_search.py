@@ -11,14 +11,14 @@ from typing import Final, final
 
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
+from tenure.solver.model.caller_state import Certainty, PlannedStart, StartDelay
 from tenure.solver.model.placement import Placement
-from tenure.solver.plugins.reservation.node_reservations import whole_demand
 from tenure.solver.reservations.gathering import (
     endless_behind,
     held_without_start,
     nodes_to_gather_on,
 )
+from tenure.solver.reservations.node_reservations import whole_demand
 from tenure.solver.reservations.plans import Ended, Plan, Plans
 from tenure.solver.reservations.timeline import Counts, Event, EventKind, Trial
 from tenure.solver.search.placer import Placer
@@ -35,7 +35,7 @@ class PlanSearch:
         self,
         plans: Plans,
         pod_group: int,
-        known: Reservation | None,
+        known: PlannedStart | None,
         backfills: Sequence[int],
         trial: Trial | None = None,
     ) -> None:
@@ -45,9 +45,11 @@ class PlanSearch:
         self._backfills, self._reserved = backfills, plans.reserved
         self._session, self._cluster = context.session, context.session.cluster
         self._ledger = context.session.ledger
-        self._nodes = context.parts.node_order.all_nodes
+        self._nodes = context.components.node_order.all_nodes
         self._tasks = context.gangs.tasks_to_allocate(pod_group)
-        self._placer = Placer(context.session, context.parts.allowed_nodes, context.parts.node_order)
+        self._placer = Placer(
+            context.session, context.components.allowed_nodes, context.components.node_order, plans.chains
+        )
         self._trial = trial or Trial(context.session.ledger)
         self._ended: Ended = []
         self._is_due = False
@@ -156,7 +158,7 @@ class PlanSearch:
         self._reserved.nodes.move_to(time, self._pod_group)
         if self._placer.capacity(self._pod_group, tasks) is not None:
             return False
-        return self._session.chains.admits(RECLAIM, self._pod_group, tasks) is None
+        return self._plans.chains.admits(RECLAIM, self._pod_group, tasks) is None
 
     def _place(self, time: int, tasks: Sequence[int]) -> tuple[tuple[int, Placement], ...] | None:
         """Places of all tasks, by a real placement that is undone."""
@@ -167,7 +169,7 @@ class PlanSearch:
             return None if problem is not None else self._placements(tasks)
 
     def _keep(self, start: int, events: list[Event]) -> Plan | None:
-        """The known plan, on its nodes or on others, if it is feasible at its time."""
+        """Keep the existing plan if it is feasible at its start, on the same nodes or others; else None."""
         assert self._known is not None
         self._advance([each for each in events if each.time <= start])
         events[:] = [each for each in events if each.time > start]

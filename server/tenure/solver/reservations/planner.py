@@ -1,4 +1,4 @@
-"""Plans of a cycle, one reservation after the other; each leaves the others their places (R17.5)."""
+"""Plans of a cycle, one start after the other; each leaves the others their places (R17.5)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,22 +6,22 @@ from typing import final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import end_after
+from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.session import Session
-from tenure.solver.model.caller_state import Reservation, ReservedPods
+from tenure.solver.model.caller_state import PlannedPods, PlannedStart
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU
-from tenure.solver.plugins.reservation.node_reservations import Owner, placed_tasks, whole_demand
-from tenure.solver.plugins.reservation.plugin import ReservedCapacity
-from tenure.solver.plugins.reservation.settings import NAME, ReservationSettings
-from tenure.solver.reservations.first_turn import Backfills, reserved_capacity
+from tenure.solver.reservations.node_reservations import Owner, placed_tasks, whole_demand
+from tenure.solver.reservations.owner_starts import Backfills, reserved_capacity
 from tenure.solver.reservations.plan_search import PlanSearch
 from tenure.solver.reservations.plans import Ended, Plan, Plans
+from tenure.solver.reservations.settings import ReservationSettings
 from tenure.solver.reservations.timeline import Event, EventKind, Trial
 
 
 @final
 class Planner:
-    """Plans reservations on one ledger, and leaves nothing on it."""
+    """Plans starts on one ledger, and leaves nothing on it."""
 
     def __init__(self, context: CycleContext, settings: ReservationSettings) -> None:
         self._context, self._session, self._settings = context, context.session, settings
@@ -34,7 +34,7 @@ class Planner:
         self._kept: dict[int, Plan] = {}
         """Plans that stay as they are, as long as no plan changes."""
 
-    def keep(self, known: Sequence[tuple[int, Reservation]]) -> None:
+    def keep(self, known: Sequence[tuple[int, PlannedStart]]) -> None:
         """Plans of earlier cycles, by planned start: every plan leaves all others their places."""
         for index, row in known:
             until = row.grown + self._settings.max_hold if row.start is None else row.start
@@ -42,10 +42,10 @@ class Planner:
             self._register(index, plan, until)
         self._plans.events.sort()
         if "kept_plans" in self._session.options.speedups:
-            with _in_force(self._session, self._plans.reserved):
+            with _following(self._session, self._plans.chains):
                 self._keep_first(known)
 
-    def _keep_first(self, known: Sequence[tuple[int, Reservation]]) -> None:
+    def _keep_first(self, known: Sequence[tuple[int, PlannedStart]]) -> None:
         """Plans that stay as they are, up to the first that may not.
 
         Saves: moving the ledger from now to each planned start.
@@ -91,13 +91,13 @@ class Planner:
             nodes.move_to(searches[0][1], -1)  # as after the first search
             trial.undo()
 
-    def plan(self, pod_group: int, known: Reservation | None) -> Plan:
+    def plan(self, pod_group: int, known: PlannedStart | None) -> Plan:
         """The plan of a pod group. A known plan is kept while it is feasible (semantics R17.6)."""
         kept = self._kept.pop(pod_group, None)
         if kept is not None:
             return kept
         backfills = self.backfills.of(pod_group)
-        with _in_force(self._session, self._plans.reserved):
+        with _following(self._session, self._plans.chains):
             return PlanSearch(self._plans, pod_group, known, backfills).run()
 
     def add(self, pod_group: int, plan: Plan, until: int) -> None:
@@ -146,7 +146,7 @@ class Planner:
             self._tasks_on = placed_tasks(self._cluster, self._ledger)
         return self._tasks_on
 
-    def _placements(self, pod_group: int, row: Reservation) -> tuple[tuple[int, Placement], ...]:
+    def _placements(self, pod_group: int, row: PlannedStart) -> tuple[tuple[int, Placement], ...]:
         """Its next tasks on the nodes of its known plan."""
         left = {(each.node, each.shape): each.pods for each in row.places if each.node >= 0}
         found: list[tuple[int, Placement]] = []
@@ -160,40 +160,27 @@ class Planner:
 
 
 @contextmanager
-def _in_force(session: Session, reserved: ReservedCapacity) -> Iterator[None]:
-    """Other plans count as reservations in every placement of the block, in place of those of the cycle."""
-    chains, ledger = session.chains, session.ledger
-    filters, listeners, standing = chains.placement_filters, ledger.listeners, reserved_capacity(session)
-    gates = chains.capacity_gates
-    others = [each for each in filters if not isinstance(each, ReservedCapacity)]
-    chains.placement_filters = (*others, reserved)
-    kept = [each for each in listeners if not isinstance(each, ReservedCapacity)]
-    ledger.listeners = (*kept, reserved)
-    chains.capacity_gates = (*gates, reserved)
-    chains.rename(reserved, NAME)
-    patience, is_lifted = (0, False) if standing is None else (standing.patience, standing.is_lifted)
-    if standing is not None:
-        standing.patience = 0  # a plan asks whether its queue may use as much, not whether it waits
-        standing.is_lifted = True
+def _following(session: Session, chains: Chains) -> Iterator[None]:
+    """Moves in the block are followed by the plugins of these chains, in place of those of the session."""
+    ledger, listeners = session.ledger, session.ledger.listeners
+    ledger.listeners = (*chains.move_listeners, *session.disruptions.listeners)
     try:
         yield
     finally:
-        chains.placement_filters, ledger.listeners, chains.capacity_gates = filters, listeners, gates
-        if standing is not None:
-            standing.patience, standing.is_lifted = patience, is_lifted
+        ledger.listeners = listeners
 
 
-def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[ReservedPods, ...]:
+def places_of(context: CycleContext, placements: Iterable[tuple[int, Placement]]) -> tuple[PlannedPods, ...]:
     """Numbers of pods by node and shape."""
     tasks = context.session.cluster.tasks
     numbers: dict[tuple[int, int], int] = {}  # a Counter takes as long as a small plan
     for task, placement in placements:
         place = placement.node, tasks[task].shape.index
         numbers[place] = numbers.get(place, 0) + 1
-    return tuple([ReservedPods(node, shape, number) for (node, shape), number in sorted(numbers.items())])
+    return tuple([PlannedPods(node, shape, number) for (node, shape), number in sorted(numbers.items())])
 
 
-def held_amount(context: CycleContext, backfills: Sequence[int], places: Sequence[ReservedPods]) -> int:
+def held_amount(context: CycleContext, backfills: Sequence[int], places: Sequence[PlannedPods]) -> int:
     """What is free on the nodes of a plan, up to what it needs there, or is lent to its backfills.
 
     In thousandths of a GPU, or of a core if it requests no GPU.

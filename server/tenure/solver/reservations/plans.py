@@ -5,12 +5,12 @@ from typing import NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.ends import is_overdue
-from tenure.solver.model.caller_state import Certainty, Reservation, StartDelay
+from tenure.solver.model.caller_state import Certainty, PlannedStart, StartDelay
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugins.reservation.plugin import ReservedCapacity
-from tenure.solver.plugins.reservation.settings import ReservationSettings
 from tenure.solver.reservations.gathering import Endless, endless_on_nodes
+from tenure.solver.reservations.plugin import ReservedCapacity
+from tenure.solver.reservations.settings import NAME, ReservationSettings
 from tenure.solver.reservations.timeline import Counts, Event, EventKind, FreeCapacity, Trial, ends_of_running
 
 
@@ -45,12 +45,13 @@ class Plans:
         self.context, self.settings = context, settings
         self.events = ends_of_running(session, session.cluster.now + settings.horizon)
         """In order; with the starts and ends of other plans."""
-        self.allowed = context.parts.allowed_nodes
-        self.free = FreeCapacity(session, context.parts.allowed_nodes)
+        self.allowed = context.components.allowed_nodes
+        self.free = FreeCapacity(session, context.components.allowed_nodes)
         names = session.registry.guarded.fair_share_names
-        self.reserved = ReservedCapacity(session.cluster, session.ledger, names)
+        self.reserved = ReservedCapacity(session.cluster, session.ledger, names, is_plan=True)
         """Other plans, as reservations."""
-        self.reserved.is_plan = True
+        self.chains = session.chains.replacing(NAME, self.reserved)
+        """Plugins that decide on plans: other plans count as reservations, in place of those of the cycle."""
         self.planned: dict[int, tuple[tuple[int, Placement], ...]] = {}
         """Places of pod groups with a planned start."""
         self._endless: Mapping[int, Endless] | None = None
@@ -84,7 +85,7 @@ class Plans:
         wanted = [(cluster.shapes[index], number) for index, number in sorted(shapes.items())]
         return Counts(self.context.session.ledger, self.free, wanted)
 
-    def is_node_lost(self, known: Reservation) -> bool:
+    def is_node_lost(self, known: PlannedStart) -> bool:
         """Whether a node of a plan is gone, or accepts its pods no longer."""
         shapes = self.context.session.cluster.shapes
         for place in known.places:

@@ -80,6 +80,7 @@ class IncrementalResolver:
             self._free,
             self._strays,
             self._delayed(pod_groups),
+            self._changed_grants(pod_groups),
         )
         return slots, SlotChange(frozenset(self._groups), frozenset(self._tasks))
 
@@ -88,6 +89,11 @@ class IncrementalResolver:
         late = [group.index for group in changed if group.facts.victim.held_by is HoldReason.NOT_BEFORE]
         before = self._before.delayed
         return before.difference(self._groups).union(late) if before or late else before
+
+    def _changed_grants(self, pod_groups: PersistentVector[PodGroup]) -> frozenset[int]:
+        changed = [slot for slot in self._groups if pod_groups[slot].requested is not None]
+        before = self._before.changed_grants
+        return before.difference(self._groups).union(changed) if before or changed else before
 
     def _place_group(self, uid: str) -> bool:
         known, spec = self._before.group(uid), self._specs.get(uid)
@@ -176,7 +182,7 @@ class IncrementalResolver:
             assert known is not None
             rank = known.rank
         pod_groups.put(
-            slot, resolve_pod_group(slot, spec, leaves.get(spec.queue_name), rank, numbers, inside)
+            slot, resolve_pod_group(slot, spec, leaves.get(spec.queue_name), rank, numbers, inside, tasks)
         )
         self._groups.add(slot)
 

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from tenure.solver.model.facts import PodGroupFacts, TaskFacts
+from tenure.solver.model.facts import PodGroupFacts, QueueFacts, TaskFacts
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.queue import Queue, QueueFacts
+from tenure.solver.model.queue import Queue
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
 from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, SubGroupFacts
+from tenure.solver.resolution.grants import with_grant
 
 _BY_UID: Final = attrgetter("uid")
 
@@ -33,6 +34,8 @@ class ResolvedWorkloads(NamedTuple):
     warnings: tuple[SnapshotWarning, ...]
     delayed: tuple[int, ...]
     """Pod groups that wait for a time, by index."""
+    changed_grants: tuple[int, ...]
+    """Running pod groups that request something else than their grants, by index."""
 
 
 def ranks(keys: Sequence[int]) -> list[int]:
@@ -48,7 +51,7 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
     """Queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
     ordered = sorted(specs, key=lambda spec: spec.name)
     index = {spec.name: i for i, spec in enumerate(ordered)}
-    parents = [index[spec.parent] if spec.parent else None for spec in ordered]
+    parents = [index[spec.parent_name] if spec.parent_name else None for spec in ordered]
     children: list[list[int]] = [[] for _ in ordered]
     for i, parent in enumerate(parents):
         if parent is not None:
@@ -58,30 +61,15 @@ def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
     return tuple(
         Queue(
             index=i,
-            name=spec.name,
             parent=parents[i],
             children=tuple(children[i]),
             path=paths[i],
             rank=rank[i],
-            creation=spec.creation,
-            priority=spec.priority,
-            quota=spec.quota,
-            limit=spec.limit,
-            weight=spec.weight,
-            preempt_min_runtime=spec.preempt_min_runtime,
-            reclaim_min_runtime=spec.reclaim_min_runtime,
-            expected_runtime=spec.expected_runtime,
-            requeue_delay=spec.requeue_delay,
-            max_min_runtime=spec.max_min_runtime,
-            on_evict=spec.on_evict,
-            notice=spec.notice,
-            at_eviction_limit=spec.at_eviction_limit,
-            time_limit=spec.time_limit,
             nearest_time_limit=_nearest([ordered[each].time_limit for each in paths[i]]),
             nearest_runtime=_nearest([ordered[each].expected_runtime for each in paths[i]]),
-            rules=spec.rules,
+            facts=facts,
         )
-        for i, spec in enumerate(ordered)
+        for i, facts in enumerate(ordered)
     )
 
 
@@ -95,21 +83,22 @@ def resolve_workloads(
     """
     ordered = sorted(groups, key=_BY_UID)
     numbers = _number_pod_sets(ordered)
-    linked, members, doubts = _resolve_tasks(tasks, ordered, numbers)
+    linked, members, warnings = _resolve_tasks(tasks, ordered, numbers)
     leaves = leaves_by_name(queues)
     rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
         pod_groups.append(
-            resolve_pod_group(i, spec, leaves.get(spec.queue_name), rank[i], numbers[i], members)
+            resolve_pod_group(i, spec, leaves.get(spec.queue_name), rank[i], numbers[i], members, linked)
         )
+    changed = tuple([group.index for group in pod_groups if group.requested is not None])
     late = tuple([i for i, spec in enumerate(ordered) if spec.victim.held_by is HoldReason.NOT_BEFORE])
-    return ResolvedWorkloads(PersistentVector(pod_groups), linked, doubts, late)
+    return ResolvedWorkloads(PersistentVector(pod_groups), linked, warnings, late, changed)
 
 
 def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:
     """Index of each leaf queue by name."""
-    return {queue.name: queue.index for queue in queues if queue.is_leaf}
+    return {queue.facts.name: queue.index for queue in queues if queue.is_leaf}
 
 
 def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
@@ -163,11 +152,11 @@ def _resolve_tasks(
             strays[group, spec.sub_group] += 1
         else:
             members[pod_set].append(i)
-    doubts = tuple(
+    warnings = tuple(
         unknown_sub_group_warning(group, sub_group, count)
         for (group, sub_group), count in sorted(strays.items())
     )
-    return PersistentVector(tasks), members, doubts
+    return PersistentVector(tasks), members, warnings
 
 
 def pod_set_of(task: TaskFacts, names: dict[str, int]) -> int | None:
@@ -253,9 +242,11 @@ def resolve_pod_group(
     rank: int,
     numbers: dict[str, int],
     members: Members,
+    all_tasks: PersistentVector[Task],
 ) -> PodGroup:
     """Pod group with its indices; `numbers` are the indices of its pod sets by name."""
     root, pod_sets, tasks = _resolve_tree_parts(spec, numbers, members)
-    return PodGroup(
+    group = PodGroup(
         index=index, queue=queue, root=root, pod_sets=pod_sets, tasks=tasks, rank=rank, facts=spec
     )
+    return group if spec.grant is None else with_grant(group, all_tasks)

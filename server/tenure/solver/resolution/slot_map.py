@@ -60,6 +60,8 @@ class SlotMap(NamedTuple):
     """Pods of unknown subgroups: their number by uid of the pod group and name of the subgroup."""
     delayed: frozenset[int]
     """Pod groups that wait for a time."""
+    changed_grants: frozenset[int]
+    """Running pod groups that request something else than their grants."""
 
     def group(self, uid: str) -> PodGroup | None:
         """Pod group by uid."""

@@ -70,7 +70,9 @@ def resolve_with_free_slots(
         if group.victim.held_by is HoldReason.NOT_BEFORE:
             late.add(slot)
         linked_groups.append(
-            resolve_pod_group(slot, group, leaves.get(group.queue_name), ranks[uid], numbers, by_set)
+            resolve_pod_group(
+                *(slot, group, leaves.get(group.queue_name), ranks[uid], numbers, by_set), linked_tasks
+            )
         )
     return SlotMap(
         PersistentVector(linked_groups),
@@ -83,6 +85,7 @@ def resolve_with_free_slots(
         [],
         strays,
         frozenset(late),
+        frozenset([group.index for group in linked_groups if group.requested is not None]),
     )
 
 
@@ -114,8 +117,8 @@ def _with_gaps(uids: Iterable[str], added: Collection[str]) -> list[str]:
             if place % SPACING == 1:
                 labels.append(after)
             if neighbours and not is_new:
-                room = len(ordered) * neighbours // (ROWS_PER_SLOT * len(crowd)) + 1
-                labels.extend([_label_before(uid, after)] * room)
+                spacing = len(ordered) * neighbours // (ROWS_PER_SLOT * len(crowd)) + 1
+                labels.extend([_label_before(uid, after)] * spacing)
             elif is_new and not neighbours:
                 labels.extend(
                     [after] * (len(ordered) // (ROWS_PER_SLOT * TRAILING_SLOT_RATIO * len(crowd)) + 1)

@@ -18,7 +18,7 @@ class UidIndex(PersistentVector[str]):
         self._firsts = [piece[0] for piece in self._chunks]
 
     def next_version(self) -> "UidIndex":
-        """See PersistentVector."""
+        """Next version, which the caller may change."""
         later = UidIndex()
         later._chunks, later._firsts = self._chunks.copy(), self._firsts.copy()
         return later
@@ -34,7 +34,7 @@ class UidIndex(PersistentVector[str]):
         return slot if slot < len(self) and self[slot] == uid else -1
 
     def put(self, index: "i64", item: str) -> None:
-        """See PersistentVector; the caller preserves the order."""
+        """Replace an item; the caller preserves the order."""
         super().put(index, item)
         if index % CHUNK_SIZE == 0:
             self._firsts[index // CHUNK_SIZE : index // CHUNK_SIZE + 1] = [item]

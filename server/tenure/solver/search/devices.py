@@ -23,40 +23,40 @@ class DeviceSelector:
 
     def select(self, shape: TaskShape, node: int) -> SelectedDevices | None:
         """Best devices; equal ones by name, whole devices last. None if there are not enough."""
-        room = self._node_infos[node]
-        memory = room.share_memory(shape)
+        info = self._node_infos[node]
+        memory = info.share_memory(shape)
         ranked = [
-            (-self._score(gpu.used / room.device_memory), False, group)
-            for group, gpu in room.gpus.items()
-            if gpu.fits(memory, room.device_memory)
+            (-self._score(gpu.used / info.device_memory), False, group)
+            for group, gpu in info.gpus.items()
+            if gpu.fits(memory, info.device_memory)
         ]
-        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (info.idle.gpu + info.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         opened = self._new_groups(node, min(whole, shape.gpu.devices))
         ranked.extend((-self._score(0.0), True, group) for group in opened)
         best = sorted(ranked)[: shape.gpu.devices]
         count = sum(is_new for _, is_new, _ in best)
         if len(best) < shape.gpu.devices or (count and self._lacks_pod_slot(node)):
             return None
-        joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.device_memory) for _, is_new, g in best)
+        joins_idle = all(is_new or info.gpus[g].fits_now(memory, info.device_memory) for _, is_new, g in best)
         return SelectedDevices(
-            tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle.gpu
+            tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= info.idle.gpu
         )
 
     def reselect(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> SelectedDevices | None:
-        """The same devices, sharing unused ones from now on. None if one lacks capacity."""
-        room = self._node_infos[node]
-        memory = room.share_memory(shape)
-        shared = [room.gpus[group] for group in groups if group in room.gpus]
+        """Share these devices, unused ones from now on. None if one of them lacks capacity."""
+        info = self._node_infos[node]
+        memory = info.share_memory(shape)
+        shared = [info.gpus[group] for group in groups if group in info.gpus]
         count = len(groups) - len(shared)
-        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (info.idle.gpu + info.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         if len(set(groups)) != shape.gpu.devices or count > whole:
             return None
-        if not all(gpu.fits(memory, room.device_memory) for gpu in shared) or (
+        if not all(gpu.fits(memory, info.device_memory) for gpu in shared) or (
             count and self._lacks_pod_slot(node)
         ):
             return None
-        joins_idle = all(gpu.fits_now(memory, room.device_memory) for gpu in shared)
-        return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= room.idle.gpu)
+        joins_idle = all(gpu.fits_now(memory, info.device_memory) for gpu in shared)
+        return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= info.idle.gpu)
 
     def _score(self, used: float) -> float:
         return self._session.chains.gpu_score(used)
@@ -75,5 +75,5 @@ class DeviceSelector:
 
     def _lacks_pod_slot(self, node: int) -> bool:
         """Whether the node lacks a second pod slot, for the reservation pod of a newly shared device."""
-        room = self._node_infos[node]
-        return bool(self._session.chains.node_filters) and room.idle.pods + room.releasing.pods < 2
+        info = self._node_infos[node]
+        return bool(self._session.chains.node_filters) and info.idle.pods + info.releasing.pods < 2

@@ -150,7 +150,10 @@ class GangPlanner:
             return self._next(member.members[0], evicted)
         if member.is_met(active):
             for inner in self._order.members(member.members, active):
-                if tasks := self._next(inner, evicted):
+                tasks = self._next(inner, evicted)
+                if not self._can_run(inner, active, evicted):
+                    tasks = [task for task in tasks if task in evicted]
+                if tasks:
                     return tasks
             return []
         tasks = []

@@ -4,17 +4,16 @@ A set of nodes is a plain integer: bit i stands for the node of index i. Node in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW, Ledger
 from tenure.solver.framework.session import Session
-from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Constraints
-from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import Task
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.node_sizes import NODE_SIZES
 
 WORD_BITS: Final = 60
 WORD: Final = (1 << WORD_BITS) - 1
@@ -65,7 +64,7 @@ class AllowedNodes:
         self._session = session
         self._by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         self._by_kind = _known_kinds(session)
-        self._largest: Vector | None = None
+        self._sizes = session.derived(NODE_SIZES)
         self._possible: dict[int, bool] = {}
 
     def of(self, shape: TaskShape) -> int:
@@ -80,16 +79,20 @@ class AllowedNodes:
             self._by_shape[shape.index] = nodes
         return nodes
 
+    def are_possible(self, tasks: Iterable[int]) -> bool:
+        """Whether some node might run each of these tasks if it were empty (semantics R3.64, R5.90)."""
+        facts = self._session.cluster.tasks
+        return all(self.is_possible(facts[task].shape) for task in tasks)
+
     def is_possible(self, shape: TaskShape) -> bool:
         """Whether some node might run a task of the shape if it were empty (semantics R3.64)."""
+        return self.could_hold(shape) and self.of(shape) != 0
+
+    def could_hold(self, shape: TaskShape) -> bool:
+        """Whether some node could, even if it takes none at present."""
         possible = self._possible.get(shape.index)
         if possible is None:
-            largest = self._largest
-            if largest is None:
-                largest = self._largest = self._session.derived_data.get(_LARGEST_NODE, self._session.cluster)
-            amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
-            fits = all(amount <= largest[slot] for slot, amount in amounts)
-            possible = self._possible[shape.index] = fits and self.of(shape) != 0
+            possible = self._possible[shape.index] = self._sizes.could_hold(shape)
         return possible
 
     def _filter(self, shape: TaskShape) -> int:
@@ -107,17 +110,6 @@ def _known_kinds(session: Session) -> AllowedByKind:
 
 
 _ALLOWED_NODES: Final[Derived[Session, AllowedByKind]] = Derived(lambda _: AllowedByKind())
-
-
-def _largest(cluster: Cluster) -> Vector:
-    """Largest allocatable amount of each resource on any node."""
-    amounts = [node.allocatable for node in cluster.nodes]
-    if not amounts:
-        return (0,) * len(cluster.resource_names)
-    return tuple(max(column) for column in zip(*amounts, strict=True))
-
-
-_LARGEST_NODE: Final = Derived(_largest)
 
 
 class NodeOrder(ABC):
@@ -144,7 +136,7 @@ class NodeOrder(ABC):
 
     @abstractmethod
     def free_gpu_milli_on(self, node: int) -> int:
-        """The same for one node."""
+        """Idle and releasing GPUs of one node, parts of devices included, in thousandths."""
 
     @abstractmethod
     def note_full(self, shape: TaskShape, nodes: int) -> None:

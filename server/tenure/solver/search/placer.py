@@ -1,11 +1,14 @@
 """Placement of a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
+from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.stop_signal import SliceOver
 from tenure.solver.model.placement import TaskStatus, Zones
 from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
 from tenure.solver.model.workload import Member, PodGroup, SubGroupSet, Task, leaves
@@ -13,6 +16,8 @@ from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_order import AllowedNodes, NodeOrder
 from tenure.solver.search.preferred_order import in_preferred_order, preferences_of
+from tenure.solver.search.related_places import RelatedPlaces
+from tenure.solver.search.search import SLICE_OVER
 from tenure.terms.reasons import ReasonCode
 
 NO_DOMAIN: Final = Rejection(
@@ -27,52 +32,103 @@ INSUFFICIENT_RESOURCES: Final = Rejection(
 class Placer:
     """Finds nodes for tasks and places the tasks there, within a statement."""
 
-    def __init__(self, session: Session, allowed: AllowedNodes, nodes: NodeOrder) -> None:
+    def __init__(
+        self, session: Session, allowed: AllowedNodes, nodes: NodeOrder, chains: Chains | None = None
+    ) -> None:
+        """`chains` are the plugins that decide; by default those of the session."""
         self._session = session
+        self._chains: Final = chains or session.chains
         self._ledger = session.ledger
         self._devices = DeviceSelector(session)
         self._allowed = allowed
         self.nodes = nodes
-        self._placement_filters = session.chains.placement_filters
-        self._has_preferences = bool(session.chains.node_preferences)
-        self._zones = next(iter(session.chains.numa_zone_selectors), None)
+        self.related: Final = RelatedPlaces(session, self._chains, allowed, nodes)
+        self._placement_filters = self._chains.placement_filters
+        self._has_preferences = bool(self._chains.node_preferences)
+        self._zones = next(iter(self._chains.numa_zone_selectors), None)
 
     def place(
-        self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
+        self,
+        statement: Statement,
+        pod_group: int,
+        tasks: list[int],
+        nodes: int,
+        simulation: bool = False,
+        *,
+        tries_others: bool = True,
     ) -> Rejection | None:
         """Place the tasks of one pod group on nodes of the set, or leave the statement unchanged.
 
         In a simulation every task is pipelined. Otherwise tasks that fit idle capacity are bound, and a gang
-        that cannot start completely is pipelined completely (semantics R3.32).
+        that cannot start completely is pipelined completely (semantics R3.32). `tries_others`: tasks that
+        depend on each other are tried on other nodes, if the first ones do not suffice for all.
         """
         rejection = self.capacity(pod_group, tasks)
         if rejection is not None:
             return rejection
-        mark, group = statement.checkpoint(), self._session.cluster.pod_groups[pod_group]
-        run = _Run(statement, simulation, prefers=not simulation and self._has_preferences)
+        self.related.begin_attempt(is_search=simulation)
+        mark = statement.checkpoint()
+        prefers = not simulation and self._has_preferences and self._allowed.are_possible(tasks)
+        run = _Run(statement, simulation, prefers)  # without preferences also where some task fits nowhere
+        rejection = self._place_attempt(run, pod_group, tasks, nodes, tries_others)
+        if rejection is None and not simulation and self.cannot_start(pod_group):
+            statement.replace_by_pipelined(pod_group, mark)
+            # A reservation is restricted for longer than a binding.
+            if any(map(self._is_violated, tasks)) or not self._chains.can_stay(tasks, ()):
+                statement.rollback(mark)
+                run = _Run(statement, simulation=True)
+                rejection = self._place_attempt(run, pod_group, tasks, nodes, tries_others)
+        return rejection
+
+    def _place_attempt(
+        self, run: "_Run", pod_group: int, tasks: list[int], nodes: int, tries_others: bool
+    ) -> Rejection | None:
+        """Place all tasks, or none. SLICE_OVER: the slice ended before it was known whether they fit."""
+        mark = run.statement.checkpoint()
+        try:
+            rejection = self._place_somehow(run, pod_group, tasks, nodes, tries_others)
+        except SliceOver:
+            rejection = SLICE_OVER
+        if rejection is not None:
+            run.statement.rollback(mark)
+        return rejection
+
+    def _place_somehow(
+        self, run: "_Run", pod_group: int, tasks: list[int], nodes: int, tries_others: bool
+    ) -> Rejection | None:
+        """Place all tasks; if it fails, some of them stay placed."""
+        statement, mark = run.statement, run.statement.checkpoint()
+        group = self._session.cluster.pod_groups[pod_group]
         is_placed = self._place_all(run, group, tasks, nodes)
         if not is_placed and run.has_preferred and len(tasks) > 1:  # preferences keep none pending
             statement.rollback(mark)
             run = _Run(statement)
             is_placed = self._place_all(run, group, tasks, nodes)
-        if not is_placed:
+        if not is_placed and tries_others and len(tasks) > 1 and self.related.are_related(tasks):
             statement.rollback(mark)
-            return run.failure
-        if not simulation and self.cannot_start(pod_group):
-            statement.replace_by_pipelined(pod_group, mark)
-        return None
+            run.tries_others = True
+            is_placed = self._place_all(run, group, tasks, nodes)
+        return None if is_placed else run.failure
 
     def place_anywhere(self, statement: Statement, tasks: list[int], nodes: int) -> bool:
         """Place tasks without regard to topology constraints; if it fails, some of them stay placed."""
         return all(self._place_task(_Run(statement, simulation=True), task, nodes) for task in tasks)
 
     def place_reserved(
-        self, statement: Statement, index: int, node: int, gpu_groups: tuple[str, ...], simulation: bool
+        self,
+        statement: Statement,
+        index: int,
+        node: int,
+        gpu_groups: tuple[str, ...],
+        simulation: bool,
+        *,
+        is_checked: bool = True,
     ) -> Rejection | None:
         """Place a task on the node of its reservation: bound if the capacity is idle, else pipelined.
 
         In a simulation, and while it still releases another placement, it is pipelined. It uses its reserved
-        shared devices while they have capacity.
+        shared devices while they have capacity. `is_checked`: other pods may be in the way; if not, the
+        caller asks `violation` when all are placed.
         """
         task = self._session.cluster.tasks[index]
         name = self._session.cluster.nodes[node].facts.name
@@ -80,7 +136,7 @@ class Placer:
             return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} no longer accepts its pods")
         waits = self._ledger.placements[index].status is TaskStatus.PENDING
         run = _Run(statement, simulation=simulation or not waits)
-        checks = self._session.chains.placement_checks(index) if self._placement_filters else []
+        checks = self._chains.placement_checks(index) if is_checked and self._placement_filters else []
         fit, problem = self._ledger.fit(task.shape, node), first_rejection(checks, node)
         if fit == NO or not (problem is None or problem is NOT_YET):
             detail = f"node {name} no longer has capacity for its pods"
@@ -90,14 +146,25 @@ class Placer:
             return Rejection(ReasonCode.INSUFFICIENT_RESOURCES, detail)
         return None
 
+    def violation(self, index: int) -> Rejection | None:
+        """Why other pods do not permit a task where it is placed; NOT_YET: it may not start there yet."""
+        if not self._placement_filters:
+            return None
+        return first_rejection(self._chains.placement_checks(index), self._ledger.placements[index].node)
+
+    def _is_violated(self, index: int) -> bool:
+        """Whether other pods do not permit a task where it is placed, even later."""
+        problem = self.violation(index)
+        return not (problem is None or problem is NOT_YET)
+
     def has_capacity(self, shape: TaskShape, nodes: int) -> bool:
         """Whether any node of the set may have capacity for a task of this shape, now or later."""
         return self.nodes.has_capacity(shape, nodes & self._allowed.of(shape))
 
-    def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+    def capacity(self, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """Rejection by limits and quotas of the queues for these tasks of a pod group."""
         demand = self._session.ledger.least_demand(tasks)
-        return self._session.chains.has_capacity(pod_group, tasks, demand)
+        return self._chains.has_capacity(pod_group, tasks, demand)
 
     def cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with pipelined tasks has fewer other tasks than its minimum (semantics R3.32)."""
@@ -110,20 +177,33 @@ class Placer:
 
     def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
         if group.is_plain:
-            for task in tasks:
-                if not self._place_task(run, task, nodes):
-                    break
-            else:
-                return True
-            return False
+            return self._place_in_order(run, tasks, nodes)
         return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
+
+    def _place_in_order(self, run: "_Run", tasks: Sequence[int], nodes: int) -> bool:
+        """Place tasks one after the other; one that must be near a later one follows that (R3.76)."""
+        if run.tries_others and len(tasks) > 1:
+            return self.related.place(run.statement, tasks, nodes, partial(self._put, run))
+        waiting = tasks
+        while waiting:
+            left = list[int]()
+            for place, task in enumerate(waiting):
+                if self._place_task(run, task, nodes):
+                    continue
+                shape, later = self._session.cluster.tasks[task].shape, waiting[place + 1 :]
+                is_needed = later and self._chains.needed((task,), later, near=True)
+                if not is_needed or not self.has_capacity(shape, nodes):
+                    return False
+                left.append(task)
+            waiting = left
+        return True
 
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         """Place one subgroup within the first set of nodes that takes all of it (semantics R3.34).
 
         If it fails with only one set, the caller rolls back its moves.
         """
-        if member.topology is None or not self._session.chains.node_subset_providers:
+        if member.topology is None or not self._chains.node_subset_providers:
             return self._place_within(run, member, tasks, nodes)
         for node_set in self._node_sets(member.topology, member, tasks, nodes):
             mark = run.statement.checkpoint()
@@ -136,29 +216,53 @@ class Placer:
         if isinstance(member, SubGroupSet):
             concerned = [inner for inner in member.members if any(s.index in tasks for s in leaves(inner))]
             ordered = self._session.order.members(concerned, self._ledger.active_allocated)
-            return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
-        return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
+            if run.tries_others and not any(map(_has_topology, ordered)):
+                return self._place_in_order(run, _of_members(ordered, tasks), nodes)
+            return self._place_members(run, ordered, tasks, nodes)
+        return self._place_in_order(run, tasks.get(member.index, ()), nodes)
+
+    def _place_members(
+        self, run: "_Run", members: Sequence[Member], tasks: dict[int, list[int]], nodes: int
+    ) -> bool:
+        """Place members one after the other; one that must be near a later one follows that (R3.76)."""
+        waiting = members
+        while waiting:
+            left = list[Member]()
+            for place, member in enumerate(waiting):
+                mark = run.statement.checkpoint()
+                if self._place_member(run, member, tasks, nodes):
+                    continue
+                own, later = _of_members((member,), tasks), _of_members(waiting[place + 1 :], tasks)
+                if not (later and self._chains.needed(own, later, near=True)):
+                    return False
+                run.statement.rollback(mark)
+                left.append(member)
+            waiting = left
+        return True
 
     def _node_sets(
         self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
     ) -> Iterable[int]:
-        concerned = [task for leaf in leaves(member) for task in tasks.get(leaf.index, ())]
-        return self._session.chains.node_subset_providers[0].node_sets(topology, concerned, nodes)
+        concerned = _of_members((member,), tasks)
+        return self._chains.node_subset_providers[0].node_sets(topology, concerned, nodes)
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
-        self._session.stop.check()
+        if run.simulation:
+            self._session.stop.check()
+        else:
+            self._session.stop.check_slice()
         self._session.counters.placement_attempts += 1
         task = self._session.cluster.tasks[index]
         allowed = nodes & self._allowed.of(task.shape)
         if not allowed:
             run.failure = NO_NODE
             return False
-        checks = self._session.chains.placement_checks(index) if self._placement_filters else []
+        checks = self._chains.placement_checks(index) if self._placement_filters else []
         later: list[int] = []
         candidates = self.nodes.in_order(task, allowed)
-        if run.prefers and (preferences := preferences_of(self._session.chains, index)):
+        if run.prefers and (preferences := preferences_of(self._chains, index)):
             run.has_preferred = True
-            candidates = in_preferred_order(preferences, task, candidates, checks)
+            candidates = in_preferred_order(preferences, task, candidates, checks, self._session.stop.check)
         for node, is_now in candidates:
             problem = first_rejection(checks, node) if checks else None
             if problem is NOT_YET:
@@ -204,25 +308,38 @@ class Placer:
         if not task.shape.gpu.memory_mib:
             return True
         share = self._ledger.share(task, node)
-        return self._session.chains.has_capacity(task.pod_group, [task.index], share) is None
+        return self._chains.has_capacity(task.pod_group, [task.index], share) is None
 
 
 class _Run:
     """One attempt: its statement, its mode, whether preferences count and there were any, why it failed."""
 
-    __slots__ = ("failure", "has_preferred", "prefers", "simulation", "statement")
+    __slots__ = ("failure", "has_preferred", "prefers", "simulation", "statement", "tries_others")
 
     def __init__(self, statement: Statement, simulation: bool = False, prefers: bool = False) -> None:
         self.statement = statement
         self.simulation = simulation
         self.prefers, self.has_preferred = prefers, False
         self.failure = NO_DOMAIN
+        self.tries_others = False
 
 
 def binds_any(statement: Statement, session: Session) -> bool:
     """Whether the statement binds tasks, rather than only pipelining them."""
     placements = session.ledger.placements
     return any(placements[move.task].is_allocated for move in statement.moves)
+
+
+def _has_topology(member: Member) -> bool:
+    """Whether a subgroup, or one within it, has a topology constraint."""
+    if isinstance(member, SubGroupSet) and any(map(_has_topology, member.members)):
+        return True
+    return member.topology is not None
+
+
+def _of_members(members: Sequence[Member], tasks: dict[int, list[int]]) -> list[int]:
+    """Tasks of these subgroups, in order."""
+    return [task for member in members for leaf in leaves(member) for task in tasks.get(leaf.index, ())]
 
 
 def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:

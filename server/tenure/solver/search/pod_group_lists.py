@@ -65,12 +65,12 @@ class PodGroupLists(ABC):
         return bool(self.victim_groups(queue))
 
     def victim_groups(self, queue: int) -> Sequence[int]:
-        """The same pod groups without their keys."""
+        """Possible victims without their keys."""
         return [pod_group for _, pod_group in self.victims(queue)]
 
     @abstractmethod
     def evictable_victims(self, queue: int) -> Iterator[KeyedPodGroup]:
-        """The same without those whose tasks this cycle placed or relocated completely."""
+        """Possible victims without those whose tasks this cycle placed or relocated completely."""
 
     @abstractmethod
     def is_victim(self, pod_group: int) -> bool:

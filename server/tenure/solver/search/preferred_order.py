@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tenure.solver.framework.chains import Chains
 from tenure.solver.model.rejection import Rejection, first_rejection
 from tenure.solver.model.workload import Task
+from tenure.solver.plugin_api.points import equal_scores
 from tenure.solver.search.node_order import NodeFit
 
 Checks = Sequence[Callable[[int], Rejection | None]]
@@ -24,22 +25,32 @@ def preferences_of(chains: Chains, task: int) -> Preferences:
 
 
 def in_preferred_order(
-    preferences: Preferences, task: Task, nodes: Iterator[NodeFit], checks: Checks
+    preferences: Preferences,
+    task: Task,
+    nodes: Iterator[NodeFit],
+    checks: Checks,
+    check_stop: Callable[[], None],
 ) -> Iterator[NodeFit]:
     """Nodes where the task fits in the order of its preferences; equal ones stay in the given order.
 
     The nominated node remains first. Nodes that a check rejects come last: scores are compared among nodes
-    that take the task.
+    that take the task. Calls `check_stop` for each node.
     """
     now: list[int] = []
     soon: list[int] = []
     rejected: list[NodeFit] = []
+    are_equal = all(scores is equal_scores for scores in preferences)
+    is_first = True
     for fit in nodes:
+        check_stop()
         node, is_now = fit
-        if node == task.facts.nominated_node and not (now or soon or rejected):
+        if is_first and node == task.facts.nominated_node:
             yield fit
+        is_first = False
         if first_rejection(checks, node) is not None:
             rejected.append(fit)
+        elif are_equal and is_now:
+            yield fit
         else:
             (now if is_now else soon).append(node)
     for node in _ranked(preferences, now):

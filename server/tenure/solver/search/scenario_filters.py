@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.attempts import Attempt
 from tenure.solver.search.node_order import bit_set
-from tenure.solver.search.oracle import Probe, Search, SearchParts
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchState
 
 
 def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:
@@ -65,19 +67,21 @@ class GpuCapacityFilter:
 
 
 class ScenarioFilters:
-    """The conditions for one probe."""
+    """The conditions for one attempt."""
 
-    def __init__(self, parts: SearchParts, search: Search, probe: Probe) -> None:
-        self._session = parts.session
-        self._node_order = parts.node_order
-        self._feasible = search.feasible
-        self._probe = probe
+    def __init__(self, components: SearchComponents, state: SearchState, attempt: Attempt) -> None:
+        self._session = components.session
+        self._node_order = components.node_order
+        self._feasible = state.feasible
+        self._attempt = attempt
         self._capacity: GpuCapacityFilter | None = None
-        self._is_capacity_implied = any(outlook.implies_gpu_capacity(probe) for outlook in search.outlooks)
-        tasks, shapes = parts.session.cluster.tasks, dict[int, TaskShape]()
-        for task in probe.tasks:
+        self._is_capacity_implied = any(each.implies_gpu_capacity(attempt) for each in state.conditions)
+        tasks, shapes = components.session.cluster.tasks, dict[int, TaskShape]()
+        for task in attempt.tasks:
             shapes[tasks[task].shape.index] = tasks[task].shape
-        self._required = [parts.allowed_nodes.of(shape) for shape in shapes.values() if _is_choosy(shape)]
+        self._required = [
+            components.allowed_nodes.of(shape) for shape in shapes.values() if _is_choosy(shape)
+        ]
         """Nodes of which one must be reachable, by shape."""
 
     def add(self, batch: Batch) -> None:
@@ -92,7 +96,7 @@ class ScenarioFilters:
         if not self._required:
             return True
         placements = self._session.ledger.placements
-        batches = (*self._probe.recorded, *potential)
+        batches = (*self._attempt.recorded, *potential)
         left = {placements[task].node for batch in batches for task in batch.tasks}
         reachable = self._feasible | bit_set(left)
         return all(nodes & reachable for nodes in self._required)
@@ -100,8 +104,8 @@ class ScenarioFilters:
     def _has_gpu_capacity(self, potential: Sequence[Batch]) -> bool:
         if self._capacity is None:
             free = self._node_order.free_gpu_milli()
-            self._capacity = GpuCapacityFilter(self._session, self._probe.tasks, free)
-            for batch in (*self._probe.recorded, *potential):
+            self._capacity = GpuCapacityFilter(self._session, self._attempt.tasks, free)
+            for batch in (*self._attempt.recorded, *potential):
                 self._capacity.add(batch.tasks)
         return self._capacity.passes()
 

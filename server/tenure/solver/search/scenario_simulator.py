@@ -4,7 +4,7 @@ Semantics R5.50-R5.59. Placing victims after the preemptor only uses capacity: i
 are tried. Victims that precede it may leave it too little capacity, whatever else precedes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from tenure.solver.framework.session import Session
@@ -15,9 +15,9 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
-from tenure.solver.search.oracle import BlockedBy
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.pod_group_lists import SimulationOrder
+from tenure.solver.search.search import NEVER, BlockedBy
 
 
 class ScenarioSimulator:
@@ -28,6 +28,7 @@ class ScenarioSimulator:
         self._gangs = gangs
         self._placer = placer
         self._order = order
+        self._fills_back = session.options.fill_back != NEVER
         self._is_blocked_by: BlockedBy | None = None
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
@@ -62,18 +63,47 @@ class ScenarioSimulator:
                 return self._session.ledger.demand(scenario.pending)
             return self._session.ledger.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
-        turns, waiting = self._order.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
-        before = turns
+        order, waiting = self._order.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
+        before = order
         if preemptor_first:
             # The order begins with the ledger as it is now, so its first item is drawn here.
-            before, turns = iter(()), filter(waiting.__contains__, chain((next(turns),), turns))
+            before, order = iter(()), filter(waiting.__contains__, chain((next(order),), order))
+        mark = statement.checkpoint()
         is_placed = self._place_preemptor(statement, scenario, before, waiting, nodes)
         self._is_blocked_by = None  # it refers to the session
+        for first in self._orders(scenario, len(waiting) == len(victims)) if not is_placed else ():
+            statement.rollback(mark)
+            waiting = {each: None for each in victims if each not in first}
+            for victim in first:
+                self._place_again(statement, victim, nodes)
+            order = filter(waiting.__contains__, self._order.in_order(scenario.preemptor, victims, share))
+            tasks = [*scenario.pending]
+            is_placed = self._placer.place(statement, scenario.preemptor, tasks, nodes, True) is None
+            if is_placed:
+                break
         if is_placed:
-            self.place_others(statement, turns, waiting, nodes)
+            self.place_others(statement, order, waiting, nodes, scenario.pending)
             return True
         statement.rollback(0)
         return False
+
+    def _orders(self, scenario: Scenario, was_first: bool) -> Iterator[Sequence[int]]:
+        """Victims to place before a preemptor with relations, if the ordinary order does not work (R5.64).
+
+        Those that it must be near, wherever they fit; then none, unless it came first already.
+        """
+        if self._session.chains.pod_dependencies:
+            if first := self._needed_victims(scenario):
+                yield first
+            if not was_first:
+                yield ()
+
+    def _needed_victims(self, scenario: Scenario) -> list[int]:
+        """Victims that the preemptor must be near."""
+        chains = self._session.chains
+        tasks = [task for own in scenario.victims().values() for task in own]
+        needed = chains.needed(scenario.pending, tasks, near=True) if tasks else ()
+        return [each for each, own in scenario.victims().items() if not set(own).isdisjoint(needed)]
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
         """After a successful run, the batches with an evicted or relocated task (semantics R5.6)."""
@@ -89,13 +119,13 @@ class ScenarioSimulator:
         self,
         statement: Statement,
         scenario: Scenario,
-        turns: Iterator[int],
+        order: Iterator[int],
         waiting: dict[int, None],
         nodes: int,
     ) -> bool:
         """Place pod groups in order up to the preemptor; periodically check whether it still fits."""
         shapes, count = self._shapes_of_tasks(scenario.pending).values(), 0
-        for pod_group in turns:
+        for pod_group in order:
             if pod_group == scenario.preemptor:
                 break
             del waiting[pod_group]
@@ -110,23 +140,72 @@ class ScenarioSimulator:
         return self._placer.place(statement, scenario.preemptor, [*scenario.pending], nodes, True) is None
 
     def place_others(
-        self, statement: Statement, turns: Iterator[int], waiting: Iterable[int], nodes: int
+        self,
+        statement: Statement,
+        order: Iterator[int],
+        waiting: Iterable[int],
+        nodes: int,
+        beside: Sequence[int],
     ) -> None:
-        """Place the remaining victims in order, while any of their shapes fits."""
+        """Place the remaining victims in order, while any of their shapes fits.
+
+        One does not return where that would break a relation of the tasks `beside`, which are placed, or of
+        those that it leaves.
+        """
+        chains = self._session.chains
         shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
-        room = self._nodes_with_capacity(shapes, nodes)
-        while room and (victim := next(turns, None)) is not None:
-            is_hopeless = room.keys().isdisjoint(self._shapes_of(victim))
-            if not is_hopeless and not self._place_again(statement, victim, nodes):
-                room = self._nodes_with_capacity(room, nodes)
+        fitting = self._nodes_with_capacity(shapes, nodes)
+        while fitting and (victim := next(order, None)) is not None:
+            if fitting.keys().isdisjoint(self._shapes_of(victim)):
+                continue
+            mark = statement.checkpoint()
+            if not self._place_again(statement, victim, nodes):
+                fitting = self._nodes_with_capacity(fitting, nodes)
+                continue
+            if chains.reserved_pods:
+                returned = [move.task for move in statement.moves[mark:]]
+                if not chains.can_stay(beside, returned):
+                    statement.rollback(mark)
 
     def _nodes_with_capacity(self, shapes: Mapping[int, TaskShape], nodes: int) -> dict[int, TaskShape]:
-        return {i: shape for i, shape in shapes.items() if self._placer.has_capacity(shape, nodes)}
+        return {
+            i: shape
+            for i, shape in shapes.items()
+            if self._placer.has_capacity(shape, self._usable((shape,), nodes))
+        }
+
+    def _usable(self, shapes: Iterable[TaskShape], nodes: int) -> int:
+        """Nodes for tasks of these shapes: all, if any needs no GPU, because the feasible ones have GPUs.
+
+        Without fill back victims do not leave a node on which they could stay: as in the reference, nodes
+        without GPUs take none of them (semantics R5.60).
+        """
+        if not self._fills_back or all(shape.needs_gpu_capacity for shape in shapes):
+            return nodes
+        return self._placer.nodes.all_nodes
 
     def _place_again(self, statement: Statement, victim: int, nodes: int) -> bool:
-        """Whether the next tasks of the victim are placed."""
-        tasks = self._gangs.next_tasks(victim, statement.evicted)
-        return bool(tasks) and not self._placer.place(statement, victim, tasks, nodes, simulation=True)
+        """Whether the next tasks of the victim are placed.
+
+        What is left of a pod group that cannot have its minimum could not start elsewhere: it stays or goes.
+        """
+        tasks, mark = self._gangs.next_tasks(victim, statement.evicted), statement.checkpoint()
+        usable = self._usable(self._shapes_of(victim).values(), nodes)
+        place = self._placer.place
+        if not tasks or place(statement, victim, tasks, usable, simulation=True, tries_others=False):
+            return False
+        if self._has_minimum(victim) or not any(map(self._is_elsewhere, tasks)):
+            return True
+        statement.rollback(mark)
+        return False
+
+    def _has_minimum(self, pod_group: int) -> bool:
+        root = self._session.cluster.pod_groups[pod_group].root
+        return root.is_met(self._session.ledger.active_allocated)
+
+    def _is_elsewhere(self, task: int) -> bool:
+        placement = self._session.ledger.placements[task]
+        return placement.previous is not None and placement.previous.node != placement.node
 
     def _shapes_of(self, pod_group: int) -> dict[int, TaskShape]:
         """Shapes of all tasks of a pod group, by index."""

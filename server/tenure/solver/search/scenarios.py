@@ -1,40 +1,43 @@
 """Victims are accumulated in order, one batch after the other, and generators choose scenarios from them.
 
-A `ScenarioAccumulator` is what a generator sees of one probe. It stops wherever KAI's filters pass (semantics
-R5.29).
+A `ScenarioAccumulator` is what a generator sees of one attempt. It stops wherever KAI's filters pass
+(semantics R5.29).
 """
 
 from collections.abc import Collection, Iterator, Sequence
 
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.plugin_api.scenario import Batch, Batches, NodeAfterEviction, Scenario
+from tenure.solver.search.attempts import Attempt
 from tenure.solver.search.node_order import bit_set, bits
-from tenure.solver.search.oracle import Probe, Search, SearchParts
 from tenure.solver.search.scenario_filters import ScenarioFilters, gpu_demands
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchState
 
 
 class ScenarioAccumulator:
-    """The `ScenarioBuilder` of one probe: takes victims until the filters pass, then again one more."""
+    """The `ScenarioBuilder` of one attempt: takes victims until the filters pass, then again one more."""
 
-    def __init__(self, parts: SearchParts, search: Search, probe: Probe) -> None:
-        self.recorded = probe.recorded
+    def __init__(self, components: SearchComponents, state: SearchState, attempt: Attempt) -> None:
+        self.recorded = attempt.recorded
         self.potential: list[Batch] = []
-        self._session = parts.session
-        self._ledger = parts.session.ledger
-        self._nodes = parts.node_order
-        self._search = search
-        self._outlooks = search.outlooks
-        self._probe = probe
-        self._sequence = probe.sequence
-        self._skips = probe.skips
+        self._session = components.session
+        self._ledger = components.session.ledger
+        self._nodes = components.node_order
+        self._search = state.search
+        self._feasible = state.feasible
+        self._conditions = state.conditions
+        self._attempt = attempt
+        self._sequence = attempt.sequence
+        self._skips = attempt.skips
         self._next = 0
-        self._asked_nodes: Collection[int] = ()
+        self._last_nodes: Collection[int] = ()
         self._freed: dict[int, int] = {}
-        for batch in probe.recorded:
+        for batch in attempt.recorded:
             for task in batch.tasks:
                 node = self.node_of(task)
                 self._freed[node] = self._freed.get(node, 0) + self.gpu_milli_on(task)
-        self._filters = ScenarioFilters(parts, search, probe)
+        self._filters = ScenarioFilters(components, state, attempt)
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with increasing parts of the victim order (semantics R5.29)."""
@@ -59,19 +62,19 @@ class ScenarioAccumulator:
 
     def scenario(self, potential: Sequence[Batch], by_pod_group: bool = False) -> Scenario:
         """Scenario of the recorded victims and these."""
-        recorded, chosen = self._trim(potential, self._asked_nodes)
-        return Scenario(self._search.preemptor, self._probe.tasks, recorded, chosen, by_pod_group)
+        recorded, chosen = self._trim(potential, self._last_nodes)
+        return Scenario(self._search.preemptor, self._attempt.tasks, recorded, chosen, by_pod_group)
 
     @property
     def skips_repeats(self) -> bool:
-        """Whether generators may omit scenarios that they proposed before in this probe."""
-        return bool(self._outlooks)
+        """Whether generators may omit scenarios that they proposed before in this attempt."""
+        return bool(self._conditions)
 
     def is_ruled_out(self, scenario: Scenario) -> bool:
         """Whether a simulation of the scenario cannot succeed; with all accumulated victims, it may."""
-        if not self._outlooks or len(scenario.potential) == len(self.potential):
+        if not self._conditions or len(scenario.potential) == len(self.potential):
             return False
-        return any(outlook.rules_out(scenario.potential) for outlook in self._outlooks)
+        return any(condition.rules_out(scenario.potential) for condition in self._conditions)
 
     def potential_on(self, node: int) -> Sequence[Batch]:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
@@ -116,11 +119,11 @@ class ScenarioAccumulator:
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
-        return gpu_demands(self._session, self._probe.tasks)
+        return gpu_demands(self._session, self._attempt.tasks)
 
     def feasible_nodes(self) -> Iterator[int]:
         """Nodes with free or releasing capacity for the preemptor, or where recorded victims free it."""
-        return bits(self._search.feasible | bit_set(self._freed))
+        return bits(self._feasible | bit_set(self._freed))
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
@@ -135,14 +138,14 @@ class ScenarioAccumulator:
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _trim(self, potential: Sequence[Batch], nodes: Collection[int]) -> tuple[Batches, Batches]:
-        self._asked_nodes, limits, search = nodes, self._session.disruptions, self._search
+        self._last_nodes, limits, search = nodes, self._session.disruptions, self._search
         return limits.trim(search.action, search.preemptor, self.recorded, tuple(potential), nodes)
 
     def _first_prefix(self) -> int | None:
-        """Victims to take before the first scenario that no outlook rules out; None: there is none."""
+        """Victims to take before the first scenario that no condition rules out; None: there is none."""
         most = 0
-        for outlook in self._outlooks:
-            count = outlook.first_prefix(self._probe)
+        for condition in self._conditions:
+            count = condition.first_prefix(self._attempt)
             if count is None:
                 return None
             most = max(most, count)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import PodSet, SubGroupSet
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
+from tenure.solver.plugin_api.action import Action
 
 Request = tuple[Vector, int, int, int]
 """Of a task: resources, devices, portions of them in thousandths, and their memory in MiB."""
@@ -15,8 +16,9 @@ Requests = list[Request]
 class SimilarFailures:
     """Easiest failed pod group per kind of constraints (and queue)."""
 
-    def __init__(self, session: Session, *, by_queue: bool) -> None:
+    def __init__(self, session: Session, action: Action, *, by_queue: bool) -> None:
         self._session = session
+        self._action = action
         self._by_queue = by_queue
         self._failed: dict[object, tuple[int, Requests]] = {}
         """Pod group and its requests, by signature."""
@@ -37,11 +39,12 @@ class SimilarFailures:
         failed = self.failed_like(pod_group, tasks)
         if failed is None:
             return None
-        mine, other = self._session.cluster.pod_groups[pod_group], self._session.cluster.pod_groups[failed]
+        groups = self._session.cluster.pod_groups
+        group, other = groups[pod_group], groups[failed]
         who = (
-            "another pod group of its queue" if mine.queue == other.queue else "a pod group of another queue"
+            "another pod group of its queue" if group.queue == other.queue else "a pod group of another queue"
         )
-        if mine.may_name(other):
+        if group.may_name(other):
             who = f"pod group {other.facts.name}"
         return f"{who} with no larger request was just found unschedulable"
 
@@ -59,16 +62,26 @@ class SimilarFailures:
             self._failed[signature] = (pod_group, requests)
 
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
-        """Comparable properties of a pod group: queue, priority, quota, constraints, topology; no amounts."""
+        """Comparable properties of a pod group: queue, priority, quota, constraints, topology; no amounts.
+
+        Where pods depend on each other, their namespace and labels are among their constraints.
+        """
         group = self._session.cluster.pod_groups[pod_group]
-        constraints = frozenset([self._shape(task)[0] for task in tasks])
+        constraints = frozenset([self._constraints(group, task) for task in tasks])
         topology = tuple(_constraints(group.root))
         queue = group.queue if self._by_queue else None
         is_firm = self._session.cores.has_firm_request(pod_group, tasks)
-        return (queue, group.facts.priority, is_firm, constraints, topology)
+        may_override = self._session.disruptions.may_override(self._action, pod_group)
+        return (queue, group.facts.priority, is_firm, may_override, constraints, topology)
 
     def _requests(self, tasks: list[int]) -> Requests:
         return sorted([self._shape(task)[1] for task in tasks])
+
+    def _constraints(self, group: PodGroup, task: int) -> object:
+        number = self._shape(task)[0]
+        if not self._session.chains.pod_dependencies:
+            return number
+        return number, group.facts.namespace, self._session.cluster.tasks[task].facts.labels
 
     def _shape(self, task: int) -> tuple[int, Request]:
         """Number of the constraints of its shape, and its request."""
@@ -98,19 +111,19 @@ def _is_easier(requests: Requests, failed: Requests) -> bool:
     """Fewer tasks, or less at the first difference."""
     if len(requests) != len(failed):
         return len(requests) < len(failed)
-    for mine, other in zip(requests, failed, strict=True):
-        if mine != other:
-            return _is_at_most(mine, other)
+    for request, other in zip(requests, failed, strict=True):
+        if request != other:
+            return _is_at_most(request, other)
     return False
 
 
 def _is_no_harder(requests: Requests, failed: Requests) -> bool:
     pairs = zip(requests, failed, strict=False)
-    return len(requests) <= len(failed) and all(_is_at_most(mine, other) for mine, other in pairs)
+    return len(requests) <= len(failed) and all(_is_at_most(request, other) for request, other in pairs)
 
 
 def _is_at_most(a: Request, b: Request) -> bool:
-    for mine, other in zip(a[0], b[0], strict=True):
-        if mine > other:
+    for amount, other in zip(a[0], b[0], strict=True):
+        if amount > other:
             return False
     return a[1] <= b[1] and a[2] <= b[2] and a[3] <= b[3]

@@ -4,102 +4,119 @@ For each generator, find the largest number of tasks that can be placed: 1, 2, 4
 scenario that the generator proposes, skip known failures, simulate, validate. Keep the victims of a success
 and take them first from then on. Then solve for all tasks.
 
-Oracles may save work: one knows the scenario that will be proposed first, which is then tried before anything
-else is computed, and outlooks know which scenarios cannot succeed. Without them the result is the same.
+Speedups may save work: one knows the scenario that will be proposed first, which is then tried before
+anything else is computed, and necessary conditions say which scenarios cannot succeed. Without them the
+result is the same.
 """
 
 from collections.abc import Iterable
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Probe, Search, SearchParts
+from tenure.solver.search.attempts import Attempt, SearchVictims
+from tenure.solver.search.needed_victims import without_needed
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator
+from tenure.solver.search.search import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.victim_sets.fill_back import BesideAll
 
 
 class Solver:
     """Solves one search at a time on the session."""
 
-    def __init__(self, session: Session, parts: SearchParts, placer: Placer) -> None:
+    def __init__(self, session: Session, components: SearchComponents, placer: Placer) -> None:
         self._session = session
-        self._parts = parts
-        self._beside_all = BesideAll(session, parts.gangs, placer)
-        self.simulator = ScenarioSimulator(session, parts.gangs, placer, parts.simulation_order)
+        self._components = components
+        self._placer = placer
+        self._beside_all = BesideAll(session, components.gangs, placer)
+        self.simulator = ScenarioSimulator(session, components.gangs, placer, components.simulation_order)
 
-    def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
+    def solve(self, statement: Statement, search: Search, budget: Budget) -> SearchResult:
         """Add evictions and pipelined placements for the preemptor to the statement, or return why not."""
         budget.start()
-        if not search.tasks:
-            return NO_SOLUTION
-        search.feasible = self.feasible(search.tasks)
-        self._session.chains.on_search_start(search.preemptor, search.tasks)
-        search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
+        self._session.disruptions.begin(search.action, search.preemptor)
+        result = self._solve_as_is(statement, search, budget)
+        if result.rejection in (None, BUDGET_EXHAUSTED) or not self._session.disruptions.override():
+            return result
+        return self._solve_as_is(statement, search, budget)
+
+    def _solve_as_is(self, statement: Statement, search: Search, budget: Budget) -> SearchResult:
+        """Solve it with the disruption budgets that hold."""
+        feasible, queues = 0, list[int]()
+        if search.tasks:
+            feasible = self.feasible(search.tasks)
+            self._session.chains.on_search_start(search.preemptor, search.tasks)
+            self._placer.related.begin_search()
+            queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
+        victims = SearchVictims(self._session, self._components.victim_entries, search, queues)
+        state = SearchState(search, feasible, victims)
+        result = self._solve(statement, state, budget) if search.tasks else state.failure(NO_SOLUTION)
+        self._components.record_solution(state)
+        return result
+
+    def _solve(self, statement: Statement, state: SearchState, budget: Budget) -> SearchResult:
+        """Try without victims, then the first scenario if it is known, then all that generators propose."""
         if not budget.is_exhausted:
-            if self._beside_all.places(statement, search, budget):
-                return None
-            if self._solve_first(statement, search, budget):
-                return None
-            if not search.has_victims():
-                return NO_SOLUTION  # semantics R5.50
-        rejection = self.look_ahead(search)
+            if self._beside_all.places(statement, state, budget):
+                return state.success(None)
+            if self._solve_first(statement, state, budget):
+                generator = self._session.chains.scenario_generators[0]
+                return state.success(state.victims.attempt(generator, (), len(state.search.tasks)))
+            if not state.victims.are_there():
+                return state.failure(NO_SOLUTION)  # semantics R5.50
+        rejection = self._components.add_conditions(state)
         if rejection is not None:
-            return rejection
+            return state.failure(rejection)
         for generator in self._session.chains.scenario_generators:
-            if self._solve_all(statement, search, generator, budget):
-                return None
+            attempt = self._solve_all(statement, state, generator, budget)
+            if attempt is not None:
+                return state.success(attempt)
             if budget.is_exhausted:
-                return BUDGET_EXHAUSTED
-        return search.rejection
+                return state.failure(BUDGET_EXHAUSTED)
+        return state.failure(state.rejection)
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
         if not all(self._session.cluster.tasks[task].shape.needs_gpu_capacity for task in tasks):
-            return self._parts.node_order.all_nodes
-        return self._parts.node_order.nodes_with_free_gpus()
+            return self._components.node_order.all_nodes
+        return self._components.node_order.nodes_with_free_gpus()
 
-    def _solve_first(self, statement: Statement, search: Search, budget: Budget) -> bool:
-        """Try the scenario that will be proposed first, if an oracle knows it. A failure leaves no trace."""
-        for oracle in self._parts.oracles:
-            scenario = oracle.first_scenario(search)
-            if scenario is None:
-                continue
-            if not self.works(statement, search, scenario):
-                search.first = scenario
-                search.first_rejection = search.rejection if search.was_validated else None
-            elif self._is_satisfied(search) and self.simulator.displaced(scenario):
-                self._session.counters.generated += 1
-                search.solution = scenario
-                return budget.spend()
-            statement.rollback(0)
-            search.rejection, search.was_validated = NO_SOLUTION, False
+    def _solve_first(self, statement: Statement, state: SearchState, budget: Budget) -> bool:
+        """Try the scenario that will be proposed first, if a speedup knows it. A failure leaves no trace."""
+        scenario = self._components.first_scenario(state)
+        if scenario is None:
             return False
+        if not self.works(statement, state, scenario):
+            state.first = scenario
+            state.first_rejection = state.rejection if state.was_validated else None
+        elif self._is_satisfied(state) and self.simulator.displaced(scenario):
+            self._session.counters.generated += 1
+            state.solution = scenario
+            budget.count()
+            return True
+        statement.rollback(0)
+        state.rejection, state.was_validated = NO_SOLUTION, False
         return False
 
-    def look_ahead(self, search: Search) -> Rejection | None:
-        """Collect the outlooks of the oracles, or return why the search must fail."""
-        for oracle in self._parts.oracles:
-            outlook = oracle.outlook(search)
-            if isinstance(outlook, Rejection):
-                return outlook
-            if outlook is not None:
-                search.outlooks.append(outlook)
-        return None
-
     def _solve_all(
-        self, statement: Statement, search: Search, generator: ScenarioGenerator, budget: Budget
-    ) -> bool:
-        """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7)."""
+        self, statement: Statement, state: SearchState, generator: ScenarioGenerator, budget: Budget
+    ) -> Attempt | None:
+        """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7).
+
+        Returns the attempt that placed all; None: there is none.
+        """
         recorded: tuple[Batch, ...] = ()
-        total, low, high, size = len(search.tasks), 0, len(search.tasks) + 1, 1
+        total, low, high, size = len(state.search.tasks), 0, len(state.search.tasks) + 1, 1
         while high - low > 1:
-            scenario = self._solve_some(statement, search, generator, budget, recorded, size)
+            attempt = state.victims.attempt(generator, recorded, size)
+            scenario = self._solve_some(statement, state, attempt, budget)
             if scenario is not None:
-                search.solution = scenario
+                state.solution = scenario
                 before, recorded, low = recorded, self.simulator.displaced(scenario), size
                 is_complete = len(recorded) == len(scenario.recorded) + len(scenario.potential)
                 if size == total and (is_complete or recorded == before):
@@ -108,77 +125,96 @@ class Solver:
             else:
                 high = size
             if budget.is_exhausted:
-                return False
+                return None
             size = min(2 * low, total) if high > total else (low + high) // 2
         else:
-            if low == 0 or not self._solve_some(statement, search, generator, budget, recorded, total):
-                return False
-        if self._is_satisfied(search):
-            return True
+            if low == 0:
+                return None
+            attempt = state.victims.attempt(generator, recorded, total)
+            if self._solve_some(statement, state, attempt, budget) is None:
+                return None
+        if self._is_satisfied(state):
+            return attempt
         statement.rollback(0)
-        return False
+        return None
 
     def _solve_some(
-        self,
-        statement: Statement,
-        search: Search,
-        generator: ScenarioGenerator,
-        budget: Budget,
-        recorded: tuple[Batch, ...],
-        size: int,
+        self, statement: Statement, state: SearchState, attempt: Attempt, budget: Budget
     ) -> Scenario | None:
-        """First scenario that works for the first `size` tasks; its moves are in the statement."""
-        search.attempt = (generator, recorded, size)
-        victims = ScenarioAccumulator(self._parts, search, self.probe(search, recorded, size))
+        """First scenario of an attempt that works; its moves are in the statement."""
+        builder = ScenarioAccumulator(self._components, state, attempt)
         counters = self._session.counters
-        for scenario in generator.scenarios(victims):
+        for scenario in attempt.generator.scenarios(builder):
             self._session.stop.check()
             counters.generated += 1
-            if victims.is_ruled_out(scenario):
+            if builder.is_ruled_out(scenario):
                 counters.pruned += 1
                 continue
-            if search.failed and scenario.fingerprint() in search.failed:
+            if state.failed and scenario.fingerprint() in state.failed:
                 counters.duplicate += 1
                 continue
             if not budget.spend():
                 return None
-            if not self._is_first(search, scenario) and self.works(statement, search, scenario):
+            if not self._is_first(state, scenario) and self.works(statement, state, scenario):
                 return scenario
-            search.failed.add(scenario.fingerprint())
+            state.failed.add(scenario.fingerprint())
+            found = self._solve_without_needed(statement, state, scenario, budget)
+            if found is not None:
+                return found
+        return self._solve_with_all(statement, state, builder, budget)
+
+    def _solve_with_all(
+        self, statement: Statement, state: SearchState, builder: ScenarioAccumulator, budget: Budget
+    ) -> Scenario | None:
+        """All victims of the attempt: some free nothing, but keep the preemptor away (R5.65)."""
+        victims = [task for batch in builder.potential for task in batch.tasks]
+        if not (victims and self._placer.related.may_be_kept_away(state.search.tasks, victims)):
+            return None
+        scenario = builder.scenario(builder.potential)
+        if scenario.fingerprint() in state.failed or not budget.spend():
+            return None
+        if self.works(statement, state, scenario):
+            return scenario
+        state.failed.add(scenario.fingerprint())
+        return self._solve_without_needed(statement, state, scenario, budget)
+
+    def _solve_without_needed(
+        self, statement: Statement, state: SearchState, scenario: Scenario, budget: Budget
+    ) -> Scenario | None:
+        """The scenario without victims that the preemptor needs where they are, if that works (R5.64)."""
+        for smaller in without_needed(scenario, self._session.chains):
+            if smaller.fingerprint() in state.failed:
+                continue
+            if not budget.spend():
+                return None
+            if self.works(statement, state, smaller):
+                return smaller
+            state.failed.add(smaller.fingerprint())
         return None
 
-    def probe(self, search: Search, recorded: tuple[Batch, ...], size: int) -> Probe:
-        """The next victims of the search; in an order of their own if the recorded ones change it."""
-        tasks, sequence = tuple(search.tasks[:size]), search.sequence(self._parts)
-        skips = sequence.numbers(recorded)
-        if skips is not None:
-            return Probe(tasks, recorded, sequence, frozenset(skips), is_main_order=True)
-        others = search.sequence_without(recorded, self._parts)
-        return Probe(tasks, recorded, others, frozenset(), is_main_order=False)
-
-    def _is_first(self, search: Search, scenario: Scenario) -> bool:
-        """Whether the scenario was simulated before the search; if so, take its result into account now."""
-        first = search.first
+    def _is_first(self, state: SearchState, scenario: Scenario) -> bool:
+        """Whether the scenario was simulated before the others; if so, take its result into account now."""
+        first = state.first
         if first is None or scenario.recorded or scenario.potential != first.potential:
             return False
-        if search.first_rejection is not None:
-            search.was_validated, search.rejection = True, search.first_rejection
+        if state.first_rejection is not None:
+            state.was_validated, state.rejection = True, state.first_rejection
         return True
 
-    def works(self, statement: Statement, search: Search, scenario: Scenario) -> bool:
+    def works(self, statement: Statement, state: SearchState, scenario: Scenario) -> bool:
         """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        if not self.simulator.run(statement, scenario, search.feasible, search.is_blocked_by):
+        if not self.simulator.run(statement, scenario, state.feasible, state.is_blocked_by):
             return False
-        search.was_validated = True
-        rejection = search.validates(scenario)
+        state.was_validated = True
+        rejection = state.search.validates(scenario)
         if rejection is None:
-            search.accepted = scenario
+            state.accepted = scenario
             return True
         if rejection is not NO_SOLUTION:
-            search.rejection = rejection
+            state.rejection = rejection
         statement.rollback(0)
         return False
 
-    def _is_satisfied(self, search: Search) -> bool:
-        return self._parts.gangs.is_satisfied(search.preemptor)
+    def _is_satisfied(self, state: SearchState) -> bool:
+        return self._components.gangs.is_satisfied(state.search.preemptor)

@@ -1,6 +1,6 @@
-"""The victim order by number, drawn on demand and shared by all probes of a search.
+"""The victim order by number, drawn on demand and shared by all attempts of a search.
 
-Every probe starts from the same state and so has the same order; only victims recorded for fewer tasks are
+Every attempt starts from the same state and so has the same order; only victims recorded for fewer tasks are
 omitted. This holds while each recorded batch was the first of its pod group: if more of a pod group was
 recorded at once, its remaining tasks have another position.
 """
@@ -14,7 +14,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.victim_order import VictimOrder
+from tenure.solver.search.victim_batches import VictimBatches
 
 
 class NodeBatches:
@@ -33,11 +33,11 @@ class NodeBatches:
 class VictimSequence:
     """Batches by number, drawn from the victim order on demand."""
 
-    def __init__(self, ledger: Ledger, order: VictimOrder) -> None:
+    def __init__(self, ledger: Ledger, source: VictimBatches) -> None:
         self.batches: list[Batch] = []
         self.nodes: dict[int, NodeBatches] = {}
         """Nodes with tasks of batches, in order of first occurrence."""
-        self._order = order
+        self._source = source
         self._ledger = ledger
         self._is_done = False
         self._tasks = 0
@@ -48,7 +48,7 @@ class VictimSequence:
     def reaches(self, number: int) -> bool:
         """Whether there is a batch of this number."""
         while len(self.batches) <= number and not self._is_done:
-            batch = self._order.pop()
+            batch = self._source.pop()
             if batch is None:
                 self._is_done = True
             else:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
+from tenure.solver.model.carried import NO_CARRIED_ROWS, CarriedChange, Row, RowKind
 from tenure.solver.model.cluster import Cluster, Topology
-from tenure.solver.model.disruption_limits import DisruptionBudget, EvictionRateState
+from tenure.solver.model.disruption_limits import DisruptionBudget
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
 from tenure.solver.model.workload_parts import SubGroupFacts, TopologyConstraint
@@ -28,17 +29,18 @@ from tenure.solver.testing.options import (
     NodeOptions,
     QueueOptions,
     ShapeFactory,
+    check_names,
+    check_zones,
     split,
 )
 from tenure.solver.testing.result import in_flight_groups
-from tenure.terms.durations import SECOND
 
 
 class ClusterBuilder:
     """Builds a cluster. Nodes, queues and pod groups may be added in any order.
 
-    Raises ValueError for duplicate names and invalid amounts and durations, KeyError for a node, queue or pod
-    group that was not added.
+    Raises TypeError for an option that does not exist, ValueError for duplicate names and invalid amounts and
+    durations, KeyError for a node, queue or pod group that was not added.
     """
 
     def __init__(self) -> None:
@@ -48,13 +50,15 @@ class ClusterBuilder:
         self._pods: list[PodPlan] = []
         self._topologies: list[Topology] = []
         self._budgets: dict[str, DisruptionBudget] = {}
-        self._rates: dict[str, EvictionRateState] = {}
+        self._carried = NO_CARRIED_ROWS
         self._claims: dict[str, tuple[Mapping[str, int], ClaimOptions]] = {}
         self._in_flight: dict[str, InFlightOptions] = {}
 
     def node(self, name: str, **options: Unpack[NodeOptions]) -> Self:
         """Add a node."""
         _demand_new(name, self._nodes)
+        check_names(f"node {name}", options, NodeOptions)
+        check_zones(f"node {name}", options.get("numa_zones", {}))
         self._nodes[name] = options
         return self
 
@@ -66,6 +70,7 @@ class ClusterBuilder:
     def claim(self, name: str, devices: Mapping[str, int], **options: Unpack[ClaimOptions]) -> Self:
         """Add a resource claim with numbers of devices by class; pods name it with `claims`."""
         _demand_new(name, self._claims)
+        check_names(f"claim {name}", options, ClaimOptions)
         self._claims[name] = (devices, options)
         return self
 
@@ -82,20 +87,22 @@ class ClusterBuilder:
         self._budgets[name] = DisruptionBudget(name, allowed, frozenset(counted_pods), next_allowed)
         return self
 
-    def eviction_rate(self, name: str, tokens: int, seconds_ago: int = 0) -> Self:
-        """Add the state of an eviction rate: thousandths of tokens at a time."""
-        self._rates[name] = EvictionRateState(name, tokens, NOW - seconds_ago * SECOND)
+    def carrying(self, kind: RowKind[Row], *rows: Row) -> Self:
+        """Add rows that the caller stored. Times are in nanoseconds; `NOW` is that of the cluster."""
+        self._carried = self._carried.after([CarriedChange(kind, rows)])
         return self
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> Self:
         """Add a queue; of two queues that tie, the one added first precedes."""
         _demand_new(name, self._queues)
+        check_names(f"queue {name}", options, QueueOptions)
         self._queues[name] = options
         return self
 
     def pod_group(self, name: str, **options: Unpack[GroupOptions]) -> Self:
         """Add a pod group without pods; `running`, `pending` and `pods` then add pods to it."""
         _demand_new(name, self._groups)
+        check_names(f"pod group {name}", options, GroupOptions)
         self._groups[name] = GroupPlan(options, [])
         return self
 
@@ -138,6 +145,8 @@ class ClusterBuilder:
         `gpu_groups` names the devices that a pod with a share of a GPU uses; by default the first of the
         node: `NODE/gpu-0`.
         """
+        check_names(f"pod group {name}", options, JobOptions)
+        check_zones(f"pod group {name}", options.get("numa_placement", {}))
         group, pod = split(options)
         if name not in self._groups:
             self.pod_group(name, **group)
@@ -152,6 +161,7 @@ class ClusterBuilder:
     def in_flight(self, name: str, **options: Unpack[InFlightOptions]) -> Self:
         """Add an in-flight group. It may refer to names that do not exist."""
         _demand_new(name, self._in_flight)
+        check_names(f"in-flight group {name}", options, InFlightOptions)
         self._in_flight[name] = options
         return self
 
@@ -171,7 +181,7 @@ class ClusterBuilder:
         groups = [group_spec(i, name, plan) for i, (name, plan) in enumerate(self._groups.items())]
         specs = [task_spec(pod, shapes.of(pod.options), by_name, claim_index, shapes) for pod in self._pods]
         tasks, all_shapes = resolve_claims(specs, shapes.all, claims)
-        pod_groups, linked, doubts, delayed = resolve_workloads(groups, tasks, queues)
+        pod_groups, linked, warnings, delayed, changed_grants = resolve_workloads(groups, tasks, queues)
         return Cluster(
             now=NOW,
             nodes=nodes,
@@ -182,19 +192,20 @@ class ClusterBuilder:
             topologies=tuple(self._topologies),
             claims=tuple(claims),
             resource_names=shapes.names,
-            warnings=doubts,
+            warnings=warnings,
             in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
-            eviction_rates=tuple([self._rates[rate] for rate in sorted(self._rates)]),
+            carried=self._carried,
             disruption_budgets=tuple([self._budgets[budget] for budget in sorted(self._budgets)]),
             delayed=delayed,
+            changed_grants=changed_grants,
         )
 
     def _resources(self) -> list[str]:
         """Names of all resources besides the fixed ones."""
-        asked = [*self._nodes.values(), *(pod.options for pod in self._pods)]
+        all_options = [*self._nodes.values(), *(pod.options for pod in self._pods)]
         classes = [devices for devices, _ in self._claims.values()]
         classes += [options.get("devices", {}) for options in self._nodes.values()]
-        extended = {name for options in asked for name in options.get("extended", {})}
+        extended = {name for options in all_options for name in options.get("extended", {})}
         return sorted(extended | {device_slot(name) for devices in classes for name in devices})
 
 

@@ -1,17 +1,23 @@
 """From options to the nodes of the model and to the specs that `resolution.reference_resolution` links."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import NO_VICTIM_FACTS, NodeFacts, PodGroupFacts, TaskFacts, VictimFacts
+from tenure.solver.model.facts import (
+    NO_VICTIM_FACTS,
+    NodeFacts,
+    PodGroupFacts,
+    QueueFacts,
+    TaskFacts,
+    VictimFacts,
+)
 from tenure.solver.model.fate import NO_EVICTIONS, Fate, HoldReason
 from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
 from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
-from tenure.solver.model.queue import ClassLimit, QueueFacts, QueueRules
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
-from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
+from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, ClassLimit, Share, Vector
 from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, Preemptibility, SubGroupFacts, TaskShape
 from tenure.solver.testing.options import (
     CORE,
@@ -25,7 +31,9 @@ from tenure.solver.testing.options import (
     ZoneOptions,
 )
 from tenure.terms.durations import SECOND, parse_duration, parse_signed_duration
+from tenure.terms.formatting import known_names_hint
 
+_Facts = TypeVar("_Facts", QueueFacts, PodGroupFacts)
 NOW: Final = 1_750_000_000 * SECOND
 """Time of every built cluster, in nanoseconds since the Unix epoch."""
 FIRST_CREATION: Final = NOW - parse_duration("1d")
@@ -118,9 +126,9 @@ def claim(
 
 def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
     """Queue that was added after `number` others."""
-    return QueueFacts(
+    found = QueueFacts(
         name=name,
-        parent=options.get("parent", ""),
+        parent_name=options.get("parent", ""),
         creation=_created(number, options.get("created_ago")),
         priority=options.get("priority", 100),
         quota=_share(
@@ -140,23 +148,37 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
         max_min_runtime=_nanoseconds(options.get("max_min_runtime")),
         requeue_delay=_nanoseconds(options.get("requeue_delay")),
         time_limit=_nanoseconds(options.get("time_limit")),
-        rules=_rules(options),
+        max_running=options.get("max_running"),
+        lending_limit=_share(UNLIMITED, UNLIMITED, options.get("lending_limit", UNLIMITED)),
+        class_limits=_class_limits(options),
     )
+    return _with_facts(found, options.get("facts", {}))
 
 
-def _rules(options: QueueOptions) -> QueueRules:
+def _with_facts(found: _Facts, given: Mapping[str, Any]) -> _Facts:
+    """Facts with these values in place of what other options give.
+
+    Raises TypeError for a fact that does not exist.
+    """
+    known = tuple([field.name for field in fields(found)])
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{type(found).__name__} has no fact {name}; {known_names_hint(name, known)}")
+    return replace(found, **given)
+
+
+def _class_limits(options: QueueOptions) -> tuple[ClassLimit, ...]:
     limits = [
         ClassLimit(name, quota * 1_000 if quota >= 0 else quota, limit * 1_000 if limit >= 0 else limit)
         for name, (quota, limit) in sorted(options.get("class_limits", {}).items())
     ]
-    lending = _share(UNLIMITED, UNLIMITED, options.get("lending_limit", UNLIMITED))
-    return QueueRules(tuple(limits), lending, options.get("max_running"))
+    return tuple(limits)
 
 
 def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
     """Pod group that was added after `number` others."""
     options = plan.options
-    return PodGroupFacts(
+    found = PodGroupFacts(
         uid=name,
         queue_name=options.get("queue", ""),
         name=name,
@@ -181,6 +203,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
         evictions_without_progress=options.get("evictions_without_progress", 0),
         victim=_victim_facts(options),
     )
+    return _with_facts(found, options.get("facts", {}))
 
 
 def _victim_facts(options: GroupOptions) -> VictimFacts:

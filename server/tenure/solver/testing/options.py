@@ -3,8 +3,8 @@
 GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, durations text like `1h30m`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypedDict, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypedDict, cast
 
 from tenure.solver.model.constraints import (
     Constraints,
@@ -32,6 +32,7 @@ from tenure.solver.model.resources import (
     mig_gpu_milli,
 )
 from tenure.solver.model.workload_parts import Preemptibility, TaskShape, TopologyConstraint
+from tenure.terms.formatting import known_names_hint
 
 
 class NodeOptions(TypedDict, total=False):
@@ -119,6 +120,8 @@ class QueueOptions(TypedDict, total=False):
     lending_limit: float
     """GPUs."""
     max_running: int
+    facts: Mapping[str, Any]
+    """Other fields of QueueFacts."""
 
 
 class GroupOptions(TypedDict, total=False):
@@ -176,6 +179,8 @@ class GroupOptions(TypedDict, total=False):
     """Time between its notice and its eviction."""
     checkpoint_on_notice: bool
     last_notice_ago: str
+    facts: Mapping[str, Any]
+    """Other fields of PodGroupFacts."""
 
 
 class PodOptions(TypedDict, total=False):
@@ -216,6 +221,20 @@ class PodOptions(TypedDict, total=False):
 
 class JobOptions(GroupOptions, PodOptions, total=False):
     """Options of pods and their pod group together."""
+
+
+def check_names(subject: str, given: Iterable[str], options: type) -> None:
+    """Raise TypeError for a name that is not one of these options, with the nearest one."""
+    known = tuple(options.__annotations__)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{subject} has no option {name}; {known_names_hint(name, known)}")
+
+
+def check_zones(subject: str, zones: Mapping[str, ZoneOptions]) -> None:
+    """Raise TypeError for an option of a NUMA zone that does not exist."""
+    for zone, options in zones.items():
+        check_names(f"NUMA zone {zone} of {subject}", options, ZoneOptions)
 
 
 def split(options: JobOptions) -> tuple[GroupOptions, PodOptions]:

@@ -2,24 +2,34 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from inspect import signature
 from itertools import islice, product
 from typing import Any, Final
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api import points, traits
 from tenure.solver.plugin_api.context import PluginContext, PluginFactory
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.plugin_api.step import Step
 from tenure.solver.plugin_api.traits import Expiry, SameFor, Validity, traits_of
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing.builder import ClusterBuilder
 from tenure.terms.durations import SECOND
 
 NAME: Final = "checked"
+_ATTRIBUTES: Final = ("TRAITS", "ARGUMENTS", "DEFAULTS", "REASONS", "STEP")
+"""Attributes of a class that the framework reads."""
+_STEP_ARGUMENTS: Final = {"begin": "a StepStart", "run": "an ActionContext", "end": "an ActionContext"}
+"""What the functions of a step are called with."""
+_NEAR: Final = 0.8
+"""Similarity from which on one name is probably a misspelling of the other."""
 MAX_CALLS: Final = 200
 """Calls of one method with different values."""
 TIME_STEP: Final = 3 * 3_600 * SECOND
@@ -33,7 +43,10 @@ def check_plugin(
     The methods of its extension points are called with the pod groups, tasks, nodes and queues of the
     cluster, by default a small one with running and pending pod groups in two queues. Checked are:
 
-    - signatures: each method accepts the arguments of its protocol;
+    - names and signatures: each method accepts the arguments of its protocol, and no public name is nearly
+      that of a method of a protocol, which the framework finds by its name;
+    - step: `STEP` is a `Step`, and its functions accept their argument;
+    - reasons: those of rejections and verdicts are declared;
     - purity: calls with equal arguments return equal results, in one session and in two, two cycles decide
       the same, and no placement changes;
     - traits: verdicts are equal for preemptors that share them, verdicts end only if `expiry` permits it, and
@@ -56,7 +69,7 @@ def sample_cluster() -> Cluster:
 
 class _Check:
     def __init__(self, factory: PluginFactory, arguments: Mapping[str, str], cluster: Cluster) -> None:
-        self._registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, NAME: factory})
+        self._registry = Registry(actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, NAME: factory})
         default = default_profile()
         plugins = (*default.plugins, PluginConfig(NAME, arguments))
         self._profile = with_required_plugins(Profile(default.actions, plugins))
@@ -71,32 +84,38 @@ class _Check:
         return self._factory(context, self._arguments), context
 
     def signatures(self) -> list[str]:
-        """Methods that do not accept the arguments of their protocol."""
+        """Methods and functions of the step that do not accept their arguments, and names that are nearly
+        those of methods and attributes that the framework reads.
+        """
         plugin, _ = self._open()
-        problems = []
-        for name, protocol in _protocols():
-            method = getattr(plugin, name, None)
-            if method is not None:
-                expected = list(signature(protocol).parameters)[1:]
-                try:
-                    signature(method).bind(*expected)
-                except TypeError as error:
-                    problems.append(f"{name}({', '.join(expected)}): {error}")
-        if not isinstance(plugin, points.Idle) and not any(hasattr(plugin, name) for name in POINTS.values()):
-            problems.append("it implements no extension point")
+        problems = [*_wrong_methods(plugin), *_near_misses(plugin), *_wrong_step(self._factory, plugin)]
+        is_used = isinstance(plugin, points.Idle) or hasattr(self._factory, "STEP")
+        if not is_used and not any(hasattr(plugin, name) for name in POINTS.values()):
+            problems.append("it implements no extension point, and has no step")
         return problems
 
     def purity(self) -> Iterator[str]:
         """Methods with different results for equal arguments, and effects on the session."""
         (plugin, context), (other, _) = self._open(), self._open()
         before = [context.ledger.placement(task.index) for task in self._cluster.tasks]
+        declared = tuple(getattr(plugin, "REASONS", ()))
+        undeclared = set[str]()
         for name, values in _calls(plugin, context):
             first, again, elsewhere = (_result(each, name, values) for each in (plugin, plugin, other))
             if not first == again == elsewhere:
                 yield f"{name}{values}: results differ: {first}, {again}, {elsewhere}"
+            if isinstance(first, Rejection | GuardVerdict) and (custom := first.custom) is not None:
+                code = first.reason if isinstance(first, GuardVerdict) else first.code
+                if custom.base is not code:
+                    undeclared.add(
+                        f"{name}: the code beside {custom.code} is {code.name}; its base must be, too"
+                    )
+                elif custom not in declared:
+                    undeclared.add(f"{name}: {custom.code} has no effect; list it in REASONS of the class")
+        yield from sorted(undeclared)
         if before != [context.ledger.placement(task.index) for task in self._cluster.tasks]:
             yield "a call changed placements"
-        decided = [decide(self._cluster, self._profile, registry=self._registry) for _ in range(2)]
+        decided = [answer(self._cluster, self._profile, registry=self._registry) for _ in range(2)]
         if decided[0].groups != decided[1].groups or decided[0].outcomes != decided[1].outcomes:
             yield "two cycles on the same cluster decide differently"
 
@@ -148,19 +167,86 @@ class _Check:
                 yield f"{name}{values}: depends on the time, against its trait"
 
 
-def _protocols() -> Iterator[tuple[str, Any]]:
-    """Methods of all protocols, by name."""
+def _wrong_methods(plugin: Any) -> Iterator[str]:
+    """Methods by the names of the protocols that the framework cannot call."""
+    for name, function, protocol in _protocols():
+        method = getattr(plugin, name, None)
+        if method is None:
+            continue
+        if not hasattr(type(plugin), name):
+            if callable(method):
+                yield f"{name}: it is set on the object, where it has no effect; define it in the class"
+            continue
+        call = f"{name}{_arguments(function)}"
+        if not callable(method):
+            yield f"{name}: it is the method {call} of {protocol}; rename the attribute"
+            continue
+        try:
+            signature(method).bind(*list(signature(function).parameters)[1:])
+        except TypeError as error:
+            yield f"{call}: {error}; {protocol} has this method: accept its arguments, or rename the method"
+
+
+def _wrong_step(factory: PluginFactory, plugin: object) -> Iterator[str]:
+    """A step that a cycle cannot take, or does not find."""
+    step: object = getattr(factory, "STEP", None)
+    if step is None:
+        if hasattr(plugin, "STEP"):
+            yield "STEP: a cycle does not find it; set it on the factory"
+        return
+    if not isinstance(step, Step):
+        yield f"STEP: it is a value of {type(step).__name__}; write Step(name, begin=..., run=..., end=...)"
+        return
+    for name, argument in _STEP_ARGUMENTS.items():
+        function = getattr(step, name)
+        if function is None:
+            continue
+        if not callable(function):
+            yield f"STEP.{name}: it is no function; write one that accepts {argument}"
+            continue
+        try:
+            signature(function).bind(None)
+        except TypeError as error:
+            yield f"STEP.{name}: {error}; it is called with one argument, {argument}"
+
+
+def _near_misses(plugin: Any) -> Iterator[str]:
+    """Public names of the class that are nearly those of methods of protocols, or of attributes."""
+    calls = {name: f"{name}{_arguments(function)}" for name, function, _ in _protocols()}
+    known = {_plain(name): name for name in (*calls, *_ATTRIBUTES)}
+    for name in dir(type(plugin)):
+        if name.startswith("_") or name in known.values():
+            continue
+        if near := get_close_matches(_plain(name), known, n=1, cutoff=_NEAR):
+            found = known[near[0]]
+            meant = calls.get(found, found)
+            yield f"{name}: it has no effect; did you mean {meant}? Begin the name of a helper with _"
+
+
+def _plain(name: str) -> str:
+    """A name without case and underscores."""
+    return name.replace("_", "").lower()
+
+
+def _arguments(function: Any) -> str:
+    return f"({', '.join(list(signature(function).parameters)[1:])})"
+
+
+def _protocols() -> Iterator[tuple[str, Any, str]]:
+    """Methods of all protocols: name, function, and name of the protocol."""
     for module in (points, traits):
         for protocol in vars(module).values():
             if getattr(protocol, "_is_protocol", False) and protocol.__module__ == module.__name__:
-                yield from ((name, each) for name, each in vars(protocol).items() if not name.startswith("_"))
+                for name, each in vars(protocol).items():
+                    if not name.startswith("_"):
+                        yield name, each, protocol.__name__
 
 
 def _calls(plugin: Any, context: PluginContext) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Methods of the plugin with values for their parameters, if values for all of them can be listed."""
     values = _values(context)
-    for name, protocol in _protocols():
-        parameters = list(signature(protocol).parameters)[1:]
+    for name, function, _ in _protocols():
+        parameters = list(signature(function).parameters)[1:]
         if hasattr(plugin, name) and all(parameter in values for parameter in parameters):
             chosen = product(*(values[parameter] for parameter in parameters))
             yield from ((name, each) for each in islice(chosen, MAX_CALLS))

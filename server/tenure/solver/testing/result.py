@@ -10,7 +10,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.workload import PodGroup, Task
-from tenure.solver.next_cluster import placements
+from tenure.solver.play.next_cluster import placements
 from tenure.solver.testing.facts import NOW
 from tenure.solver.testing.options import InFlightOptions
 from tenure.terms.durations import parse_duration

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
@@ -59,5 +59,5 @@ def guard_verdict(cluster: Cluster, action: str, guard: str, **arguments: str) -
 def reported_protection(cluster: Cluster, guard: str, **arguments: str) -> list[Protection]:
     """Protection of `old` by the guard, as reported in the response."""
     old = next(group.index for group in cluster.pod_groups if group.facts.name == "old")
-    found = decide(cluster, profile(guard, **arguments)).protections
+    found = answer(cluster, profile(guard, **arguments)).protections
     return [each for each in found if each.guard == guard and each.pod_group == old]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tenure.solver.actions.commit_patches import patch_evictions
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
@@ -41,7 +41,7 @@ def test_evicted_pod_group_cannot_evict_its_preemptor_within_the_cooldown(
     action: str, evicted: str, arguments: dict[str, str], is_protected: bool
 ) -> None:
     cluster = with_eviction_record(contested_cluster(action), "new", "old", evicted=evicted)
-    found = evictions_of(cluster, decide(cluster, profile(action, **arguments)))
+    found = evictions_of(cluster, answer(cluster, profile(action, **arguments)))
     assert {how for how, _ in found} == (set() if is_protected else {action})
 
 
@@ -76,7 +76,7 @@ def test_ineffective_eviction_is_not_repeated_within_the_backoff(
     cluster = with_eviction_record(
         contested_cluster(action), "old", "new", evicted="1d", failed=failed, consecutive_failures=failures
     )
-    found = evictions_of(cluster, decide(cluster, profile(action, **arguments)))
+    found = evictions_of(cluster, answer(cluster, profile(action, **arguments)))
     assert {how for how, _ in found} == (set() if is_protected else {action})
 
 
@@ -118,19 +118,19 @@ def test_other_pairs_are_ignored() -> None:
     cluster = contested_cluster("preempt")
     for victim, preemptor in (("old", "old"), ("new", "new")):
         cluster = with_eviction_record(cluster, victim, preemptor, evicted="0s", consecutive_failures=3)
-    assert evictions_of(cluster, decide(cluster, profile("preempt"))) != []
+    assert evictions_of(cluster, answer(cluster, profile("preempt"))) != []
 
 
 def test_surplus_is_protected_as_well() -> None:
     cluster = with_eviction_record(contested_cluster("preempt", min_member=1), "new", "old", evicted="0s")
-    assert evictions_of(cluster, decide(cluster, profile("preempt"))) == []
+    assert evictions_of(cluster, answer(cluster, profile("preempt"))) == []
 
 
 @pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = with_eviction_record(contested_cluster(action), "new", "old", evicted="0s")
-    found = evictions_of(cluster, decide(cluster, profile(action, actions=guarded)))
+    found = evictions_of(cluster, answer(cluster, profile(action, actions=guarded)))
     assert bool(found) is (action != guarded)
     assert (guard_verdict(cluster, action, actions=guarded) is None) is (action != guarded)
 
@@ -143,7 +143,7 @@ def test_another_preemptor_with_equal_requests_is_not_rejected() -> None:
     cluster = with_eviction_record(
         builder.build(), "old", "new", evicted="9m", failed="1s", consecutive_failures=1
     )
-    (group,) = (each for each in decide(cluster, profile("preempt")).groups if each.evictions)
+    (group,) = (each for each in answer(cluster, profile("preempt")).groups if each.evictions)
     assert cluster.pod_groups[group.beneficiary].facts.name == "other"
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN
@@ -107,7 +107,7 @@ def reported_protections(**options: Any) -> list[Protection]:
         cluster, "old", "failing", evicted="9m", failed="1m", consecutive_failures=2
     )
     cluster = with_eviction_record(cluster, "old", "free", evicted="6m")
-    found = decide(cluster, profile("preempt")).protections
+    found = answer(cluster, profile("preempt")).protections
     return [each for each in found if each.guard == GUARD]
 
 
@@ -146,7 +146,7 @@ def test_next_wake_time_is_the_end_of_the_protection(
 ) -> None:
     victim, preemptor, fields = memory
     cluster = with_eviction_record(contested_cluster("preempt"), victim, preemptor, **fields)
-    decision = decide(cluster, profile("preempt"))
+    decision = answer(cluster, profile("preempt"))
     (outcome,) = decision.outcomes
     assert decision.next_wake_time == outcome.reason.until == cluster.now + relative_time(wait)
     assert outcome.reason.code is code

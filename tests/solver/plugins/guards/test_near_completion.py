@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -54,7 +54,7 @@ def test_pod_group_near_completion_is_not_evicted_by_any_action(
     action: str, ran: str, arguments: dict[str, str], is_near: bool
 ) -> None:
     cluster = with_runtime(action, ran)
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, **arguments)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, **arguments)))
     assert {how for how, _ in evicted} == (set() if is_near else {action})
 
 
@@ -73,15 +73,15 @@ def test_verdict_is_the_same_for_every_action(
 def test_overdue_pod_group_is_not_protected_from_requeue() -> None:
     """Both use the same times: the protection ends exactly when the nomination begins."""
     before, at = with_runtime("requeue", "59m59s"), with_runtime("requeue", "1h")
-    assert evictions_of(before, decide(before, profile(GUARD, "requeue"))) == []
-    assert {how for how, _ in evictions_of(at, decide(at, profile(GUARD, "requeue")))} == {"requeue"}
+    assert evictions_of(before, answer(before, profile(GUARD, "requeue"))) == []
+    assert {how for how, _ in evictions_of(at, answer(at, profile(GUARD, "requeue")))} == {"requeue"}
 
 
 @pytest.mark.parametrize("action", TAKING)
 @pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = with_runtime(action, "55m")
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, actions=guarded)))
     assert bool(evicted) is (action != guarded)
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
@@ -89,7 +89,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
 @pytest.mark.parametrize("action", TAKING)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = with_runtime(action, "55m", min_member=1)
-    assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
+    assert evictions_of(cluster, answer(cluster, profile(GUARD, action))) == []
 
 
 UNKNOWN = {
@@ -125,7 +125,8 @@ def with_queue_runtime(text: str | None, own: ParsedValue) -> Cluster:
     cluster = contested_cluster("preempt", started_ago="55m", requeue=RequeueSettings(own))
     value = None if text is None else parse_duration(text)
     queues = (
-        replace(queue, expected_runtime=value, nearest_runtime=value or None) for queue in cluster.queues
+        replace(queue, facts=replace(queue.facts, expected_runtime=value), nearest_runtime=value or None)
+        for queue in cluster.queues
     )
     return replace(cluster, queues=tuple(queues))
 
@@ -177,12 +178,12 @@ def test_verdict_has_detail_and_end() -> None:
         ProtectionScope.ALL,
         None,
     )
-    assert decide(cluster, profile(GUARD)).next_wake_time == ends
+    assert answer(cluster, profile(GUARD)).next_wake_time == ends
 
 
 def test_outcome_of_the_preemptor_has_the_end_of_the_protection() -> None:
     cluster, ends = with_runtime("preempt", "55m"), NOW + 300 * SECOND
-    (outcome,) = decide(cluster, profile(GUARD, "preempt")).outcomes
+    (outcome,) = answer(cluster, profile(GUARD, "preempt")).outcomes
     assert (outcome.kind, outcome.reason.code) == (OutcomeKind.DELAYED, ReasonCode.NEAR_COMPLETION)
     assert (outcome.reason.until, outcome.reason.source) == (ends, GUARD)
 
@@ -191,7 +192,7 @@ def test_start_of_a_protection_sets_no_wake_time() -> None:
     """The end of a protection can permit new decisions; its beginning cannot."""
     cluster = with_runtime("preempt", "10m")
     assert reported_protection(cluster, GUARD) == []
-    assert decide(cluster, profile(GUARD)).next_wake_time is None
+    assert answer(cluster, profile(GUARD)).next_wake_time is None
 
 
 def test_non_preemptible_pod_group_has_no_reported_protection() -> None:

@@ -1,7 +1,7 @@
 """Pod groups that reached their eviction limit are not evicted."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.fate import Fate, HoldReason
 from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
@@ -38,7 +38,7 @@ def test_pod_group_at_its_eviction_limit_is_not_evicted_by_any_action(
     action: str, count: int, arguments: dict[str, str], is_immune: bool
 ) -> None:
     cluster = contested_cluster(action, eviction_count=count)
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, **arguments)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, **arguments)))
     assert {how for how, _ in evicted} == (set() if is_immune else {action})
 
 
@@ -46,7 +46,7 @@ def test_pod_group_at_its_eviction_limit_is_not_evicted_by_any_action(
 @pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = contested_cluster(action, eviction_count=3)
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, actions=guarded)))
     assert bool(evicted) is (action != guarded)
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
@@ -54,7 +54,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
 @pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = contested_cluster(action, eviction_count=3, min_member=1)
-    assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
+    assert evictions_of(cluster, answer(cluster, profile(GUARD, action))) == []
 
 
 SOURCES = {"default of evictionlimit": {}, "argument maxEvictions": {"maxEvictions": "3"}}
@@ -99,14 +99,14 @@ def test_non_preemptible_pod_group_has_no_reported_protection() -> None:
 
 def test_protection_does_not_end_with_time() -> None:
     cluster = contested_cluster("preempt", eviction_count=3)
-    assert decide(cluster, profile(GUARD, "preempt")).next_wake_time is None
+    assert answer(cluster, profile(GUARD, "preempt")).next_wake_time is None
 
 
 def test_every_eviction_counts_until_the_limit_is_reached() -> None:
     """Patches of earlier responses increase the eviction count up to the limit."""
     cluster = contested_cluster("preempt", eviction_count=1, min_member=1)
     limited = profile(GUARD, "preempt", maxEvictions="2")
-    first = decide(cluster, limited)
+    first = answer(cluster, limited)
     assert evictions_of(cluster, first) == [("preempt", "old-0"), ("preempt", "old-1")]
     patches = [p.value for g in first.groups for p in g.patches if p.kind is PatchKind.EVICTION_COUNT]
     assert patches == [2]
@@ -147,7 +147,7 @@ def test_limit_holds_or_protects_r14_33(
     evictions: dict[str, int], arguments: dict[str, str], fate: Fate, is_immune: bool
 ) -> None:
     cluster = contested_cluster("preempt", evictions=evictions)
-    decision = decide(cluster, profile(GUARD, "preempt", **arguments))
+    decision = answer(cluster, profile(GUARD, "preempt", **arguments))
     assert {evict.fate for group in decision.groups for evict in group.evictions} == {fate}
     patches = {p.kind: p for group in decision.groups for p in group.patches}
     assert patches[PatchKind.EVICTIONS].counts == {**evictions, "preempt": evictions.get("preempt", 0) + 1}
@@ -192,14 +192,14 @@ def test_surplus_waits_again_and_what_is_deleted_ends_r14_33_r14_35() -> None:
     )
     shrunk = builder.pending("new", queue="q", gpus=1, priority=75).build()
     for cluster, expected in ((deleted, Fate.DELETE), (shrunk, Fate.UNSPECIFIED)):
-        decision = decide(cluster, profile(GUARD, "preempt", then="hold"))
+        decision = answer(cluster, profile(GUARD, "preempt", then="hold"))
         assert {evict.fate for group in decision.groups for evict in group.evictions} == {expected}
 
 
 def test_every_action_counts_its_own_cause_r14_32() -> None:
     for action in BUILT_IN.guarded.names:
         cluster = contested_cluster(action)
-        decision = decide(cluster, profile(GUARD, action))
+        decision = answer(cluster, profile(GUARD, action))
         [counts] = [p.counts for g in decision.groups for p in g.patches if p.kind is PatchKind.EVICTIONS]
         assert counts == {action: 1}
 
@@ -207,13 +207,13 @@ def test_every_action_counts_its_own_cause_r14_32() -> None:
 def test_stale_gangs_count_r14_32() -> None:
     builder = ClusterBuilder().node("n", gpus=2).queue("q")
     builder.pod_group("old", queue="q", min_member=2, stale_ago="2m", evictions={"stale_gang": 2})
-    decision = decide(builder.running("old", gpus=1, node="n").build(), profile(GUARD, "stalegangeviction"))
+    decision = answer(builder.running("old", gpus=1, node="n").build(), profile(GUARD, "stalegangeviction"))
     [counts] = [p.counts for g in decision.groups for p in g.patches if p.kind is PatchKind.EVICTIONS]
     assert counts == {"stale_gang": 3}
 
 
 def test_nothing_is_counted_by_cause_without_the_guard_r14_32() -> None:
-    decision = decide(contested_cluster("preempt"), default_profile())
+    decision = answer(contested_cluster("preempt"), default_profile())
     assert [p for g in decision.groups for p in g.patches if p.kind is PatchKind.EVICTIONS] == []
 
 

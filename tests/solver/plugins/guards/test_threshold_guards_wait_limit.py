@@ -1,7 +1,7 @@
 """Pod groups that reached their limit of total time waited after evictions are not evicted."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
@@ -35,7 +35,7 @@ def test_pod_group_at_its_wait_limit_is_not_evicted_by_any_action(
     action: str, waited: str, arguments: dict[str, str], is_immune: bool
 ) -> None:
     cluster = contested_cluster(action, total_eviction_wait=waited)
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, **arguments)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, **arguments)))
     assert {how for how, _ in evicted} == (set() if is_immune else {action})
 
 
@@ -43,7 +43,7 @@ def test_pod_group_at_its_wait_limit_is_not_evicted_by_any_action(
 @pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = contested_cluster(action, total_eviction_wait="2d")
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, actions=guarded)))
     assert bool(evicted) is (action != guarded)
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
@@ -51,7 +51,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
 @pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = contested_cluster(action, total_eviction_wait="2d", min_member=1)
-    assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
+    assert evictions_of(cluster, answer(cluster, profile(GUARD, action))) == []
 
 
 SOURCES = {"default of waitlimit": {}, "argument maxWait": {"maxWait": "24h"}}
@@ -91,7 +91,7 @@ def test_non_preemptible_pod_group_has_no_reported_protection() -> None:
 
 def test_protection_does_not_end_with_time() -> None:
     assert (
-        decide(
+        answer(
             contested_cluster("preempt", total_eviction_wait="2d"), profile(GUARD, "preempt")
         ).next_wake_time
         is None
@@ -104,10 +104,10 @@ def test_eviction_waits_add_up_to_the_limit() -> None:
     builder.pending("old", queue="q", gpus=1, started_ago="3h", evicted_ago="1h", total_eviction_wait="30m")
     cluster = builder.build()
     limited = profile(GUARD, "preempt", maxWait="90m")
-    later = apply_decisions(cluster, decide(cluster, limited), SECOND)
+    later = apply_decisions(cluster, answer(cluster, limited), SECOND)
     (old,) = later.pod_groups
     assert old.facts.total_eviction_wait == HOUR + HOUR // 2
-    (protection,) = decide(later, limited).protections
+    (protection,) = answer(later, limited).protections
     assert (protection.guard, protection.scope, protection.until) == (GUARD, ProtectionScope.ALL, None)
 
 

@@ -1,7 +1,7 @@
 """Pod groups that were evicted without progress are protected from everybody after their next start."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind, PatchKind
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
@@ -56,21 +56,21 @@ def test_pod_group_is_not_evicted_before_its_cooldown_ends_r14_30(
     action: str, count: int, ran: str, arguments: dict[str, str], is_protected: bool
 ) -> None:
     cluster = started(action, ran, count)
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, **arguments)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, **arguments)))
     assert {how for how, _ in evicted} == (set() if is_protected else {action})
 
 
 def test_overdue_pod_group_is_protected_from_requeue_as_well() -> None:
     cluster, at = started("requeue", "39m", count=3), started("requeue", "40m", count=3)
-    assert evictions_of(cluster, decide(cluster, profile(GUARD, "requeue"))) == []
-    assert {how for how, _ in evictions_of(at, decide(at, profile(GUARD, "requeue")))} == {"requeue"}
+    assert evictions_of(cluster, answer(cluster, profile(GUARD, "requeue"))) == []
+    assert {how for how, _ in evictions_of(at, answer(at, profile(GUARD, "requeue")))} == {"requeue"}
 
 
 @pytest.mark.parametrize("action", TAKING)
 @pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = started(action, "5m")
-    evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
+    evicted = evictions_of(cluster, answer(cluster, profile(GUARD, action, actions=guarded)))
     assert bool(evicted) is (action != guarded)
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
@@ -78,7 +78,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
 @pytest.mark.parametrize("action", TAKING)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = started(action, "5m", min_member=1)
-    assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
+    assert evictions_of(cluster, answer(cluster, profile(GUARD, action))) == []
 
 
 def test_pod_group_with_unknown_start_is_not_protected_r14_31() -> None:
@@ -110,7 +110,7 @@ def test_verdict_has_detail_and_end() -> None:
 
 def test_outcome_of_the_preemptor_has_the_end_of_the_protection() -> None:
     cluster, ends = started("preempt", "5m"), NOW + 5 * 60 * SECOND
-    decision = decide(cluster, profile(GUARD, "preempt"))
+    decision = answer(cluster, profile(GUARD, "preempt"))
     (outcome,) = decision.outcomes
     assert (outcome.kind, outcome.reason.code) == (OutcomeKind.DELAYED, ReasonCode.VICTIM_COOLDOWN)
     assert (outcome.reason.until, outcome.reason.source) == (ends, GUARD)
@@ -146,19 +146,19 @@ def test_eviction_counts_unless_it_follows_progress_r14_31(
     count: int, ran: str | None, arguments: dict[str, str], patched: int
 ) -> None:
     cluster = started("preempt", ran, count)
-    assert patched_counts(decide(cluster, profile(GUARD, "preempt", **arguments))) == [patched]
+    assert patched_counts(answer(cluster, profile(GUARD, "preempt", **arguments))) == [patched]
 
 
 def test_relocation_counts_as_an_eviction() -> None:
     cluster = started("consolidation", "20m", 0)
-    decision = decide(cluster, profile(GUARD, "consolidation"))
+    decision = answer(cluster, profile(GUARD, "consolidation"))
     assert {evict.relocating for group in decision.groups for evict in group.evictions} == {True}
     assert patched_counts(decision) == [1]
 
 
 def test_no_patch_without_the_guard() -> None:
     cluster = started("preempt", "20m", 3)
-    decision = decide(cluster, default_profile())
+    decision = answer(cluster, default_profile())
     assert evictions_of(cluster, decision)
     assert patched_counts(decision) == []
 
@@ -200,7 +200,7 @@ def ask(
         options["checkpoint_ago"] = f"{(now - saved) // SECOND}s"
     builder.pod_group("old", queue="q", **options).running("old", gpus=1, node="n")
     cluster = builder.pending(preemptor, queue="q", gpus=1, priority=75).build()
-    return cluster, decide(cluster, cooling_profile())
+    return cluster, answer(cluster, cooling_profile())
 
 
 def cooling_profile() -> Profile:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import Preemptibility
@@ -32,7 +32,7 @@ def shared_claim(builder: ClusterBuilder, count: int = 2, queue: str = "q", **op
 
 def placements_after(builder: ClusterBuilder, *actions: str) -> dict[str, TaskState]:
     built, profile = builder.build(), default_profile()
-    return statuses(built, decide(built, replace(profile, actions=actions or profile.actions)))
+    return statuses(built, answer(built, replace(profile, actions=actions or profile.actions)))
 
 
 def statuses_after(builder: ClusterBuilder, *actions: str) -> list[TaskStatus]:
@@ -137,7 +137,7 @@ def test_queue_usage_includes_its_claims() -> None:
     builder = shared_claim(cluster(4)).queue("q").claim("own", {GPU: 1}, queue="q")
     builder.running("a", queue="q", node="n1", claims=["shared"], count=2)
     builder.running("b", queue="q", node="n1", claims=["own"])
-    decision = decide(builder.build(), default_profile())
+    decision = answer(builder.build(), default_profile())
     assert decision.queues[0].allocated_before[2] == 3000
 
 
@@ -203,7 +203,7 @@ def test_claim_with_all_its_consumers_has_a_reason() -> None:
     builder = (
         shared_claim(cluster(), other_consumers=256).queue("q").pending("job", queue="q", claims=["shared"])
     )
-    (outcome,) = decide(builder.build(), default_profile()).outcomes
+    (outcome,) = answer(builder.build(), default_profile()).outcomes
     assert outcome.reason.detail.endswith("device claim shared is used by 256 pods already, of 256 at most")
     assert outcome.reason.source == "dynamicresources"
 
@@ -228,10 +228,10 @@ def test_claims_for_gpus_carry_the_queue_of_their_pods(
 def test_queue_of_a_claim_is_checked_by_the_plugin_only() -> None:
     builder = cluster().queue("q").claim("a", {GPU: 1}).pending("job", queue="q", claims=["a"])
     built, profile = builder.build(), default_profile()
-    (blocked,) = decide(built, profile).outcomes
+    (blocked,) = answer(built, profile).outcomes
     assert (blocked.kind, blocked.reason.code) == (OutcomeKind.INFEASIBLE, ReasonCode.BLOCKED)
     without = tuple(plugin for plugin in profile.plugins if plugin != PluginConfig("dynamicresources"))
-    assert statuses(built, decide(built, replace(profile, plugins=without)))["job-0"].status is BINDING
+    assert statuses(built, answer(built, replace(profile, plugins=without)))["job-0"].status is BINDING
 
 
 def test_claim_beyond_every_node_causes_no_search() -> None:

@@ -1,7 +1,7 @@
 """Node scores: the score of each plugin, and the selected node."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugins.nodes.node_scores import GpuPack, GpuSpread, NodePlacement
@@ -105,11 +105,11 @@ PLACES: dict[str, tuple[PodOptions, str]] = {
 @pytest.mark.parametrize(("pod", "expected"), PLACES.values(), ids=PLACES)
 def test_pod_is_bound_to_the_best_node_r3_42(pod: PodOptions, expected: str) -> None:
     cluster = nodes().pending("job", queue="q", **pod).build()
-    state = statuses(cluster, decide(cluster, default_profile()))["job-0"]
+    state = statuses(cluster, answer(cluster, default_profile()))["job-0"]
     assert state == (TaskStatus.BINDING, expected)
 
 
 def test_equal_nodes_are_ordered_by_name_as_text_r3_41() -> None:
     builder = ClusterBuilder().node("node2", gpus=1).node("node10", gpus=1).queue("q")
     cluster = builder.pending("job", queue="q", gpus=1).build()
-    assert statuses(cluster, decide(cluster, default_profile()))["job-0"].node == "node10"
+    assert statuses(cluster, answer(cluster, default_profile()))["job-0"].node == "node10"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import NumaPolicy
 from tenure.solver.model.placement import TaskStatus
@@ -77,13 +77,13 @@ def cluster(policy: NumaPolicy = SINGLE, **zone: Any) -> ClusterBuilder:
 
 def placements_after(builder: ClusterBuilder, *actions: str) -> dict[str, TaskState]:
     built = builder.build()
-    return statuses(built, decide(built, replace(NUMA, actions=actions or NUMA.actions)))
+    return statuses(built, answer(built, replace(NUMA, actions=actions or NUMA.actions)))
 
 
 def zones_after(builder: ClusterBuilder, profile: Profile = NUMA) -> dict[str, dict[int, dict[int, int]]]:
     """Zones and amounts of every bound or reserved pod, by uid."""
     built = builder.build()
-    groups = decide(built, profile).groups
+    groups = answer(built, profile).groups
     steps = [step for group in groups for step in (*group.bindings, *group.reservations)]
     return {built.tasks[s.task].facts.uid: {zone: dict(a) for zone, a in s.zones} for s in steps}
 
@@ -224,7 +224,7 @@ def test_pod_is_relocated_to_another_zone_of_its_node() -> None:
     builder.running("b", queue="q", node="n", gpus=1, numa_placement={"z1": {"gpus": 1}})
     builder.pending("job", queue="q", gpus=4, priority=60)
     built = builder.build()
-    decision = decide(built, replace(NUMA, actions=("consolidation",)))
+    decision = answer(built, replace(NUMA, actions=("consolidation",)))
     (group,) = decision.groups
     assert [(evict.relocating, evict.node) for evict in group.evictions] == [(True, 0)]
     assert statuses(built, decision)["job-0"] == (PIPELINED, "n")
@@ -233,7 +233,7 @@ def test_pod_is_relocated_to_another_zone_of_its_node() -> None:
 
 def test_next_cycle_counts_placed_zones() -> None:
     built = cluster().pending("job", queue="q", cpus=3, count=2, guaranteed=True).build()
-    following = apply_decisions(built, decide(built, NUMA), elapsed=10**9)
+    following = apply_decisions(built, answer(built, NUMA), elapsed=10**9)
     session = Session.open(following, with_required_plugins(NUMA), BUILT_IN)
     assert session.chains.numa_zone_selectors[0].zones(0, 0, False) is None
 

@@ -1,16 +1,17 @@
-"""Required pod affinity and anti-affinity to running, reserved and terminating pods (R3.63, R3.66)."""
+"""Required pod affinity and anti-affinity to running, reserved and terminating pods (R3.63, R3.70)."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.constraints import PodAffinityTerm
-from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.rejection import NOT_YET, Rejection
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
-from tenure.solver.testing import ClusterBuilder, TaskState, evictions, statuses
+from tenure.solver.testing import ClusterBuilder, TaskState, statuses
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session
 
@@ -32,7 +33,7 @@ def cluster(**options: Any) -> ClusterBuilder:
 
 def placements_after(builder: ClusterBuilder, *actions: str) -> dict[str, TaskState]:
     built, profile = builder.build(), default_profile()
-    return statuses(built, decide(built, replace(profile, actions=actions or profile.actions)))
+    return statuses(built, answer(built, replace(profile, actions=actions or profile.actions)))
 
 
 def nodes(builder: ClusterBuilder, group: str) -> list[str]:
@@ -49,6 +50,14 @@ def test_pod_with_affinity_is_placed_near_matching_pods(key: str, expected: list
 def test_pod_with_anti_affinity_is_placed_away_from_matching_pods(key: str, expected: list[str]) -> None:
     builder = cluster().running("web", queue="q", node="a", labels=WEB)
     assert nodes(builder.pending("job", queue="q", pod_anti_affinity=[term(key)]), "job") == expected
+
+
+def test_pod_is_placed_after_a_later_one_of_its_gang_that_it_must_be_near() -> None:
+    """Pods come in the order of their names (R3.76)."""
+    builder = cluster(cpus=8).pod_group("gang", queue="q", min_member=2)
+    builder.pods("gang", PENDING, pod_affinity=[term()], cpus=1)
+    builder.pods("gang", PENDING, labels=WEB, cpus=1, node_selector={"host": "c"})
+    assert nodes(builder, "gang") == ["c", "c"]
 
 
 def test_pod_is_placed_away_from_pods_with_anti_affinity_to_it() -> None:
@@ -100,21 +109,10 @@ def test_terms_are_about_pods_of_the_same_namespace() -> None:
     assert nodes(builder.pending("job", **job, namespace="mine"), "job") == ["a"]
 
 
-def test_terminating_pods_count() -> None:
+def test_terminating_pods_block_and_provide_nothing() -> None:
     builder = cluster().pods("web", TaskStatus.RELEASING, queue="q", node="c", labels=WEB)
-    assert nodes(builder.pending("near", queue="q", pod_affinity=[term()]), "near") == ["c"]
+    assert nodes(builder.pending("near", queue="q", pod_affinity=[term()]), "near") == [""]
     assert nodes(builder.pending("far", queue="q", pod_anti_affinity=[term("rack")]), "far") == ["a"]
-
-
-def test_eviction_does_not_satisfy_anti_affinity() -> None:
-    """Anti-affinity requires that the other pod is gone, not only terminating, so no pod is evicted."""
-    builder = ClusterBuilder().node("n", labels={"host": "n"}, gpus=1).queue("q")
-    builder.running("web", queue="q", node="n", labels=WEB)
-    built = builder.pending("job", queue="q", pod_anti_affinity=[term()], priority=75).build()
-    decision = decide(built, default_profile())
-    assert not list(evictions(decision))
-    (outcome,) = decision.outcomes
-    assert (outcome.kind, outcome.pending) == (OutcomeKind.WAITING_FOR_CAPACITY, 1)
 
 
 def test_restored_pod_does_not_conflict_with_itself() -> None:
@@ -131,19 +129,24 @@ def test_restored_pod_does_not_conflict_with_itself() -> None:
     assert [uid for uid, state in found.items() if state.status is TaskStatus.RELEASING] == ["y-0"]
 
 
-def test_relocated_pod_counts_on_both_nodes() -> None:
+def test_relocated_pod_blocks_its_new_node_and_its_old_one_until_it_has_left() -> None:
     builder = cluster().running("web", queue="q", node="a", labels=WEB)
     builder.pending("job", queue="q", pod_anti_affinity=[term()])
     session = open_session(builder.build())
     tasks = {task.facts.uid: task.index for task in session.cluster.tasks}
     (node_check,) = session.chains.placement_filters
+    near = Rejection(
+        ReasonCode.INSUFFICIENT_RESOURCES,
+        "its required anti-affinity to pods of app=web is violated",
+        by_own=True,
+    )
     with session.statement() as statement:
         statement.evict(tasks["web-0"])
         statement.pipeline(tasks["web-0"], 1)
         check = node_check.allows_placement(tasks["job-0"])
-        assert [check(node) is None for node in range(4)] == [False, False, True, True]
+        assert [check(node) for node in range(4)] == [NOT_YET, near, None, None]
     check = node_check.allows_placement(tasks["job-0"])
-    assert [check(node) is None for node in range(4)] == [False, True, True, True]
+    assert [check(node) for node in range(4)] == [near, None, None, None]
 
 
 def test_pods_without_relevant_terms_are_not_checked() -> None:
@@ -159,4 +162,4 @@ def test_affinity_is_ignored_without_the_plugin() -> None:
     profile = default_profile()
     without = tuple(plugin for plugin in profile.plugins if plugin != PluginConfig("predicates"))
     built = cluster().pending("job", queue="q", pod_affinity=[term()]).build()
-    assert statuses(built, decide(built, replace(profile, plugins=without)))["job-0"].status is BINDING
+    assert statuses(built, answer(built, replace(profile, plugins=without)))["job-0"].status is BINDING

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.solver.plugins.nodes.topology_tree import build
@@ -27,7 +27,7 @@ def cluster(used: Mapping[str, int]) -> ClusterBuilder:
 def nodes_of(builder: ClusterBuilder, name: str = "gang") -> list[str]:
     """Nodes of the pods of a pod group after a cycle; empty for a pod that is not bound."""
     built = builder.build()
-    after = statuses(built, decide(built, default_profile()))
+    after = statuses(built, answer(built, default_profile()))
     return [
         state.node if state.status is TaskStatus.BINDING else ""
         for uid, state in after.items()

@@ -1,7 +1,7 @@
 """Limits for all pod groups and quotas for non-preemptible ones, from the leaf queue up to the top."""
 
 import pytest
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugins.proportion.plugin import over_limit, over_quota
@@ -28,11 +28,15 @@ ROWS = {
 def test_limits_and_quotas_apply_to_leaf_and_ancestors(
     leaf: Share, parent: Share, used: Share, demand: Share, expected: str
 ) -> None:
-    limits = resolve_queues([QueueFacts("dept", limit=parent), QueueFacts("leaf", "dept", limit=leaf)])
+    limits = resolve_queues(
+        [QueueFacts(name="dept", limit=parent), QueueFacts(name="leaf", parent_name="dept", limit=leaf)]
+    )
     found = over_limit(reversed(limits), [used, used], demand)
     assert (found.detail if found else "").endswith(expected)
     assert (found is None) is (not expected)
-    quotas = resolve_queues([QueueFacts("dept", quota=parent), QueueFacts("leaf", "dept", quota=leaf)])
+    quotas = resolve_queues(
+        [QueueFacts(name="dept", quota=parent), QueueFacts(name="leaf", parent_name="dept", quota=leaf)]
+    )
     assert (over_quota(reversed(quotas), [used, used], demand) is None) is (not expected)
 
 

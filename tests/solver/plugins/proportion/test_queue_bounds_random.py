@@ -6,13 +6,13 @@ from random import Random
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, UNLIMITED
 from tenure.solver.model.workload_parts import Preemptibility
-from tenure.solver.next_cluster import apply_decisions, placements
+from tenure.solver.play.next_cluster import apply_decisions, placements
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND
@@ -74,22 +74,22 @@ def test_no_class_limit_is_exceeded_by_a_start(seed: int) -> None:
     """P19.2, in three cycles; and the use of classes is told as it is."""
     cluster = random_cluster(Random(seed)).build()
     for _ in range(3):
-        result = decide(cluster, PROFILE)
+        result = answer(cluster, PROFILE)
         before, after = class_use(cluster, None), class_use(cluster, result)
         for queue in cluster.queues:
-            for each in queue.rules.class_limits:
+            for each in queue.facts.class_limits:
                 key = (queue.index, each.node_class)
                 assert each.limit == UNLIMITED or after[key] <= max(each.limit, before[key])
         for status in result.queues:
             assert {(status.queue, name): gpu for name, gpu in status.by_class} == {
                 (status.queue, each.node_class): after[status.queue, each.node_class]
-                for each in cluster.queues[status.queue].rules.class_limits
+                for each in cluster.queues[status.queue].facts.class_limits
             }
         cluster = apply_decisions(cluster, result, 60 * SECOND)
 
 
 def crowded_cluster(random: Random) -> ClusterBuilder:
-    """The same with pod groups that run, so that others reclaim and preempt from them."""
+    """A random cluster with pod groups that run, so that others reclaim and preempt from them."""
     builder = random_cluster(random)
     for node in range(4):
         for number in range(random.randint(0, 3)):
@@ -110,7 +110,7 @@ def crowded_cluster(random: Random) -> ClusterBuilder:
 def test_speedups_decide_as_the_plain_search_with_these_bounds(seed: int) -> None:
     cluster = crowded_cluster(Random(seed)).build()
     plain = replace(PROFILE, options=replace(PROFILE.options, speedups=()))
-    fast, slow = decide(cluster, PROFILE), decide(cluster, plain)
+    fast, slow = answer(cluster, PROFILE), answer(cluster, plain)
     assert fast.groups == slow.groups
     assert {(each.pod_group, each.kind) for each in fast.outcomes} == {
         (each.pod_group, each.kind) for each in slow.outcomes
@@ -145,11 +145,11 @@ def test_what_is_kept_can_be_started_at_any_time_without_an_eviction(seed: int) 
         add(f"g{number:02}", queue=queue, gpus=1, **({"node": "n"} if f"g{number:02}" in ran else {}))
     kept: dict[str, int] = {}
     for queue in builder.build().queues:
-        if (lent := queue.rules.lending_limit[GPU]) == UNLIMITED:
+        if (lent := queue.facts.lending_limit[GPU]) == UNLIMITED:
             continue
-        kept[queue.name] = max(0, (queue.quota[GPU] - lent) // 1_000 - used[queue.name])
-        for number in range(kept[queue.name]):
-            late.pending(f"late-{queue.name}-{number}", queue=queue.name, gpus=1)
+        kept[queue.facts.name] = max(0, (queue.facts.quota[GPU] - lent) // 1_000 - used[queue.facts.name])
+        for number in range(kept[queue.facts.name]):
+            late.pending(f"late-{queue.facts.name}-{number}", queue=queue.facts.name, gpus=1)
     cluster = late.build()
     of_leaf = {group.facts.name: group.facts.queue_name for group in cluster.pod_groups}
     begun = Counter[str](of_leaf[name] for name in started(cluster, "allocate"))
@@ -159,5 +159,5 @@ def test_what_is_kept_can_be_started_at_any_time_without_an_eviction(seed: int) 
 def started(cluster: Cluster, *actions: str) -> set[str]:
     """Pod groups that a cycle starts."""
     profile = replace(PROFILE, actions=actions) if actions else PROFILE
-    groups = decide(cluster, profile).groups
+    groups = answer(cluster, profile).groups
     return {cluster.pod_groups[group.beneficiary].facts.name for group in groups if group.bindings}

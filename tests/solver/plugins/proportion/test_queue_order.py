@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.resolution.reference_resolution import resolve_queues
 
@@ -23,7 +23,7 @@ def key(
     cpu: int = 0,
 ) -> Any:
     """Sort key of a queue that uses this many GPUs. CPU and memory do not matter."""
-    (queue,) = resolve_queues([QueueFacts("q", priority=priority, quota=(-1, -1, _milli(quota)))])
+    (queue,) = resolve_queues([QueueFacts(name="q", priority=priority, quota=(-1, -1, _milli(quota)))])
     fair_share, most = (1000, 1000, _milli(fair)), (-1, -1, _milli(allocatable))
     (keys,) = queue_keys([queue], [fair_share], [most], TOTAL)
     used, asked, gone = (

@@ -7,6 +7,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.plugin_api.node_sizes import NodeSizes
 from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness
 from tenure.solver.plugins.proportion.usage import Usage
@@ -47,11 +48,13 @@ def find_unfairness(
     preemptible: bool = True,
 ) -> ReasonCode | None:
     """Rejection of a reclaim of `gpus` with these victim chunks. Fair shares are ample by default."""
-    index = {queue.name: queue.index for queue in given.queues}
-    fair_shares: list[Share] = [(AMPLE, AMPLE, fair.get(q.name, AMPLE) * 1000) for q in given.queues]
+    index = {queue.facts.name: queue.index for queue in given.queues}
+    fair_shares: list[Share] = [(AMPLE, AMPLE, fair.get(q.facts.name, AMPLE) * 1000) for q in given.queues]
     allocatable = [(-1, -1, share[2]) for share in fair_shares]
     ledger = Ledger(given)
-    usage = Usage(given, ledger, InitialUsage.of(given, ledger, BUILT_IN.guarded.fair_share_names))
+    usage = Usage(
+        given, ledger, InitialUsage.of(given, ledger, NodeSizes(given), BUILT_IN.guarded.fair_share_names)
+    )
     usage.start_search()
     reclaiming = given.queues[index[reclaimer]]
     request = (0, 0, gpus * 1000)

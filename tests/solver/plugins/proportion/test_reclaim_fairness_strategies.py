@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.reclaim_fairness import (
     can_reclaim,
@@ -40,7 +40,8 @@ def bound(amount: int) -> Share:
 def test_leveled_queues_are_the_first_that_differ(one: str, other: str, expected: tuple[str, str]) -> None:
     specs = [("a", ""), ("a1", "a"), ("a2", "a"), ("b", ""), ("b1", "b"), ("top", "")]
     queues = {
-        queue.name: queue for queue in resolve_queues(QueueFacts(name, parent) for name, parent in specs)
+        queue.facts.name: queue
+        for queue in resolve_queues(QueueFacts(name=name, parent_name=parent) for name, parent in specs)
     }
     found = common_level(queues[one], queues[other])
     assert found == (queues[expected[0]].index, queues[expected[1]].index)
@@ -57,7 +58,7 @@ CAN_RECLAIM = {
 @pytest.mark.parametrize(("used", "request_", "firm", "expected"), CAN_RECLAIM.values(), ids=CAN_RECLAIM)
 def test_can_reclaim(used: int, request_: int, firm: int | None, expected: bool) -> None:
     """A leaf with a quota of 3 GPUs and a fair share of 4."""
-    (queue,) = resolve_queues([QueueFacts("q", quota=bound(3))])
+    (queue,) = resolve_queues([QueueFacts(name="q", quota=bound(3))])
     non_preemptible = None if firm is None else gpus(firm + request_)
     assert can_reclaim(queue, gpus(used), gpus(4), non_preemptible, gpus(request_)) is expected
 

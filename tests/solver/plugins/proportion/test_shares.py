@@ -21,7 +21,7 @@ NO_BOUND = -1
 def fair_gpus(cluster: Cluster) -> dict[str, float]:
     """Fair share of GPUs by queue name."""
     statuses = open_session(cluster).chains.queue_status()
-    return {cluster.queues[status.queue].name: status.fair_share[2] / 1000 for status in statuses}
+    return {cluster.queues[status.queue].facts.name: status.fair_share[2] / 1000 for status in statuses}
 
 
 def test_children_divide_the_fair_share_of_their_parent_not_its_quota() -> None:

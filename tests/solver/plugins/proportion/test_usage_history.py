@@ -6,11 +6,11 @@ from random import Random
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.model.queue import WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
-from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.model.queue import QUEUE_USAGE, WHOLE_CLUSTER, QueueUsage, UsageMean, mean_at_start
+from tenure.solver.play.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugins.proportion.usage_history import follow
 from tenure.solver.plugins.proportion.usage_settings import PARSERS
@@ -77,11 +77,11 @@ def two_queues(gpus: int = 8, quota: int = 0) -> ClusterBuilder:
 def with_use(cluster: Cluster, **millionths: int) -> Cluster:
     """Past use of queues by the account of the caller."""
     rows = [
-        QueueUsage(queue.index, 0, None, normalized=(0, 0, millionths[queue.name]))
+        QueueUsage(queue.index, 0, None, normalized=(0, 0, millionths[queue.facts.name]))
         for queue in cluster.queues
-        if queue.name in millionths
+        if queue.facts.name in millionths
     ]
-    return replace(cluster, queue_usage=tuple(rows))
+    return cluster.carrying(QUEUE_USAGE, tuple(rows))
 
 
 def profile(**arguments: str) -> Profile:
@@ -103,7 +103,7 @@ def past_use(result: CycleResult) -> float:
 
 def gpus(result: CycleResult, cluster: Cluster) -> Mapping[str, int]:
     """Fair shares of GPUs by queue name."""
-    return {cluster.queues[one.queue].name: one.fair_share[2] // 1_000 for one in result.queues}
+    return {cluster.queues[one.queue].facts.name: one.fair_share[2] // 1_000 for one in result.queues}
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_queue_that_used_much_gets_less_beyond_its_quota(
     k: str, quota: int, use: tuple[int, int], expected: tuple[int, int]
 ) -> None:
     cluster = with_use(two_queues(quota=quota).build(), a=use[0], b=use[1])
-    result = decide(cluster, profile(kValue=k))
+    result = answer(cluster, profile(kValue=k))
     assert gpus(result, cluster) == {"a": expected[0], "b": expected[1]}
-    assert result.queue_usage == ()
+    assert result.changed(QUEUE_USAGE) == ()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_without_past_use_or_k_shares_are_by_weight_p18_2(
     for name, weight in zip(("a", "b"), weights, strict=True):
         builder.queue(name, quota=1, weight=weight).pending(f"of-{name}", queue=name, gpus=1, count=11)
     cluster = builder.build()
-    usual, other = decide(cluster, profile()), decide(with_use(cluster, **use), profile(kValue=k))
+    usual, other = answer(cluster, profile()), answer(with_use(cluster, **use), profile(kValue=k))
     assert [each.fair_share for each in other.queues] == [each.fair_share for each in usual.queues]
     assert other.groups == usual.groups
 
@@ -145,8 +145,8 @@ def test_without_past_use_or_k_shares_are_by_weight_p18_2(
 def test_past_use_without_k_changes_no_decision_p18_2() -> None:
     for seed in range(60):
         cluster, random = random_cluster(SeededDraw(seed)), Random(seed)
-        used = {queue.name: random.randrange(1_000_001) for queue in cluster.queues}
-        usual, other = decide(cluster, profile()), decide(with_use(cluster, **used), profile(kValue="0"))
+        used = {queue.facts.name: random.randrange(1_000_001) for queue in cluster.queues}
+        usual, other = answer(cluster, profile()), answer(with_use(cluster, **used), profile(kValue="0"))
         assert (other.groups, other.outcomes) == (usual.groups, usual.outcomes), seed
 
 
@@ -156,7 +156,7 @@ def test_whole_cluster_changes_hands_when_one_queue_used_enough_e18_3(k: str, be
     cluster = builder.pending("one", queue="a", gpus=16).pending("two", queue="b", gpus=16).build()
 
     def share(use: int) -> int:
-        return gpus(decide(with_use(cluster, a=use), profile(kValue=k)), cluster)["b"]
+        return gpus(answer(with_use(cluster, a=use), profile(kValue=k)), cluster)["b"]
 
     assert share(below) < 16
     assert share(above) == 16
@@ -174,10 +174,10 @@ def test_whole_cluster_is_reclaimed_after_some_half_lives_and_not_before_r4_41_e
     builder.pending("one", queue="a", gpus=16, created_ago="1h").pending("two", queue="b", gpus=16)
     kept = reclaiming(kValue=k, usageMaxGap="100d")
     cluster = builder.build()
-    first = decide(cluster, kept)
+    first = answer(cluster, kept)
     assert [group.beneficiary for group in first.groups] == [0]
     later = apply_decisions(cluster, first, round(half_lives * HALF_LIFE) * SECOND)
-    result = decide(later, kept)
+    result = answer(later, kept)
     evicting = [(group.action, group.beneficiary) for group in result.groups if group.evictions]
     assert evicting == ([("reclaim", 1)] if changes_hands else [])
     assert (gpus(result, later)["b"] == 16) is changes_hands
@@ -193,7 +193,7 @@ def test_use_is_a_part_of_the_cluster_or_of_the_share_of_the_parent_e18_4(
     cluster = (
         builder.pending("one", queue="a", gpus=1, count=8).pending("two", queue="b", gpus=1, count=8).build()
     )
-    index = {queue.name: queue.index for queue in cluster.queues}
+    index = {queue.facts.name: queue.index for queue in cluster.queues}
     now = cluster.now // SECOND
     rows = [
         QueueUsage(WHOLE_CLUSTER, now, mean_at_start((0, 0, 80_000), (0, 0, 80_000_000))),
@@ -206,8 +206,8 @@ def test_use_is_a_part_of_the_cluster_or_of_the_share_of_the_parent_e18_4(
         QueueUsage(index["a"], now, mean_at_start((0, 0, 0), (0, 0, 7_200_000))),
         QueueUsage(index["b"], now, mean_at_start((0, 0, 0))),
     ]
-    cluster = replace(cluster, queue_usage=tuple(sorted(rows)))
-    result = decide(cluster, profile(usageHalfLife="7d", usageScope=scope))
+    cluster = cluster.carrying(QUEUE_USAGE, tuple(sorted(rows)))
+    result = answer(cluster, profile(usageHalfLife="7d", usageScope=scope))
     assert tuple(gpus(result, cluster)[name] for name in "ab") == expected
 
 
@@ -215,14 +215,14 @@ def test_history_is_kept_from_cycle_to_cycle() -> None:
     kept = profile(usageHalfLife="1024s", usageMaxGap="1h")
     cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).queue("b", quota=0)
     cluster = cluster.pending("one", queue="a", gpus=8).build()
-    first = decide(cluster, kept)
-    assert [row.queue for row in first.queue_usage] == [WHOLE_CLUSTER, 0, 1]
+    first = answer(cluster, kept)
+    assert [row.queue for row in first.changed(QUEUE_USAGE)] == [WHOLE_CLUSTER, 0, 1]
     later = apply_decisions(cluster, first, 1_024 * SECOND)
-    second = decide(later, kept)
-    used = {row.queue: row.used.average[2] for row in second.queue_usage if row.used is not None}
+    second = answer(later, kept)
+    used = {row.queue: row.used.average[2] for row in second.changed(QUEUE_USAGE) if row.used is not None}
     assert used[0] == pytest.approx(4_000_000, abs=10_000)
     assert used[WHOLE_CLUSTER] == 8_000_000
-    assert decide(later, kept).queue_usage == second.queue_usage
+    assert answer(later, kept).changed(QUEUE_USAGE) == second.changed(QUEUE_USAGE)
     assert second.next_wake_time == later.now - later.now % SECOND + SECOND
 
 
@@ -230,12 +230,12 @@ def test_history_is_kept_from_cycle_to_cycle() -> None:
 def test_time_without_cycles_is_charged_up_to_the_gap_e18_6(gap: Mapping[str, str]) -> None:
     long = profile(usageHalfLife=f"{HALF_LIFE}s", usageMaxGap="100d")
     cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).pending("one", queue="a", gpus=8).build()
-    once = apply_decisions(cluster, decide(cluster, long), HALF_LIFE * SECOND)
-    result = decide(once, long)
+    once = apply_decisions(cluster, answer(cluster, long), HALF_LIFE * SECOND)
+    result = answer(once, long)
     assert past_use(result) == pytest.approx(0.5, abs=1e-3)
     twice = apply_decisions(once, result, HALF_LIFE * SECOND)
-    assert past_use(decide(twice, long)) == pytest.approx(0.75, abs=1e-3)
-    assert past_use(decide(twice, profile(usageHalfLife=f"{HALF_LIFE}s", **gap))) == pytest.approx(
+    assert past_use(answer(twice, long)) == pytest.approx(0.75, abs=1e-3)
+    assert past_use(answer(twice, profile(usageHalfLife=f"{HALF_LIFE}s", **gap))) == pytest.approx(
         0.2503, abs=1e-4
     )
 
@@ -243,8 +243,8 @@ def test_time_without_cycles_is_charged_up_to_the_gap_e18_6(gap: Mapping[str, st
 def test_clock_that_is_set_back_moves_nothing() -> None:
     kept = profile(usageHalfLife="1024s")
     cluster = ClusterBuilder().node("n", gpus=8).queue("a", quota=0).build()
-    later = apply_decisions(cluster, decide(cluster, kept), 0)
-    assert decide(replace(later, now=later.now - 3_600 * SECOND), kept).queue_usage == ()
+    later = apply_decisions(cluster, answer(cluster, kept), 0)
+    assert answer(replace(later, now=later.now - 3_600 * SECOND), kept).changed(QUEUE_USAGE) == ()
 
 
 @pytest.mark.parametrize(
@@ -269,11 +269,11 @@ def used_by(
     cluster: Cluster, elapsed: int, arguments: Mapping[str, str]
 ) -> tuple[dict[int, float], CycleResult]:
     """Past use of GPUs by queue after one cycle and a time, and the next result."""
-    first = decide(cluster, profile(**arguments))
+    first = answer(cluster, profile(**arguments))
     later = apply_decisions(cluster, first, elapsed * SECOND)
-    result = decide(later, profile(**arguments))
-    rows = {**{row.queue: row for row in later.queue_usage}, **{row.queue: row for row in result.queue_usage}}
-    return {queue: row.used.average[2] / 8_000_000 for queue, row in rows.items() if row.used}, result
+    result = answer(later, profile(**arguments))
+    rows = later.carried.after(result.carried).rows(QUEUE_USAGE)
+    return {row.queue: row.used.average[2] / 8_000_000 for row in rows if row.used}, result
 
 
 def test_history_begins_again_at_each_reset() -> None:
@@ -296,7 +296,7 @@ def test_reset_wakes_a_cluster_that_waits() -> None:
     arguments = {**RESET, "usageHalfLife": "1000d"}
     cluster = two_queues().build()
     day = 86_400 * SECOND
-    wake = decide(cluster, profile(**arguments)).next_wake_time
+    wake = answer(cluster, profile(**arguments)).next_wake_time
     assert wake == cluster.now - cluster.now % day + day or (wake is not None and wake < cluster.now + day)
 
 

@@ -23,11 +23,11 @@ class FakeVictimChecker:
 
     def __init__(self, *spared: int) -> None:
         self.spared = spared
-        self.asked: list[int] = []
+        self.guarded: list[int] = []
         self.protected_victims: list[int] = []
 
     def rejection(self, victim: int) -> Rejection | None:
-        self.asked.append(victim)
+        self.guarded.append(victim)
         return PROTECTED if victim in self.spared else None
 
     def keeps_core(self, victim: int) -> bool:
@@ -57,14 +57,14 @@ def groups(found: Iterator[QueueTreeEntry], count: int = JOBS) -> list[int]:
 def test_candidates_are_generated_on_demand() -> None:
     judge = FakeVictimChecker()
     assert groups(open_stream().in_order(judge), 1) == [3]
-    assert judge.asked == [3]
+    assert judge.guarded == [3]
 
 
 def test_next_search_reuses_checked_candidates() -> None:
     candidates, first, second = open_stream(), FakeVictimChecker(), FakeVictimChecker()
     assert groups(candidates.in_order(first)) == groups(candidates.in_order(second)) == [3, 2, 1, 0]
-    assert first.asked == [3, 2, 1, 0]
-    assert second.asked == []
+    assert first.guarded == [3, 2, 1, 0]
+    assert second.guarded == []
 
 
 def test_protected_candidate_is_reported_to_every_search() -> None:

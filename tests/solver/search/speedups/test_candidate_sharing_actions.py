@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
@@ -10,7 +10,7 @@ from tenure.solver.testing import ClusterBuilder
 
 def evicted_pods(builder: ClusterBuilder, action: str) -> set[str]:
     cluster = builder.build()
-    decision = decide(cluster, replace(default_profile(), actions=(action,)))
+    decision = answer(cluster, replace(default_profile(), actions=(action,)))
     return {cluster.tasks[step.task].facts.uid for group in decision.groups for step in group.evictions}
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
@@ -28,7 +29,7 @@ def reclaim(*asking: tuple[int, int]) -> CycleResult:
         builder.pending(f"asks{number}", queue="second", gpus=1, cpus=cpus, count=count)
     speedups = tuple(name for name in SPEEDUPS if name != "reclaim_bound")
     options = CycleOptions(skip_similar_pod_groups=False, speedups=speedups)
-    return decide(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
+    return answer(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def consolidate(*cpus: int, protected: bool, skip_similar_pod_groups: bool = Tru
     for number, amount in enumerate(cpus):
         builder.pending(f"waits{number}", queue="q", gpus=2, cpus=amount, priority=75)
     options = CycleOptions(skip_similar_pod_groups=skip_similar_pod_groups)
-    return decide(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
+    return answer(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
 
 
 @pytest.mark.parametrize("protected", [False, True])
@@ -97,9 +98,9 @@ def test_one_that_ends_before_a_reserved_start_is_searched_for_after_one_that_do
     builder.pending("short", queue="q", gpus=2, priority=90, created_ago="1m", expected_runtime="10m")
     profile = profile_with(("reservation",), maxFraction="1")
     cluster = builder.build()
-    cluster = replace(cluster, reservations=decide(cluster, profile).reservations or ())
+    cluster = cluster.carrying(PLANNED_STARTS, answer(cluster, profile).planned_starts or ())
     options = CycleOptions(skip_similar_pod_groups=False, speedups=speedups)
-    decision = decide(cluster, replace(profile, actions=("preempt",), options=options))
+    decision = answer(cluster, replace(profile, actions=("preempt",), options=options))
     names = [cluster.pod_groups[group.beneficiary].facts.name for group in decision.groups]
     assert (names, decision.counters.simulated) == (["short"], 2 if speedups else 3)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
@@ -48,7 +48,7 @@ def gang_on_two_nodes() -> ClusterBuilder:
 
 def decision_of(builder: ClusterBuilder, speedups: tuple[str, ...]) -> CycleResult:
     profile = replace(default_profile(), actions=("reclaim",), options=CycleOptions(speedups=speedups))
-    return decide(builder.build(), profile)
+    return answer(builder.build(), profile)
 
 
 @pytest.mark.parametrize(

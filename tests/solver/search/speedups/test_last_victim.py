@@ -5,14 +5,15 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.registry import default_profile
-from tenure.solver.search.oracle import BlockedBy, SearchParts
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.speedups.queue_turns import LastVictim
+from tenure.solver.search.search import BlockedBy
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.speedups.returning_victims import LastVictim
 from tenure.solver.testing import ClusterBuilder
 
 from tests.solver.sessions import open_session
@@ -54,7 +55,7 @@ def test_a_victim_that_certainly_returns_blocks_the_preemptor(
     scenario = Scenario(
         preemptor.index, tuple(preemptor.tasks), (), (Batch(victim.index, tuple(victim.tasks)),)
     )
-    judged = LastVictim(session, SearchParts(session), free * WHOLE_GPU)
+    judged = LastVictim(session, SearchComponents(session), free * WHOLE_GPU)
     assert judged.blocks(scenario, victim.index) is expected
 
 
@@ -119,7 +120,7 @@ def test_simulations_of_random_clusters_fail_where_it_says_so(monkeypatch: pytes
     monkeypatch.setattr(ScenarioSimulator, "run", run)
     profile = replace(default_profile(), actions=("reclaim",))
     for seed in range(60):
-        decide(random_departments(seed).build(), profile)
+        answer(random_departments(seed).build(), profile)
     assert wrong == 0
     assert max(said) > 1
     assert len(said) > 15

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
@@ -18,7 +18,7 @@ WITHOUT_BOUND = tuple(name for name in SPEEDUPS if name != "pruning")
 
 def consolidate(builder: ClusterBuilder, speedups: Iterable[str] = SPEEDUPS) -> CycleResult:
     options = CycleOptions(speedups=tuple(speedups))
-    return decide(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
+    return answer(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
 
 
 def nodes_with_jobs(*nodes: tuple[int, ...]) -> ClusterBuilder:

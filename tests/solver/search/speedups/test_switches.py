@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
-from tenure.solver.search.oracle import SearchParts
+from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.speedups import attach
 from tenure.solver.testing import ClusterBuilder
 
@@ -58,10 +58,10 @@ def packed() -> ClusterBuilder:
     return builder.pending("waits", queue="q", gpus=2)
 
 
-def parts_of(*names: str) -> tuple[SearchParts, SearchParts]:
+def parts_of(*names: str) -> tuple[SearchComponents, SearchComponents]:
     """The components of a session without speedups, and with these."""
     session = open_session(contested().build())
-    plain, fast = SearchParts(session), SearchParts(session)
+    plain, fast = SearchComponents(session), SearchComponents(session)
     attach(fast, names)
     return plain, fast
 
@@ -82,16 +82,16 @@ def test_every_name_is_tested() -> None:
 
 
 @pytest.mark.parametrize(("name", "part"), PARTS.items())
-def test_name_switches_a_part_or_oracles(name: str, part: str) -> None:
+def test_name_switches_a_part_or_adds_what_states_facts(name: str, part: str) -> None:
     plain, fast = parts_of(name)
     replaced = {part for part in SWITCHED if type(getattr(plain, part)) is not type(getattr(fast, part))}
-    assert replaced | {type(oracle).__name__ for oracle in fast.oracles} == set(re.findall(r"\w+", part))
+    assert replaced | {type(each).__name__ for each in fast.speedups} == set(re.findall(r"\w+", part))
 
 
 def test_without_names_all_parts_are_plain() -> None:
     plain, fast = parts_of()
     assert [part for part in SWITCHED if type(getattr(plain, part)) is not type(getattr(fast, part))] == []
-    assert fast.oracles == ()
+    assert fast.speedups == ()
 
 
 @pytest.mark.parametrize("case", [contested, packed])
@@ -108,7 +108,7 @@ def test_decisions_are_those_of_the_plain_search(
     case: Callable[[], ClusterBuilder], speedups: tuple[str, ...]
 ) -> None:
     plain, fast = (
-        decide(case().build(), replace(default_profile(), options=CycleOptions(speedups=names)))
+        answer(case().build(), replace(default_profile(), options=CycleOptions(speedups=names)))
         for names in ((), speedups)
     )
     assert plain.groups

@@ -73,7 +73,7 @@ class ObjectCache(Generic[Kind]):
             return changes
 
     def on_replace(self, objects: Iterable[Kind]) -> None:
-        """See ResourceEventHandler. Objects that are equal to the cached ones are no changes."""
+        """Replace all objects. Those that are equal to the cached ones are no changes."""
         fresh = {item.metadata.uid: item for item in objects}
         with self._changing:
             versions = {uid: item.metadata.resource_version for uid, item in self._objects.items()}
@@ -86,7 +86,7 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_change(self, item: Kind) -> None:
-        """See ResourceEventHandler. A change of fields that are not read is none."""
+        """Cache an object. A change of fields that are not read is none."""
         with self._changing:
             before = self._objects.get(item.metadata.uid)
             self._objects[item.metadata.uid] = item
@@ -97,25 +97,25 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_remove(self, item: HasMetadata) -> None:
-        """See ResourceEventHandler."""
+        """Remove an object that was deleted."""
         with self._changing:
             if self._objects.pop(item.metadata.uid, None) is not None:
                 self._changed.add(item.metadata.uid)
         self._wake()
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
-        """See ResourceEventHandler. Logged once; the last readable version stays in the cache."""
+        """Log an unreadable object once; its last readable version stays in the cache."""
         message = f"{_name(item)} is unreadable and ignored: {problem}"
         if message not in self._unreadable:
             self._unreadable.add(message)
             _LOG.warning("%s", message)
 
     def on_failure(self, failure: ApiError) -> None:
-        """See ResourceEventHandler."""
+        """Note why the collection cannot be followed for now."""
         self._problem = str(failure)
 
     def on_synced(self) -> None:
-        """See ResourceEventHandler. Missed changes arrive with the watch."""
+        """Clear the problem: missed changes arrive with the watch."""
         if self._problem:
             self._problem = ""
             self._wake()

@@ -108,8 +108,8 @@ class Transport:
             try:
                 return self.get(path)
             except (ApiServerError, TooManyRequests, Unreachable) as failure:
-                asked = failure.retry_after if isinstance(failure, TooManyRequests) else None
-                time.sleep(pause if asked is None else min(asked, _LONGEST_PAUSE))
+                requested = failure.retry_after if isinstance(failure, TooManyRequests) else None
+                time.sleep(pause if requested is None else min(requested, _LONGEST_PAUSE))
         return self.get(path)
 
     def post(self, path: str, body: Any, query: Query | None = None) -> bytes:

@@ -6,7 +6,7 @@ Values of other writers are cleared. A failed write is retried by the next recon
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -17,38 +17,33 @@ from tenure.kubernetes.api.transport import Transport, require_leadership
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import MANAGER
 from tenure.kubernetes.apply.server_side_apply import apply_fields
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import Object, ObjectMeta, ObjectReference
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects.times import write_duration, write_time
 from tenure.kubernetes.observe.annotations.holds import write_hold
-from tenure.kubernetes.observe.pod_group_rows import write_counts
+from tenure.kubernetes.observe.pod_group_rows import write_counts, write_grant
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
-from tenure.kubernetes.observe.times import write_duration, write_time
+from tenure.terms.annotations import Annotation, ValueKind, Writer, written_by
 from tenure.v1.decision_pb2 import Patch
 
+_CLEAR: Final = "clear_"
 _OBJECTS: Final = msgspec.json.Decoder(Object)
-_TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
-    "last_start_time": (names.LAST_START, lambda patch: write_time(patch.last_start_time)),
-    "last_eviction_time": (names.LAST_EVICTION, lambda patch: write_time(patch.last_eviction_time)),
-    "stale_since": (names.STALE_SINCE, lambda patch: write_time(patch.stale_since)),
-    "clear_stale_since": (names.STALE_SINCE, lambda patch: ""),
-    "requeue_not_before": (names.REQUEUE_NOT_BEFORE, lambda patch: write_time(patch.requeue_not_before)),
-    "eviction_count": (names.EVICTION_COUNT, lambda patch: str(patch.eviction_count)),
-    "total_eviction_wait": (
-        names.TOTAL_EVICTION_WAIT,
-        lambda patch: write_duration(patch.total_eviction_wait),
-    ),
-    "evictions_without_progress": (
-        names.EVICTIONS_WITHOUT_PROGRESS,
-        lambda patch: str(patch.evictions_without_progress),
-    ),
-    "last_notice_time": (names.LAST_NOTICE, lambda patch: write_time(patch.last_notice_time)),
-    "held_by": (names.HELD_BY, lambda patch: write_hold(patch.held_by)),
-    "backfill_for": (names.BACKFILL_FOR, lambda patch: ",".join(patch.backfill_for.pod_groups)),
-    "evictions": (names.EVICTIONS, lambda patch: write_counts(patch.evictions)),
+_KINDS: Final[Mapping[ValueKind, Callable[[Any], str]]] = {
+    ValueKind.TIME: write_time,
+    ValueKind.DURATION: write_duration,
+    ValueKind.COUNT: str,
 }
-"""Annotation name and text by change. An empty text clears the field."""
-ANNOTATIONS: Final = frozenset(name for name, _ in _TEXTS.values())
+_FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
+    names.HELD_BY: write_hold,
+    names.BACKFILL_FOR: lambda owners: ",".join(owners.pod_groups),
+    names.EVICTIONS: write_counts,
+    names.GRANT: write_grant,
+}
+"""Texts of values with a form of their own."""
+_WRITTEN: Final = {each.field: each for each in written_by(Writer.ADAPTER) if each.field}
+"""Annotations by change of a patch. The change `clear_` and a field clears the field."""
+ANNOTATIONS: Final = frozenset(each.key for each in _WRITTEN.values())
 """All annotations that the adapter writes."""
 
 
@@ -147,5 +142,14 @@ def path(subject: ObjectReference) -> str:
 
 
 def _annotations(patches: Iterable[Patch]) -> dict[str, str]:
-    texts = ((_TEXTS.get(patch.WhichOneof("change") or ""), patch) for patch in patches)
-    return {known[0]: known[1](patch) for known, patch in texts if known is not None}
+    changes = ((patch, patch.WhichOneof("change") or "") for patch in patches)
+    known = ((patch, change, _WRITTEN.get(change.removeprefix(_CLEAR))) for patch, change in changes)
+    return {each.key: _text(each, patch, change) for patch, change, each in known if each is not None}
+
+
+def _text(each: Annotation, patch: Patch, change: str) -> str:
+    """Text of a change. An empty text clears the field."""
+    if change.startswith(_CLEAR):
+        return ""
+    write = _FORMS.get(each.key) or _KINDS[each.kind]
+    return write(getattr(patch, each.field))

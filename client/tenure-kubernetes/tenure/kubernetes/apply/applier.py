@@ -1,27 +1,25 @@
 """The decision applier of Kubernetes: evictions and bindings of pods, and their preconditions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from tenure.client.public_messages import format_notice
+from tenure.integration.ownership import ENDING, UNREQUESTED, pod_of
 from tenure.integration.ports import APPLIED, ApplyResult, EvictionBudget, precondition_failed, retry
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.apply.owner_writes import OwnerWriter
-from tenure.kubernetes.apply.ownership import Ownership, pod_of
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_budgets import PodBudgets
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pods import ENDED
-from tenure.kubernetes.observe.row_table import readable
-from tenure.kubernetes.observe.times import write_time
+from tenure.kubernetes.objects.times import write_time
+from tenure.kubernetes.rows.pods import ENDED
+from tenure.kubernetes.rows.row_table import readable
 from tenure.v1.decision_pb2 import Bind, Decision, Evict
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED
-from tenure.v1.snapshot_pb2 import FATE_DELETE, FATE_SUSPEND
-
-_ENDING: Final = (FATE_DELETE, FATE_SUSPEND)
+from tenure.v1.snapshot_pb2 import FATE_DELETE
 
 
 class PodApplier:
@@ -45,9 +43,11 @@ class PodApplier:
 
     def budgets(self) -> Callable[[Decision], Sequence[EvictionBudget]]:
         """Disruption budgets as cached now. Deletions have none."""
-        budgets = PodBudgets(self._budgets.all() if self._writer.has_budgets else ())
+        budgets = PodBudgets(self._budgets.all())
 
         def find(decision: Decision) -> Sequence[EvictionBudget]:
+            if self._writer.ignores_budgets(decision.evict):
+                return ()
             pod = self._find(decision)
             return budgets.of(pod) if pod is not None else ()
 
@@ -59,8 +59,8 @@ class PodApplier:
         if decision.HasField("bind"):
             return pod is not None and pod.spec.node_name == decision.bind.node
         if _is_notice(decision):
-            told = "" if pod is None else pod.metadata.annotations.get(names.EVICT_TIME, "")
-            return pod is None or told == _evict_time(decision)
+            evict_time = "" if pod is None else pod.metadata.annotations.get(names.EVICT_TIME, "")
+            return pod is None or evict_time == _evict_time(decision)
         return pod is None or pod.metadata.deletion_timestamp is not None
 
     def look_up(self, decision: Decision) -> ApplyResult | None:
@@ -86,10 +86,10 @@ class PodApplier:
             return precondition_failed(foreign)
         if _is_notice(decision):
             gone = precondition_failed("the pod is gone") if decision.HasField("notify") else APPLIED
-            told = format_notice(decision.notify)
-            return gone if pod is None else self._writer.notify(_name(pod), _evict_time(decision), told)
+            sentence = format_notice(decision.notify)
+            return gone if pod is None else self._writer.notify(_name(pod), _evict_time(decision), sentence)
         if decision.HasField("evict"):
-            result = APPLIED if pod is None else self._writer.evict(_name(pod))
+            result = APPLIED if pod is None else self._writer.evict(_name(pod), decision.evict)
             if pod is None or result.status != APPLY_STATUS_APPLIED:
                 return result
             return self._end(decision.evict, pod) or result
@@ -108,11 +108,11 @@ class PodApplier:
 
         The pod is evicted in any case. A call that fails for now is repeated while the pod terminates.
         """
-        if evict.fate not in _ENDING:
+        if evict.fate not in ENDING:
             return None
         what = "deleted" if evict.fate == FATE_DELETE else "suspended"
         if not self._ownership.has_fate(evict):
-            return ApplyResult(APPLY_STATUS_APPLIED, f"not {what}: neither it nor its queue asks for that")
+            return ApplyResult(APPLY_STATUS_APPLIED, f"not {what}: {UNREQUESTED}")
         try:
             problem = self._owners.end(pod, evict.fate)
         except ApiError as failure:

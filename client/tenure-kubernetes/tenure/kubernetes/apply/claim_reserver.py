@@ -19,7 +19,7 @@ from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.node import Node
-from tenure.kubernetes.observe.row_table import readable
+from tenure.kubernetes.rows.row_table import readable
 from tenure.kubernetes.volumes.node_terms import matches, terms_of
 from tenure.v1.decision_pb2 import Decision
 

@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 from tenure.client.public_messages import format_public_message
 from tenure.kubernetes.limits.set_aside import SetAsideReason
 from tenure.kubernetes.limits.volume_waits import VolumeWait
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
+from tenure.terms.custom_reason import condition_name
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
@@ -59,7 +60,9 @@ class SchedulingCondition(NamedTuple):
     reason: str
     """Reason of the pod condition; "": the pod group is bound."""
     code: str
-    """The reason code in camel case, like NonPreemptibleOverQuota."""
+    """The reason code in camel case, like NonPreemptibleOverQuota; one of another package begins with the
+    name of its plugin or action.
+    """
     message: str
     stands: bool = False
     """Whether it holds until something changes."""
@@ -72,7 +75,7 @@ class SchedulingCondition(NamedTuple):
         return self.reason, self.code, _lasting(self.code, self.message)
 
     def with_estimate(self, sentence: str) -> "SchedulingCondition":
-        """The same with a sentence about its place and start, if it waits (semantics R17.24)."""
+        """Condition with a sentence about place and start of a pod group that waits (semantics R17.24)."""
         if not sentence or not self.reason:
             return self
         message = self.message[: _MAX_LENGTH - len(_ESTIMATE) - len(sentence)]
@@ -83,6 +86,8 @@ def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
     """The condition of an outcome; None: unchanged."""
     row = REASONS.get(outcome.reason.code)
     code, message = "Unspecified" if row is None else camel(row.code.name), _message(outcome.reason)
+    custom = outcome.reason.custom
+    code = condition_name(custom.domain, custom.code) or code
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
         return SchedulingCondition("", code, message)
     condition, stands = _standing(outcome)
@@ -116,12 +121,12 @@ def _message(reason: pb.Reason) -> str:
         return format_public_message(reason)
     if row.code is ReasonCode.HELD:
         return f"{reason.message[:_MAX_LENGTH]} {RELEASE}"[:_MAX_LENGTH]
-    if row.reason_class is not ReasonClass.PROTECTION:
+    if row.reason_class is not ReasonClass.PROTECTION and not reason.custom.clause:
         return reason.message[:_MAX_LENGTH]
     subject = reason.message.removesuffix(f": {reason.detail}.")
     if not reason.detail or subject == reason.message:
         return format_public_message(reason)
-    clause = row.clause or REASONS[ReasonCode.PROTECTED].clause
+    clause = reason.custom.clause or row.clause or REASONS[ReasonCode.PROTECTED].clause
     return f"{subject[:_MAX_LENGTH]}: {clause}."[:_MAX_LENGTH]
 
 
@@ -216,8 +221,8 @@ def native_condition(
         "lastTransitionTime": format_now(),
     }
     is_final = kind == INITIALLY_SCHEDULED and before.get("status") == "True"
-    is_told = _lasting(condition.code, before.get("message")) == condition.key[-1]
-    if is_final or (is_told and is_same(before, fresh)):
+    is_reported = _lasting(condition.code, before.get("message")) == condition.key[-1]
+    if is_final or (is_reported and is_same(before, fresh)):
         return None
     if before.get("status") == fresh["status"] and before.get("lastTransitionTime"):
         fresh["lastTransitionTime"] = before["lastTransitionTime"]
@@ -226,10 +231,10 @@ def native_condition(
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two conditions are equal, except for time and for messages that name no object."""
-    told = [_lasting(str(each.get("reason", "")), each.get("message")) for each in (one, other)]
-    is_told = told[0] == told[1]
+    lasting = [_lasting(str(each.get("reason", "")), each.get("message")) for each in (one, other)]
+    is_reported = lasting[0] == lasting[1]
     return (
-        is_told
+        is_reported
         and all(one.get(key) == other.get(key) for key in _SHOWN)
         and [_key(reason) for reason in one.get("reasons", [])]
         == [_key(reason) for reason in other.get("reasons", [])]

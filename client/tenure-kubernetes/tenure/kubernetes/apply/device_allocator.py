@@ -24,10 +24,10 @@ from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.allocation import ChosenDevice, DeviceChoice
 from tenure.kubernetes.devices.ledger import DeviceLedger, SentAllocation
 from tenure.kubernetes.devices.pod_claims import MAX_CONSUMERS, PodClaims
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.device_claims import Consumer, ResourceClaim
 from tenure.kubernetes.objects.meta import Object, ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.volumes.matching import name_of
 from tenure.v1.decision_pb2 import Decision
 

@@ -15,11 +15,11 @@ from urllib.parse import quote
 import msgspec
 from tenure.client.public_messages import format_notice, format_public_message
 from tenure.integration.journal_entry import JournalEntry
+from tenure.integration.ownership import Refusal, pod_of
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
-from tenure.kubernetes.apply.ownership import Refusal, pod_of
 from tenure.kubernetes.objects.meta import ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -277,6 +277,6 @@ def _done(decision: Decision, pod: Pod, is_near: bool) -> PendingEvent:
         reason, action = _DONE.get(decision.WhichOneof("kind") or "", ("Evicted", "Evicting"))
         note = decision.reason.message if is_near else format_public_message(decision.reason)
         if decision.HasField("notify"):
-            told = format_notice(decision.notify)
-            note = f"{note} {told}" if is_near else told
+            notice = format_notice(decision.notify)
+            note = f"{note} {notice}" if is_near else notice
     return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)

@@ -18,10 +18,10 @@ from tenure.kubernetes.apply.events import NOTICE_WITHDRAWN, PendingEvent
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import NOTICE_MANAGER, PodName
 from tenure.kubernetes.apply.server_side_apply import apply_fields
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import pod_reference
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pods import ENDED
+from tenure.kubernetes.rows.pods import ENDED
 
 MANAGER: Final = "tenure-nomination"
 """Field manager of this name alone: applied without it, only the adapter's own value is removed."""
@@ -34,30 +34,30 @@ class NominationWriter:
         self._transport, self._pods, self._ownership = transport, caches.pods, ownership
         self._wanted: Mapping[str, str] = {}
         """Node by uid of a pod."""
-        self._told: dict[str, str] | None = None
-        """What pods were told last. None: no decision has been reported yet."""
+        self._nominated: dict[str, str] | None = None
+        """Nodes last written to pods, by uid. None: no decision has been reported yet."""
 
     def report(self, entries: Iterable[JournalEntry]) -> None:
         """Replace the reservations by those of groups in flight."""
         in_flight = (entry.group.decisions for entry in entries if entry.row() is not None)
         reserved = (step.reserve for decisions in in_flight for step in decisions if step.HasField("reserve"))
         self._wanted = {each.pod: each.node for each in reserved if self._ownership.may_nominate(each)}
-        if self._told is None:  # an earlier adapter may have told something
+        if self._nominated is None:  # an earlier adapter may have nominated nodes
             there = ((pod.metadata.uid, pod.status.nominated_node_name) for pod in self._ownership.own_pods())
-            self._told = {uid: node for uid, node in there if node}
+            self._nominated = {uid: node for uid, node in there if node}
 
     def write_due(self, attempt: Callable[[Callable[[], None]], bool]) -> None:
         """Write what has changed. `attempt` returns whether a write need not be repeated."""
-        wanted, told = self._wanted, self._told
-        if told is None:
+        wanted, nominated = self._wanted, self._nominated
+        if nominated is None:
             return
-        for uid in [uid for uid in {**told, **wanted} if told.get(uid) != wanted.get(uid)]:
+        for uid in [uid for uid in {**nominated, **wanted} if nominated.get(uid) != wanted.get(uid)]:
             node, pod = wanted.get(uid, ""), self._pods.find(uid)
             is_over = pod is None or bool(pod.spec.node_name)  # binding has cleared it
             if is_over or (pod is not None and attempt(self._write(pod, node))):
-                told.pop(uid, None)
+                nominated.pop(uid, None)
                 if node:
-                    told[uid] = node
+                    nominated[uid] = node
 
     def _write(self, pod: Pod, node: str) -> Callable[[], None]:
         where, target = f"{_name(pod).path}/status", pod_reference(pod.metadata)
@@ -70,7 +70,7 @@ class NoticeCleaner:
 
     def __init__(self, transport: LeaderTransport, caches: ObjectCaches, ownership: Ownership) -> None:
         self._transport, self._pods, self._ownership = transport, caches.pods, ownership
-        self._told: set[str] | None = None
+        self._noticed: set[str] | None = None
         """Pods that may have a notice. None: no decision has been reported yet."""
         self._stale: Mapping[str, Pod] = {}
         """Pods whose notice is to be taken back, by uid."""
@@ -79,20 +79,20 @@ class NoticeCleaner:
 
     def report(self, entries: Iterable[JournalEntry]) -> list[PendingEvent]:
         """Find notices that no group in flight has. Returns events about them."""
-        told = self._told
-        if told is None:
-            told = {pod.metadata.uid for pod in self._ownership.own_pods() if _has_notice(pod)}
+        noticed = self._noticed
+        if noticed is None:
+            noticed = {pod.metadata.uid for pod in self._ownership.own_pods() if _has_notice(pod)}
         groups = [(entry.row() is not None, entry.group.decisions) for entry in entries]
         in_flight = [step for is_in_flight, steps in groups if is_in_flight for step in steps]
         current = {step.notify.pod or step.evict.pod for step in in_flight}
         self._done -= current
         over = self._done | {step.withdraw_notice.pod for _, steps in groups for step in steps}
-        told = (told | {step.notify.pod for step in in_flight}) - over
-        found = {uid: self._pods.find(uid) for uid in sorted(told)}
+        noticed = (noticed | {step.notify.pod for step in in_flight}) - over
+        found = {uid: self._pods.find(uid) for uid in sorted(noticed)}
         there = {uid: pod for uid, pod in found.items() if pod is not None and _runs(pod)}
         before, stale = self._stale, {uid: there[uid] for uid in there if uid not in current}
         self._stale = {uid: pod for uid, pod in stale.items() if _has_notice(pod)}
-        self._told = {uid for uid in there if uid in current or uid in self._stale}
+        self._noticed = {uid for uid in there if uid in current or uid in self._stale}
         return [_withdrawn(pod) for uid, pod in self._stale.items() if uid not in before]
 
     def write_due(self, attempt: Callable[[Callable[[], None]], bool]) -> None:

@@ -14,7 +14,7 @@ A lookup reads the pod and compares its uid. Nothing is sent without the lease.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -31,10 +31,11 @@ from tenure.kubernetes.api.api_errors import (
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport, require_leadership
 from tenure.kubernetes.apply.server_side_apply import apply_fields
 from tenure.kubernetes.choices import EvictionMode
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.gpus import to_label
+from tenure.kubernetes.rows.gpus import to_label
+from tenure.v1.decision_pb2 import Evict
 
 MANAGER: Final = "tenure"
 """Field manager of all writes but conditions."""
@@ -67,10 +68,11 @@ class PodWriter:
         self._is_leader = may_act
         self._mode = mode
 
-    @property
-    def has_budgets(self) -> bool:
-        """Whether disruption budgets apply."""
-        return self._mode is EvictionMode.EVICTION
+    def ignores_budgets(self, evict: Evict) -> bool:
+        """Whether disruption budgets do not apply to an eviction, so that the pod is deleted."""
+        if self._mode is EvictionMode.PATIENT:
+            return bool(evict.overridden_disruption_budgets)
+        return self._mode is EvictionMode.DELETE
 
     def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> ApplyResult:
         """Bind a pod. Sets `labels` before; None removes one. Raises LeaseLost."""
@@ -86,10 +88,11 @@ class PodWriter:
             return _to_result(failure)
         return APPLIED
 
-    def evict(self, pod: PodName) -> ApplyResult:
+    def evict(self, pod: PodName, evict: Evict) -> ApplyResult:
         """Evict a pod, with its grace period. Raises LeaseLost."""
+        post = self._delete if self.ignores_budgets(evict) else self._post_eviction
         try:
-            self._send(lambda: self._post_eviction(pod))
+            self._send(lambda: post(pod))
         except NotFound:
             return APPLIED
         except Conflict as failure:
@@ -193,15 +196,16 @@ class PodWriter:
         }
         return self._transport.post(f"{pod.path}/binding", body, {"fieldManager": MANAGER})
 
+    def _delete(self, pod: PodName) -> bytes:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+        return self._transport.delete(pod.path, options)
+
     def _post_eviction(self, pod: PodName) -> bytes:
-        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
-        if self._mode is EvictionMode.DELETE:
-            return self._transport.delete(pod.path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": options,
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
         return self._transport.post(f"{pod.path}/eviction", body)
 

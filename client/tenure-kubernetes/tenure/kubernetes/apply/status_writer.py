@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tenure.client.start_sentences import start_sentence, told_until
+from tenure.client.start_sentences import start_sentence, valid_until
 from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
@@ -95,7 +95,7 @@ class StatusWriter:
         now = response.header.now.ToNanoseconds()
         if response.start_estimates:
             self._estimates = {
-                e.pod_group: (start_sentence(e, now), told_until(e)) for e in response.start_estimates
+                e.pod_group: (start_sentence(e, now), valid_until(e)) for e in response.start_estimates
             }
         waits = volume_wait_conditions(self._caches.volume_waits.waits, builder.pod)
         for outcome in response.outcomes:
@@ -185,13 +185,14 @@ class StatusWriter:
     def run(self) -> None:
         """Write due conditions and events until stopped."""
         while not self._stopped.wait(_LOOK_SECONDS):
-            self._write_due()
+            self.write_due()
 
     def stop(self) -> None:
         """Return from `run` after the current write."""
         self._stopped.set()
 
-    def _write_due(self) -> None:
+    def write_due(self) -> None:
+        """Write the conditions and events that are due."""
         events, due = self._pending.take_due(self._is_due)
         for one in events:
             self._write_event(one)

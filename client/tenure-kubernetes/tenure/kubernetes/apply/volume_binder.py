@@ -25,7 +25,7 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.storage import PersistentVolume, VolumeClaim
-from tenure.kubernetes.observe.row_table import readable
+from tenure.kubernetes.rows.row_table import readable
 from tenure.kubernetes.volumes.matching import SELECTED_NODE, is_bound, nodes_of, storage_amount
 from tenure.kubernetes.volumes.node_terms import matches
 from tenure.kubernetes.volumes.pod_volumes import ClaimUse, PodVolumes

@@ -9,8 +9,8 @@ from tenure.kubernetes.devices.holders import DeviceHolders
 from tenure.kubernetes.devices.requests import ClaimNeeds, UnsupportedClaim, read_needs
 from tenure.kubernetes.objects.device_claims import ResourceClaim
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.members import drop
-from tenure.kubernetes.observe.pods import ENDED
+from tenure.kubernetes.rows.indexes import drop
+from tenure.kubernetes.rows.pods import ENDED
 from tenure.kubernetes.volumes.matching import ClaimName, name_of
 
 

@@ -6,10 +6,10 @@ from tenure.kubernetes.devices.device_sets import DeviceSets
 from tenure.kubernetes.devices.holders import exclusive_devices
 from tenure.kubernetes.devices.inventory import OfferedDevice
 from tenure.kubernetes.devices.requests import ClaimNeeds
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.device_claims import ResourceClaim
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pods import ON_NODE
-from tenure.kubernetes.observe.row_table import RowTable
+from tenure.kubernetes.rows.pods import ON_NODE
+from tenure.kubernetes.rows.row_table import RowTable
 from tenure.kubernetes.volumes.matching import ClaimName
 from tenure.v1 import snapshot_pb2 as pb
 

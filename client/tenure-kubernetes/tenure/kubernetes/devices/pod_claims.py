@@ -14,11 +14,11 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.devices.claim_index import ClaimIndex, ClaimUse
 from tenure.kubernetes.devices.claim_rows import ClaimRows
 from tenure.kubernetes.devices.device_sets import CLAIMED_GPUS, DeviceSets, Kinds
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.device_claims import ResourceClaim
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.row_table import WarningCollector
-from tenure.kubernetes.observe.shapes import InternedShape
+from tenure.kubernetes.rows.row_table import WarningCollector
+from tenure.kubernetes.rows.shapes import InternedShape
 from tenure.kubernetes.volumes.matching import ClaimName, name_of
 from tenure.kubernetes.volumes.node_terms import AnyOf, NodeRequirement, terms_of
 from tenure.kubernetes.volumes.pod_volumes import with_nodes

@@ -53,8 +53,8 @@ class Claimant(NamedTuple):
 
 def most_cost(limits: SenderLimits) -> Cost:
     """What a server accepts of all pod groups."""
-    rows = limits.max_rows
-    return Cost(rows.pod_groups, rows.pods, rows.shapes, limits.max_total_bytes, MAX_TOTAL)
+    pod_groups, pods, shapes = map(limits.max_rows.of, ("pod_groups", "pods", "shapes"))
+    return Cost(pod_groups, pods, shapes, limits.max_total_bytes, MAX_TOTAL)
 
 
 def left_out(claimants: Iterable[Claimant], most: Cost) -> frozenset[str]:

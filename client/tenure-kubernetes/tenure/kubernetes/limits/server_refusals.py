@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from google.protobuf.message import Message
 from tenure.client.client import Client
 from tenure.client.errors import TenureError
-from tenure.kubernetes.observe.row_table import readable
+from tenure.kubernetes.rows.row_table import readable
 from tenure.v1.state_pb2 import SetAsideRow
 from tenure.wire.row_limits import SenderLimits
 

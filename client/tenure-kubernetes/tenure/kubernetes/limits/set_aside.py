@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
-from tenure.kubernetes.observe.row_table import readable
+from tenure.kubernetes.rows.row_table import readable
 
 SET_ASIDE: Final = "SetAside"
 """Code of objects that have no row, because a server would refuse it, or every row with it."""

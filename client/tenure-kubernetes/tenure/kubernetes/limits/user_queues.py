@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.row_table import RowTable, readable
+from tenure.kubernetes.rows.row_table import RowTable, readable
 from tenure.v1 import snapshot_pb2 as pb
 
 SEPARATOR: Final = "/"
@@ -165,6 +165,6 @@ class UserQueues:
         """Users of a team beyond the maximum."""
         places: dict[str, tuple[bool, int]] = {}
         for claim in map(self._claims.__getitem__, uids):
-            mine = claim.is_waiting, claim.creation
-            places[claim.user] = min(places.get(claim.user, mine), mine)
+            place = claim.is_waiting, claim.creation
+            places[claim.user] = min(places.get(claim.user, place), place)
         return frozenset(sorted(places, key=lambda user: (places[user], user))[self._most :])

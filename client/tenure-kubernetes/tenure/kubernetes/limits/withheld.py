@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tenure.kubernetes.limits.namespace_shares import Claimant, Cost, left_out, most_cost
-from tenure.kubernetes.observe.pod_rows import BuiltPod, largest_request
-from tenure.kubernetes.observe.pods import ON_NODE
+from tenure.kubernetes.rows.pods import ON_NODE, BuiltPod
+from tenure.kubernetes.rows.shapes import largest_request
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 

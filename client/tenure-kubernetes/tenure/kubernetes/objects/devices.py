@@ -44,7 +44,7 @@ class Device(msgspec.Struct, rename="camel", omit_defaults=True):
     node_allocatable_resource_mappings: dict[str, Any] = {}
     """What it takes of the allocatable amounts of its node, in Kubernetes 1.36."""
     node_allocatable_resources: Any = None
-    """The same since 1.37."""
+    """What it takes of the allocatable amounts of its node, since Kubernetes 1.37."""
 
 
 class DevicePool(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -11,20 +11,19 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects.times import read_duration, timestamp
+from tenure.kubernetes.observe.annotations.fields import COSTS, read_fields
 from tenure.kubernetes.observe.pod_group_rows import count, not_negative
-from tenure.kubernetes.observe.pods import ENDED
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
-from tenure.kubernetes.observe.times import read_duration, timestamp
 from tenure.kubernetes.observe.wishes import (
     Place,
     annotations_of,
     place_of,
     priority_classes_of,
     queue_of,
-    read_costs,
     read_durations,
     read_preemptibility,
 )
@@ -41,6 +40,7 @@ from tenure.kubernetes.owners.gangs import (
 )
 from tenure.kubernetes.owners.kinds import Grouping, OwnerKind
 from tenure.kubernetes.owners.owner_object import OwnerObject
+from tenure.kubernetes.rows.pods import ENDED
 from tenure.v1 import snapshot_pb2 as pb
 
 _NODE: Final = "Node"
@@ -131,7 +131,7 @@ def derived_row(
     _set_needed(row, origin, pods)
     read_preemptibility(row, places, warnings)
     read_durations(row, annotations)
-    read_costs(row, annotations, warnings)
+    read_fields(row, COSTS, annotations, warnings)
     warnings.extend(origin.warnings)
     return row
 

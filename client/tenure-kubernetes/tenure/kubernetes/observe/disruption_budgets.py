@@ -12,7 +12,7 @@ from typing import Final
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.budgets import DisruptionBudget
 from tenure.kubernetes.objects.pod import LabelSelector, Pod, is_ready
-from tenure.kubernetes.observe.row_table import RowTable
+from tenure.kubernetes.rows.row_table import RowTable
 from tenure.kubernetes.volumes.matching import selects
 from tenure.v1 import snapshot_pb2 as pb
 

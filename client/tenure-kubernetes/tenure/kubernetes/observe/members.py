@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
 from tenure.kubernetes.observe.native_pod_groups import missing
 from tenure.kubernetes.observe.pod_group_rows import task_of
@@ -17,11 +17,10 @@ from tenure.kubernetes.observe.pod_group_table import (
     Reference,
     reference_of,
 )
-from tenure.kubernetes.observe.shapes import InternedShape, ShapeInterner
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.chains import OwnerLookup
-
-_Key = TypeVar("_Key")
+from tenure.kubernetes.rows.indexes import drop
+from tenure.kubernetes.rows.shapes import InternedShape, ShapeInterner
 
 
 class Member(NamedTuple):
@@ -171,10 +170,3 @@ def sub_group_of(member: Member, has_sub_groups: bool) -> str:
     if member.origin is not None and not has_sub_groups:
         return ""
     return member.sub_group
-
-
-def drop(index: defaultdict[_Key, set[str]], key: _Key, uid: str) -> None:
-    """Remove a uid from an index, and its key with the last one."""
-    index[key].discard(uid)
-    if not index[key]:
-        del index[key]

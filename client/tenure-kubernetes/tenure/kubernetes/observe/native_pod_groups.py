@@ -8,15 +8,15 @@ whole keeps its row: its pods on nodes count in their queue, and only pending po
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.native import DisruptionMode, PodGroup
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row
-from tenure.kubernetes.observe.pods import uses_resources
-from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import NEVER, Priorities, SnapshotScope
 from tenure.kubernetes.owners.gangs import NO_GANG, Gang
 from tenure.kubernetes.owners.owner_object import OwnerObject
+from tenure.kubernetes.rows.pods import uses_resources
+from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
 API: Final = "scheduling.k8s.io"

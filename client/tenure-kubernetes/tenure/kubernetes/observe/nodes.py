@@ -17,6 +17,7 @@ from tenure.kubernetes.constraints.affinity import EFFECTS
 from tenure.kubernetes.constraints.other_pods import ForeignPods
 from tenure.kubernetes.devices.device_sets import CLAIMED_GPUS, GPUS
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, unexpected
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
 from tenure.kubernetes.objects.node import Node as NodeObject
 from tenure.kubernetes.objects.node import Taint as TaintObject
@@ -29,9 +30,8 @@ from tenure.kubernetes.objects.resource_amounts import (
     subtract,
     to_resources,
 )
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.rows.row_table import RowTable, WarningCollector
 from tenure.kubernetes.volumes.attach_limits import AttachLimits
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits

@@ -7,23 +7,23 @@ resources.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from google.protobuf import json_format
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.objects import kai, names, volcano
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pods import started_at, uses_resources
+from tenure.kubernetes.objects.times import read_duration, timestamp
+from tenure.kubernetes.observe.annotations.fields import COSTS, STORED, read_fields
 from tenure.kubernetes.observe.snapshot_scope import Priorities
-from tenure.kubernetes.observe.times import read_duration, read_time, timestamp
 from tenure.kubernetes.observe.wishes import (
     LONGEST_ANNOTATION,
     Place,
     priority_classes_of,
     queue_of,
-    read_costs,
     read_durations,
     read_preemptibility,
 )
+from tenure.kubernetes.rows.pods import started_at, uses_resources
 from tenure.terms.reasons import GUARDED_ACTIONS
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT, MAX_DURATION_SECONDS, MAX_SUB_GROUPS
@@ -66,7 +66,7 @@ def kai_pod_group_row(
     row.never_evicts = priorities.never_evicts(priority_classes_of([place]), pods)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
-    read_costs(row, meta.annotations, warnings)
+    read_fields(row, COSTS, meta.annotations, warnings)
     return row
 
 
@@ -97,7 +97,7 @@ def volcano_pod_group_row(
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
-    read_costs(row, meta.annotations, warnings)
+    read_fields(row, COSTS, meta.annotations, warnings)
     return row
 
 
@@ -179,12 +179,6 @@ def _sub_group(group: kai.SubGroup, is_inner: bool, levels: Levels) -> pb.SubGro
     return row
 
 
-_TIMES: Final = {
-    names.LAST_START: "last_start_time",
-    names.LAST_EVICTION: "last_eviction_time",
-    names.STALE_SINCE: "stale_since",
-    names.LAST_NOTICE: "last_notice_time",
-}
 _CAUSES: Final = (*sorted(GUARDED_ACTIONS), "stale_gang", "reservation", "time_limit", "external")
 _MOST_OWNERS: Final = 64
 _MOST_CAUSES: Final = 32
@@ -193,22 +187,12 @@ _MOST_CAUSES: Final = 32
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
     """Set fields from stored annotations. An unreadable value counts as unset (semantics R1.60)."""
-    for key, field in _TIMES.items():
-        moment = _time(key, annotations, warnings)
-        if moment is not None:
-            getattr(row, field).CopyFrom(moment)
-    row.eviction_count = _count(names.EVICTION_COUNT, annotations, warnings)
-    row.evictions_without_progress = _count(names.EVICTIONS_WITHOUT_PROGRESS, annotations, warnings)
+    read_fields(row, STORED, annotations, warnings)
     _read_counts(row, annotations.get(names.EVICTIONS, ""), warnings)
     if owners := annotations.get(names.BACKFILL_FOR):
         row.backfill_for.pod_groups.extend(filter(None, owners.split(",")[:_MOST_OWNERS]))
-    waited = annotations.get(names.TOTAL_EVICTION_WAIT)
-    if waited:
-        span = read_duration(waited)
-        if span is None or span.ToNanoseconds() < 0:
-            warnings.append(f"annotation {names.TOTAL_EVICTION_WAIT}: {waited!r} is not a duration")
-        else:
-            row.total_eviction_wait.CopyFrom(span)
+    if text := annotations.get(names.GRANT):
+        _read_grant(row, text, warnings)
     if stated := annotations.get(names.REQUEUE_NOT_BEFORE):
         row.annotations[names.REQUEUE_NOT_BEFORE] = stated[:LONGEST_ANNOTATION]
 
@@ -216,6 +200,20 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
 def write_counts(counts: pb.EvictionCounts) -> str:
     """Evictions by cause as a text: `preempt=1,reclaim=2`."""
     return ",".join(f"{cause}={count}" for cause, count in sorted(counts.by_cause.items()))
+
+
+def write_grant(grant: pb.Grant) -> str:
+    """What a pod group was given resources under, as a text."""
+    return json_format.MessageToJson(grant, indent=None, sort_keys=True)
+
+
+def _read_grant(row: pb.PodGroup, text: str, warnings: list[str]) -> None:
+    """Set the grant. One that cannot be read gives nothing."""
+    try:
+        json_format.Parse(text, row.grant, ignore_unknown_fields=True)
+    except json_format.ParseError:
+        warnings.append(f"annotation {names.GRANT}: {text[:64]!r} is no grant: nothing counts as given")
+        row.grant.Clear()
 
 
 def _read_counts(row: pb.PodGroup, text: str, warnings: list[str]) -> None:
@@ -250,21 +248,3 @@ def set_termination_grace(row: pb.PodGroup, pods: Iterable[Pod]) -> None:
     given = [DEFAULT_GRACE_SECONDS if span is None else span for span in spans]
     if any(span != DEFAULT_GRACE_SECONDS for span in given):
         row.termination_grace.seconds = min(max(given), MAX_DURATION_SECONDS)
-
-
-def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Timestamp | None:
-    text = annotations.get(key)
-    if not text:
-        return None
-    moment = read_time(text)
-    if moment is None:
-        warnings.append(f"annotation {key}: {text[:64]!r} is not a time")
-    return moment
-
-
-def _count(key: str, annotations: Mapping[str, str], warnings: list[str]) -> int:
-    text = annotations.get(key) or "0"
-    if text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_COUNT)):
-        return min(int(text), MAX_COUNT)
-    warnings.append(f"annotation {key}: {text[:32]!r} is not a number")
-    return 0

@@ -7,9 +7,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.user_queues import UserQueues
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.annotations.fields import SETTINGS, read_fields
 from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
 from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
@@ -22,11 +23,11 @@ from tenure.kubernetes.observe.pod_group_rows import (
     set_termination_grace,
     volcano_pod_group_row,
 )
-from tenure.kubernetes.observe.pods import ENDED, uses_resources
-from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of, read_own_notice
+from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of
+from tenure.kubernetes.rows.pods import ENDED, uses_resources
+from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
@@ -155,9 +156,9 @@ class PodGroupTable:
         read_annotations(row, stored.values, warnings)
         written = self._users_annotations(uid, origin, pods)
         warn_of_misplaced(written, names.OF_QUEUES, "queues", warnings)
+        read_fields(row, SETTINGS, written, warnings)
         read_holds(row, written, now, warnings)
         row.depends_on.extend(self._dependencies(row.namespace, written))
-        read_own_notice(row, written, warnings)
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)

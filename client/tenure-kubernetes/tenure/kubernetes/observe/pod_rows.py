@@ -1,31 +1,20 @@
 """Rows of pods and shapes."""
 
 from collections import Counter
-from typing import NamedTuple
 
 from tenure.kubernetes.constraints.other_pods import Interest
 from tenure.kubernetes.devices.pod_claims import PodClaims
-from tenure.kubernetes.objects.resource_amounts import MILLI
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
-from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
-from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
-from tenure.kubernetes.observe.row_table import RowTable
-from tenure.kubernetes.observe.shapes import drop_unoffered_resources
+from tenure.kubernetes.rows.gpus import UNKNOWN_DEVICE
+from tenure.kubernetes.rows.pods import ENDED, BuiltPod, pod_row, pod_status
+from tenure.kubernetes.rows.row_table import RowTable
+from tenure.kubernetes.rows.shapes import drop_unoffered_resources
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
-
-
-class BuiltPod(NamedTuple):
-    """The rows of one pod."""
-
-    row: pb.Pod
-    shape: pb.PodShape
-    problem: str
-    """Why a server would refuse them; "": it would not."""
 
 
 class PodRows:
@@ -167,13 +156,6 @@ class PodRows:
                 self._fitting.discard(before.shape)
                 self.shapes.put(before.shape, None)
                 self._has_new_shapes = True
-
-
-def largest_request(shape: pb.PodShape) -> int:
-    """The largest amount that a pod of a shape requests of any resource."""
-    requests = shape.requests
-    own = (requests.cpu_milli, requests.memory_bytes, shape.gpu.devices * MILLI)
-    return max(*own, *requests.extended.values())
 
 
 def _waits_for_role(member: Member, group: pb.PodGroup) -> str:

@@ -12,13 +12,11 @@ from tenure.kubernetes.limits.user_queues import TeamQueues
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta, ObjectReference, cluster_reference
 from tenure.kubernetes.objects.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.annotations.holds import read_fate_at_time_limit, read_time_limit
+from tenure.kubernetes.objects.times import FOREVER, read_duration, timestamp
+from tenure.kubernetes.observe.annotations.fields import OF_QUEUES, read_fields
 from tenure.kubernetes.observe.annotations.queue_bounds import bounds_of_users, set_bounds
-from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
-from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
-from tenure.kubernetes.observe.wishes import read_eviction_limit, read_fate, read_notice
+from tenure.kubernetes.rows.row_table import WarningCollector
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
 
@@ -148,13 +146,8 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
         gpu_milli=_share(spec.resources.gpu, _GPU_UNIT),
         preempt_min_runtime=_min_runtime("preemptMinRuntime", spec.preempt_min_runtime, warnings),
         reclaim_min_runtime=_min_runtime("reclaimMinRuntime", spec.reclaim_min_runtime, warnings),
-        max_min_runtime=_max_min_runtime(queue.metadata, warnings),
-        on_evict=read_fate(queue.metadata.annotations, warnings),
-        notice=read_notice(queue.metadata.annotations, warnings),
-        at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
-        time_limit=read_time_limit(queue.metadata.annotations, warnings),
-        on_time_limit=read_fate_at_time_limit(queue.metadata.annotations, warnings),
     )
+    read_fields(row, OF_QUEUES, queue.metadata.annotations, warnings)
     set_bounds(row, queue.metadata.annotations, warnings)
     if spec.priority is not None and spec.priority in _PRIORITIES:
         row.priority = spec.priority
@@ -164,8 +157,8 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
 def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str]) -> pb.Queue:
     """The row of a Volcano queue: deserved or guaranteed is its quota, capability its limit.
 
-    `has_root` is whether queue `root` exists; it is the parent of queues without one. A queue that is not
-    reclaimable is protected for the longest possible time.
+    `has_root` is whether queue `root` exists; it is the parent of queues without one, and has no bounds. A
+    queue that is not reclaimable is protected for the longest possible time.
     """
     spec = queue.spec
     top = queue.metadata.name == ROOT or not has_root
@@ -174,15 +167,11 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
         parent=spec.parent or ("" if top else ROOT),
         creation_time=timestamp(queue.metadata.creation_timestamp),
         reclaim_min_runtime=None if spec.reclaimable else FOREVER,
-        max_min_runtime=_max_min_runtime(queue.metadata, warnings),
-        on_evict=read_fate(queue.metadata.annotations, warnings),
-        notice=read_notice(queue.metadata.annotations, warnings),
-        at_eviction_limit=read_eviction_limit(queue.metadata.annotations, warnings),
-        time_limit=read_time_limit(queue.metadata.annotations, warnings),
-        on_time_limit=read_fate_at_time_limit(queue.metadata.annotations, warnings),
     )
+    read_fields(row, OF_QUEUES, queue.metadata.annotations, warnings)
     if row.name == ROOT and has_root:
         row.parent = ""
+        row.ClearField("max_running")
         return row
     deserved, guaranteed = (
         read_amounts(spec.deserved, warnings),
@@ -233,18 +222,6 @@ def _limit(capability: Amounts, spec: volcano.QueueSpec, name: str) -> int:
 
 def _names(quantities: Mapping[str, object], name: str) -> bool:
     return any(key == name or (name == GPU and key.endswith(GPU)) for key in quantities)
-
-
-def _max_min_runtime(meta: ObjectMeta, warnings: list[str]) -> Duration | None:
-    """What a queue permits its pod groups to set for themselves. None inherits, also if it is unreadable."""
-    text = meta.annotations.get(names.MAX_MIN_RUNTIME)
-    if text is None:
-        return None
-    span = read_duration(text)
-    if span is None or span.ToNanoseconds() < 0:
-        warnings.append(f"annotation {names.MAX_MIN_RUNTIME}: {text[:64]!r} is not a duration: it is ignored")
-        return None
-    return span
 
 
 def _min_runtime(field: str, text: str | None, warnings: list[str]) -> Duration | None:

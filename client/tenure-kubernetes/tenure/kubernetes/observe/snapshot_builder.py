@@ -20,7 +20,6 @@ from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable
 from tenure.kubernetes.observe.queues import QueueObject, build_queue_rows, queue_objects, queue_references
-from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import (
     Priorities,
     SnapshotScope,
@@ -30,6 +29,7 @@ from tenure.kubernetes.observe.snapshot_scope import (
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.workload_rows import WorkloadRows, pod_group_key
 from tenure.kubernetes.owners.chains import NoOwnerLookup, OwnerLookup
+from tenure.kubernetes.rows.row_table import RowTable, WarningCollector
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import SetAsideRows, StateDelta
@@ -156,6 +156,10 @@ class SnapshotBuilder:
     def pod(self, uid: str) -> pb.Pod | None:
         """Row of a pod; None: it is not scheduled, or its pod group has no row. Do not change it."""
         return self._pods.pods.rows.get(uid)
+
+    def queue(self, name: str) -> pb.Queue | None:
+        """Row of a queue. Do not change it."""
+        return self.queues.rows.get(name)
 
     def has_node(self, name: str) -> bool:
         """Whether a node has a row."""
@@ -287,7 +291,7 @@ class SnapshotBuilder:
         before = self._workloads.context.leaf_queues
         if changed or is_new:
             teams, problems = build_queue_rows(self._caches, self._config, self.warnings, self._limits)
-            self._groups.users.use_teams(teams, self._limits.max_rows.queues)
+            self._groups.users.use_teams(teams, self._limits.max_rows.of("queues"))
             self._workloads.context = self._workloads.context._replace(leaf_queues=teams.leaves)
             for one in queue_references(self._caches):
                 self.set_aside.put(f"queue {one.uid}", one, SetAsideReason(problems.get(one.uid, "")))

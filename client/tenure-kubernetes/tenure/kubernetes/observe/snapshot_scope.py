@@ -15,7 +15,7 @@ from tenure.kubernetes.objects.kai import Topology
 from tenure.kubernetes.objects.meta import cluster_reference
 from tenure.kubernetes.objects.node import Namespace, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.row_table import RowTable
+from tenure.kubernetes.rows.row_table import RowTable
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_LEVELS
 from tenure.wire.row_limits import SenderLimits

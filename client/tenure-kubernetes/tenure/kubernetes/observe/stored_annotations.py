@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
 
 KEY_BYTES: Final = 32
 _DIGEST_DIGITS: Final = 32

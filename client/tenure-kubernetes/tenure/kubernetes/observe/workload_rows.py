@@ -20,20 +20,20 @@ from tenure.kubernetes.limits.set_aside import (
     unexpected,
 )
 from tenure.kubernetes.limits.withheld import WithheldPodGroups
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.resource_amounts import Amounts
-from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin
 from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Member, Members
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
-from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
-from tenure.kubernetes.observe.pods import ENDED, ON_NODE, next_status_time
-from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
+from tenure.kubernetes.observe.pod_rows import PodRows
 from tenure.kubernetes.observe.snapshot_scope import Priorities
+from tenure.kubernetes.rows.pods import ENDED, ON_NODE, BuiltPod, next_status_time
+from tenure.kubernetes.rows.row_table import RowTable, WarningCollector
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits

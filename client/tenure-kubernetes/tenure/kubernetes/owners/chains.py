@@ -103,17 +103,17 @@ class NoOwnerLookup:
     kinds = built_in_kinds()
 
     def begin(self) -> set[str]:
-        """See OwnerLookup."""
+        """Begin an observation; return no uids: nothing is read."""
         return set()
 
     def wait(self) -> float | None:
-        """See OwnerLookup."""
+        """None: owners never change."""
         return None
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See OwnerLookup."""
+        """The direct owner, or what its name and kind show."""
         return owner_of([link_of(self.kinds, namespace, reference)])
 
     def refused_kinds(self) -> Mapping[str, str]:
-        """See OwnerLookup."""
+        """Empty: no kind is read."""
         return {}

@@ -113,7 +113,7 @@ class ApiOwnerLookup:
         self._lists = OwnerLists(transport, stopwatch)
         self._served: dict[str, dict[str, Resource]] = {}
         """Served kinds by path of their version."""
-        self._asked: set[str] = set()
+        self._refreshed: set[str] = set()
         """Versions whose kinds were asked for in this observation."""
         self._reads: Counter[str] = Counter()
         """Calls in this observation for single owners, by namespace."""
@@ -121,18 +121,18 @@ class ApiOwnerLookup:
         """Whether a list of this observation is complete, by namespace and collection."""
 
     def begin(self) -> set[str]:
-        """See OwnerLookup."""
+        """Begin an observation; return uids of owners that changed since they were looked up."""
         self._reads.clear()
         self._listed_now.clear()
-        self._asked.clear()
+        self._refreshed.clear()
         return self._lists.refresh()
 
     def wait(self) -> float | None:
-        """See OwnerLookup."""
+        """Seconds until the next observation, to list owners again. None: no matter when."""
         return self._lists.wait()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See OwnerLookup.
+        """The owner that pods with this owner are grouped by. None: not available for now, retry.
 
         Only the name is known of an owner that is gone, or in another namespace: such an owner does not own
         this pod. A cycle of owners ends where it begins again.
@@ -154,14 +154,14 @@ class ApiOwnerLookup:
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
             if is_new:
                 return None
-            doubts = () if _kind(reference) in self._refusals else (_doubt(reference, failure),)
-            return owner_of(links)._replace(warnings=doubts, is_retried=True)
+            warnings = () if _kind(reference) in self._refusals else (_unread_owner(reference, failure),)
+            return owner_of(links)._replace(warnings=warnings, is_retried=True)
         except ApiError:
             return None
         return owner_of(links)
 
     def refused_kinds(self) -> Mapping[str, str]:
-        """See OwnerLookup."""
+        """Kinds that the API server refused to return, and why."""
         of_kinds = [(key, one) for key, one in self._refusals.items() if len(key) == _KIND_LENGTH]
         return {f"{kind} of {version}": str(one.failure) for (version, kind), one in of_kinds}
 
@@ -253,10 +253,10 @@ class ApiOwnerLookup:
 
     def _resource(self, namespace: str, base: str, kind: str) -> Resource | None:
         """A served kind; None: it is not served. An unknown one is looked for again: it may be new."""
-        if kind not in self._served.get(base, {}) and base not in self._asked:
+        if kind not in self._served.get(base, {}) and base not in self._refreshed:
             self._count_read(namespace)
             self._served[base] = read_resources(self._transport, base)
-            self._asked.add(base)
+            self._refreshed.add(base)
         return self._served.get(base, {}).get(kind)
 
 
@@ -272,5 +272,5 @@ def _owner(namespace: str, reference: OwnerReference) -> tuple[str, ...]:
     return namespace, *_kind(reference), reference.uid
 
 
-def _doubt(reference: OwnerReference, failure: ApiError) -> str:
+def _unread_owner(reference: OwnerReference, failure: ApiError) -> str:
     return f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"

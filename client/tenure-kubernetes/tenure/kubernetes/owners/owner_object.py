@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe.names import WISHES
+from tenure.kubernetes.objects.names import WISHES
 from tenure.kubernetes.owners.gangs import NO_GANG, Gang, gang_of
 from tenure.kubernetes.owners.json_paths import ObjectPath
 from tenure.kubernetes.owners.kinds import OwnerKind

@@ -1,6 +1,6 @@
 """Options, errors and the connection of `kubectl tenure`.
 
-The asker's own credentials decide what is shown: each fact is read from the API server with them.
+The user's own credentials decide what is shown: each fact is read from the API server with them.
 """
 
 import json
@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     FAILURE = 3
     """The API server failed; the same command may succeed later."""
     FORBIDDEN = 4
-    """The rights of the asker do not suffice."""
+    """The rights of the user do not suffice."""
 
 
 Namespace = Annotated[
@@ -56,8 +56,8 @@ TenureNamespace = Annotated[
 TENURE_NAMESPACE = "tenure-system"
 
 
-class Asker(NamedTuple):
-    """The API server with the credentials of the asker, and the namespace that they ask about."""
+class KubeApi(NamedTuple):
+    """The API server with the credentials of the user, and the namespace of the command."""
 
     transport: Transport
     namespace: str
@@ -82,7 +82,7 @@ class Asker(NamedTuple):
 
 
 @contextmanager
-def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Iterator[Asker]:
+def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Iterator[KubeApi]:
     """Connect, and end the command with a message and an exit code if a call fails."""
     try:
         known = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
@@ -91,7 +91,7 @@ def connect(kubeconfig: Path | None, context: str | None, namespace: str | None)
     except (ConfigError, OSError, RuntimeError) as error:
         fail(ExitCode.INVALID, f"no usable kubeconfig: {error}")
     try:
-        yield Asker(transport, namespace or (config.namespace if config else "") or "default")
+        yield KubeApi(transport, namespace or (config.namespace if config else "") or "default")
     except RequestRejected as failure:
         if failure.status in (HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED):
             fail(ExitCode.FORBIDDEN, f"not permitted: {failure}")
@@ -117,18 +117,18 @@ _WELL_KNOWN: Final = {
 """API version and resource by kind; others are looked up."""
 
 
-def find_resource(asker: Asker, kind: str) -> tuple[str, str]:
+def find_resource(api: KubeApi, kind: str) -> tuple[str, str]:
     """API version and resource of a kind, by its singular or plural name, with or without its group."""
     name, _, group = kind.partition(".")
     for candidate in (kind, f"{name.removesuffix('s')}.{group}" if group else name.removesuffix("s")):
         if candidate in _WELL_KNOWN:
             return _WELL_KNOWN[candidate]
-    groups = asker.read("/apis")["groups"]
+    groups = api.read("/apis")["groups"]
     for one in groups:
         if group and one["name"] != group:
             continue
         for version in [one["preferredVersion"], *(one["versions"] if group else [])]:
-            for resource in asker.read(f"/apis/{version['groupVersion']}").get("resources", []):
+            for resource in api.read(f"/apis/{version['groupVersion']}").get("resources", []):
                 known = (resource["name"], resource.get("singularName"), resource["kind"].lower())
                 if name in known and resource.get("namespaced") and "/" not in resource["name"]:
                     return version["groupVersion"], resource["name"]
@@ -136,7 +136,7 @@ def find_resource(asker: Asker, kind: str) -> tuple[str, str]:
 
 
 def is_forbidden(failure: ApiError) -> bool:
-    """Whether the asker lacks a right."""
+    """Whether the user lacks a right."""
     return isinstance(failure, RequestRejected) and failure.status == HTTPStatus.FORBIDDEN
 
 

@@ -6,11 +6,12 @@ from urllib.parse import quote
 
 import typer
 from tenure.kubernetes.api.transport import MERGE_PATCH
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.plugin.access import Asker, find_resource
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.plugin.access import KubeApi, find_resource
 from tenure.terms.durations import parse_duration
+from tenure.terms.preemptibility import SPELLINGS, parse_preemptibility
 
-PREEMPTIBILITY: Final = ("Preemptible", "Non-Preemptible", "Semi-Preemptible")
+PREEMPTIBILITY: Final = tuple(SPELLINGS.values())
 SETTINGS: Final = {
     "preemptibility": names.PREEMPTIBILITY,
     "expected-runtime": names.EXPECTED_RUNTIME,
@@ -26,10 +27,10 @@ def checked_value(setting: str, value: str) -> str:
     if value == REMOVE:
         return value
     if setting == "preemptibility":
-        found = next((one for one in PREEMPTIBILITY if _same(one, value)), "")
-        if not found:
+        mode = parse_preemptibility(value)
+        if not mode:
             raise _invalid(f"{value!r} is not one of {', '.join(PREEMPTIBILITY)}")
-        return found
+        return SPELLINGS[mode]
     try:
         nanoseconds = parse_duration(value)
     except ValueError as error:
@@ -49,28 +50,24 @@ def _invalid(problem: str) -> typer.BadParameter:
     return typer.BadParameter(problem, param_hint="VALUE")
 
 
-def _same(one: str, other: str) -> bool:
-    return one.replace("-", "").lower() == other.replace("-", "").lower()
-
-
-def assign(asker: Asker, setting: str, target: str, value: str, is_dry: bool) -> dict[str, Any]:
+def assign(api: KubeApi, setting: str, target: str, value: str, is_dry: bool) -> dict[str, Any]:
     """Set or remove an annotation; return kind, name and the annotation. Raises ApiError."""
     kind, _, name = target.partition("/")
     if not kind or not name:
         raise typer.BadParameter(f"{target!r} is not KIND/NAME, such as job/train", param_hint="KIND/NAME")
-    version, resource = find_resource(asker, kind.lower())
+    version, resource = find_resource(api, kind.lower())
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    path = f"{base}/namespaces/{quote(asker.namespace, safe='')}/{resource}/{quote(name, safe='')}"
+    path = f"{base}/namespaces/{quote(api.namespace, safe='')}/{resource}/{quote(name, safe='')}"
     annotation, text = SETTINGS[setting], None if value == REMOVE else value
     body: dict[str, Any] = {"metadata": {"annotations": {annotation: text}}}
-    there = asker.read(path)
+    there = api.read(path)
     if setting == "preemptibility" and (there.get("spec") or {}).get("preemptibility"):
         body["spec"] = {"preemptibility": None if text is None else _field_value(there, text)}
     query = {"dryRun": "All"} if is_dry else {}
-    asker.transport.patch(path, body, MERGE_PATCH, query)
+    api.transport.patch(path, body, MERGE_PATCH, query)
     return {
         "kind": there.get("kind", kind),
-        "namespace": asker.namespace,
+        "namespace": api.namespace,
         "name": name,
         "annotation": annotation,
         "value": text,
@@ -79,6 +76,6 @@ def assign(asker: Asker, setting: str, target: str, value: str, is_dry: bool) ->
 
 
 def _field_value(there: Mapping[str, Any], text: str) -> str:
-    """The same value in the field, which precedes the annotation; KAI writes it in small letters."""
+    """Value of the field, which precedes the annotation; KAI writes it in small letters."""
     is_small = str(there["spec"]["preemptibility"]).islower()
     return text.lower() if is_small else text

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import typer
 from tenure.kubernetes.plugin.main import app
+from tenure.process.printable_output import printable_output
 
 _FILE: Final = "FILE"
 """Placeholder of options and arguments that the shell completes."""
@@ -61,4 +62,5 @@ def main() -> None:
         lines, directive = complete(sys.argv[1:])
     except (Exception, SystemExit):  # it offers nothing; the command itself says what is wrong
         lines, directive = [], Directive.NO_FILES
-    print("\n".join([*lines, f":{directive}"]))
+    with printable_output("\t"):
+        print("\n".join([*lines, f":{directive}"]))

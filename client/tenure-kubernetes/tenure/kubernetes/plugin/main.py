@@ -22,11 +22,11 @@ from tenure.kubernetes.plugin.access import (
 from tenure.kubernetes.plugin.assign import assign, checked_value, complete_value
 from tenure.kubernetes.plugin.operator_view import ClusterView, is_operator, view_cluster
 from tenure.kubernetes.plugin.queue_tree import print_queues, queues_json, read_queues
-from tenure.kubernetes.plugin.what_if import forecast, forecast_text, read_manifest
+from tenure.kubernetes.plugin.what_if import forecast_text, forecasts, read_manifest
 from tenure.kubernetes.plugin.why import print_why, read_events, why_json
 from tenure.kubernetes.plugin.workload_list import (
     SCHEDULER,
-    Workload,
+    WorkloadObjects,
     complete_name,
     complete_target,
     find_workload,
@@ -35,6 +35,7 @@ from tenure.kubernetes.plugin.workload_list import (
     workload_json,
 )
 from tenure.process.options import Output
+from tenure.process.printable_output import printable_output
 from tenure.render.protected import render_protected
 from tenure.render.response_view import ResponseView
 from tenure.render.terminal import TerminalConsole
@@ -83,8 +84,8 @@ def queues(
 
     For example: kubectl tenure queues
     """
-    with connect(kubeconfig, context, None) as asker:
-        rows = read_queues(asker)
+    with connect(kubeconfig, context, None) as api:
+        rows = read_queues(api)
     if output is Output.JSON:
         print_json({"queues": queues_json(rows)})
     elif rows:
@@ -113,8 +114,8 @@ def workloads(
 
     For example: kubectl tenure workloads -n team
     """
-    with connect(kubeconfig, context, namespace) as asker:
-        found = read_workloads(asker, None if all_namespaces else asker.namespace, scheduler_name)
+    with connect(kubeconfig, context, namespace) as api:
+        found = read_workloads(api, None if all_namespaces else api.namespace, scheduler_name)
     if output is Output.JSON:
         print_json({"workloads": [workload_json(one) for one in found]})
     else:
@@ -141,15 +142,15 @@ def why(
 
     For example: kubectl tenure why train -n team
     """
-    with connect(kubeconfig, context, namespace) as asker:
-        known = read_workloads(asker, asker.namespace, scheduler_name)
+    with connect(kubeconfig, context, namespace) as api:
+        known = read_workloads(api, api.namespace, scheduler_name)
         found = find_workload(known, name)
         if found is None:
-            fail(ExitCode.INVALID, f"no workload and no pod {name!r} in namespace {asker.namespace!r}")
-        events = read_events(asker, found)
+            fail(ExitCode.INVALID, f"no workload and no pod {name!r} in namespace {api.namespace!r}")
+        events = read_events(api, found)
         details = ""
-        if is_operator(asker):
-            with view_cluster(asker, tenure_namespace) as view:
+        if is_operator(api):
+            with view_cluster(api, tenure_namespace) as view:
                 details = _explain(view, found)
     if output is Output.JSON:
         print_json({**why_json(found, events), "explanation": details or None})
@@ -159,7 +160,7 @@ def why(
         typer.echo(f"\n{details.rstrip()}")
 
 
-def _explain(view: ClusterView, workload: Workload) -> str:
+def _explain(view: ClusterView, workload: WorkloadObjects) -> str:
     """The explanation for operators; "": Tenure does not schedule the workload."""
     known = {row.uid for row in view.snapshot.pod_groups}
     uid = next(iter(known & workload.uids), "")
@@ -188,11 +189,11 @@ def protected(
 
     For example: kubectl tenure protected -A
     """
-    with connect(kubeconfig, context, namespace) as asker, view_cluster(asker, tenure_namespace) as view:
+    with connect(kubeconfig, context, namespace) as api, view_cluster(api, tenure_namespace) as view:
         response, ranks = view.decide(), view.ranks()
         wanted = {row.uid: row for row in view.snapshot.pod_groups}
         if not all_namespaces:
-            wanted = {uid: row for uid, row in wanted.items() if row.namespace == asker.namespace}
+            wanted = {uid: row for uid, row in wanted.items() if row.namespace == api.namespace}
     kept = [one for one in response.protections if one.pod_group in wanted]
     del response.protections[:]
     response.protections.extend(kept)
@@ -228,8 +229,8 @@ def what_if(
     For example: kubectl tenure what-if job.yaml -n team
     """
     objects = read_manifest(file)
-    with connect(kubeconfig, context, namespace) as asker, view_cluster(asker, tenure_namespace) as view:
-        found = forecast(asker, view, objects)
+    with connect(kubeconfig, context, namespace) as api, view_cluster(api, tenure_namespace) as view:
+        found = forecasts(api, view, objects)
     if output is Output.JSON:
         print_json({"pod_groups": [one._asdict() for one in found]})
     else:
@@ -274,8 +275,8 @@ def set_value(
     is set. An annotation of an owner counts a few minutes later. You need the right to patch the object.
     """
     text = checked_value(setting.value, value)
-    with connect(kubeconfig, context, namespace) as asker:
-        done = assign(asker, setting.value, target, text, dry_run)
+    with connect(kubeconfig, context, namespace) as api:
+        done = assign(api, setting.value, target, text, dry_run)
     if output is Output.JSON:
         print_json(done)
         return
@@ -296,4 +297,5 @@ def migrate(context: typer.Context) -> None:
 
 def main() -> None:
     """Run the command that the process was started with."""
-    app(prog_name="kubectl tenure")
+    with printable_output():
+        app(prog_name="kubectl tenure")

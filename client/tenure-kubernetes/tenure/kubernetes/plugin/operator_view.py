@@ -1,6 +1,6 @@
 """What operators see: decisions about the whole cluster, computed here from what they may read.
 
-The cluster is read as the adapter reads it, with the credentials of the asker, and `tenure` decides on it
+The cluster is read as the adapter reads it, with the credentials of the user, and `tenure` decides on it
 with the configuration in force. Nothing is written, and no server is asked.
 """
 
@@ -28,7 +28,7 @@ from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.owners.chains import Owner, link_of, owner_of
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.kubernetes.owners.owner_object import OwnerObject
-from tenure.kubernetes.plugin.access import Asker, ExitCode, fail, is_forbidden
+from tenure.kubernetes.plugin.access import ExitCode, KubeApi, fail, is_forbidden
 from tenure.kubernetes.settings import AdapterSettings, load_adapter_settings
 from tenure.render.protected import rank_text
 from tenure.v1.decide_pb2 import DecideResponse
@@ -49,19 +49,19 @@ class DraftOwners:
         self.drafts: dict[str, OwnerObject] = {}
 
     def begin(self) -> set[str]:
-        """See OwnerLookup."""
+        """Begin an observation; return uids of changed owners."""
         return self._inner.begin()
 
     def wait(self) -> float | None:
-        """See OwnerLookup."""
+        """Seconds until the next observation, to find changed owners. None: no matter when."""
         return self._inner.wait()
 
     def refused_kinds(self) -> Mapping[str, str]:
-        """See OwnerLookup."""
+        """Kinds that may not be read, and why."""
         return self._inner.refused_kinds()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See OwnerLookup."""
+        """The owner of the pods of a draft by its object, of others by the API server."""
         draft = self.drafts.get(reference.uid)
         if draft is None:
             return self._inner.top(namespace, reference)
@@ -116,40 +116,40 @@ def _rank(row: Mapping[str, Any]) -> VictimRank:
     )
 
 
-def is_operator(asker: Asker) -> bool:
-    """Whether the asker may list the nodes and all pods."""
-    return all(_may_list(asker, group, resource) for group, resource in _NEEDED)
+def is_operator(api: KubeApi) -> bool:
+    """Whether the user may list the nodes and all pods."""
+    return all(_may_list(api, group, resource) for group, resource in _NEEDED)
 
 
-def _may_list(asker: Asker, group: str, resource: str) -> bool:
+def _may_list(api: KubeApi, group: str, resource: str) -> bool:
     wanted = {"group": group, "resource": resource, "verb": "list"}
     body = {"spec": {"resourceAttributes": wanted}}
     try:
-        answer = asker.transport.post(_REVIEWS, body)
+        answer = api.transport.post(_REVIEWS, body)
     except ApiError:
         return False
     return b'"allowed":true' in answer.replace(b" ", b"")
 
 
 @contextmanager
-def view_cluster(asker: Asker, namespace: str) -> Iterator[ClusterView]:
-    """Read the cluster. `namespace` is that of Tenure. Ends the command if the asker is no operator."""
-    if not is_operator(asker):
+def view_cluster(api: KubeApi, namespace: str) -> Iterator[ClusterView]:
+    """Read the cluster. `namespace` is that of Tenure. Ends the command if the user is no operator."""
+    if not is_operator(api):
         fail(ExitCode.FORBIDDEN, "only who may list nodes and the pods of all namespaces can ask this")
     with TemporaryDirectory() as folder:
-        settings, config = _settings(asker, namespace, Path(folder))
+        settings, config = _settings(api, namespace, Path(folder))
         caches = ObjectCaches.create(lambda: None)
-        for reflector in caches.follow(asker.transport, settings.unfollowed_collections()):
+        for reflector in caches.follow(api.transport, settings.unfollowed_collections()):
             reflector.list_once()
-        store = ConfigMapStore(asker.transport, settings.namespace, settings.lease, lambda: False)
+        store = ConfigMapStore(api.transport, settings.namespace, settings.lease, lambda: False)
         journal = None
         try:
             journal = load_journal(store)
         except ApiError as failure:
-            _note(f"reservations and the eviction history are not known: {failure}")
+            _note(f"planned starts and the eviction history are not known: {failure}")
         owners = DraftOwners(
             ApiOwnerLookup(
-                asker.transport, patience=0, kinds=settings.all_owner_kinds(), find_pod=caches.pods.find
+                api.transport, patience=0, kinds=settings.all_owner_kinds(), find_pod=caches.pods.find
             )
         )
         builder = SnapshotBuilder(
@@ -165,10 +165,10 @@ def view_cluster(asker: Asker, namespace: str) -> Iterator[ClusterView]:
         yield view
 
 
-def _settings(asker: Asker, namespace: str, folder: Path) -> tuple[AdapterSettings, tuple[str, ...]]:
+def _settings(api: KubeApi, namespace: str, folder: Path) -> tuple[AdapterSettings, tuple[str, ...]]:
     """The configuration in force, or the default one if it cannot be read."""
     try:
-        found: dict[str, Any] = asker.read(f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}")
+        found: dict[str, Any] = api.read(f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}")
     except ApiError as failure:
         if not isinstance(failure, NotFound) and not is_forbidden(failure):
             raise

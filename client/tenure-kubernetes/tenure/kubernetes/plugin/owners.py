@@ -1,4 +1,4 @@
-"""Owners of pods, read with the rights of the asker.
+"""Owners of pods, read with the rights of the user.
 
 The adapter lists the owners of all namespaces. A tenant may not, so each kind is listed in one namespace.
 """
@@ -13,16 +13,16 @@ from tenure.kubernetes.owners.chains import Link, link_of, owner_of
 from tenure.kubernetes.owners.kinds import built_in_kinds
 from tenure.kubernetes.owners.lookup import VERSION
 from tenure.kubernetes.owners.owner_object import OwnerObject, read_owner
-from tenure.kubernetes.plugin.access import Asker
+from tenure.kubernetes.plugin.access import KubeApi
 
 _MAX_LEVELS: Final = 8
 
 
 class Owners:
-    """Owners by their references. A kind that the asker may not list has none."""
+    """Owners by their references. A kind that the user may not list has none."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
         self._kinds = built_in_kinds()
         self._resources: dict[str, list[dict[str, Any]]] = {}
         """Served resources by API version."""
@@ -59,9 +59,9 @@ class Owners:
             if version not in self._resources:
                 self._resources[version] = []
                 base = "/apis" if "/" in version else "/api"
-                self._resources[version] = self._asker.read(f"{base}/{version}").get("resources", [])
+                self._resources[version] = self._api.read(f"{base}/{version}").get("resources", [])
             served = (one for one in self._resources[version] if one["kind"] == reference.kind)
             name = next((one["name"] for one in served if "/" not in one["name"]), None)
-            return [] if name is None else self._asker.items(version, name, namespace)
+            return [] if name is None else self._api.items(version, name, namespace)
         except ApiError:
             return []

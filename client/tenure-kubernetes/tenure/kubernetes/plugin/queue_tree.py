@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from rich.console import Console
 from rich.text import Text
 from tenure.kubernetes.objects.resource_amounts import MILLI, InvalidQuantity, quantity
-from tenure.kubernetes.plugin.access import Asker
+from tenure.kubernetes.plugin.access import KubeApi
 from tenure.render.table_section import TableColumn, empty_table
 from tenure.terms.formatting import format_gpus
 
@@ -44,11 +44,11 @@ class QueueRow(NamedTuple):
             return None
 
 
-def read_queues(asker: Asker) -> list[tuple[int, QueueRow]]:
+def read_queues(api: KubeApi) -> list[tuple[int, QueueRow]]:
     """Queues with their depth, children below their parents. Raises ApiError."""
     rows: dict[str, QueueRow] = {}
     for version, parent in _VERSIONS:
-        for item in asker.items(version, "queues", None):
+        for item in api.items(version, "queues", None):
             row = _row(item, parent)
             rows.setdefault(row.name, row)
     return list(_tree(rows))

@@ -1,6 +1,6 @@
 """`kubectl tenure what-if`: would a manifest start, where, and who would be evicted for it.
 
-The API server completes the objects by a dry run, with the rights of the asker: nothing is created. Pods of
+The API server completes the objects by a dry run, with the rights of the user: nothing is created. Pods of
 a controller are made from its template. Rows come from the code of the adapter.
 """
 
@@ -22,27 +22,24 @@ from tenure.kubernetes.api.api_errors import Conflict
 from tenure.kubernetes.objects import kai, native, volcano
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.owners.owner_object import read_owner
-from tenure.kubernetes.plugin.access import Asker, find_resource
+from tenure.kubernetes.plugin.access import KubeApi, find_resource
 from tenure.kubernetes.plugin.operator_view import ClusterView
-from tenure.v1 import decision_pb2 as pb
+from tenure.render.forecast import LostPod, forecast
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.timestamps import timestamp
 from tenure.wire.yaml_limits import limit_events
 
 Object = dict[str, Any]
 _REPLICAS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 SUPPORTED: Final = ("Pod", "PodGroup", "Job", "CronJob", *_REPLICAS)
 _MOST_PODS: Final = 10_000
-_SOON: Final = (
-    pb.OUTCOME_KIND_WAITING_FOR_VICTIMS,
-    pb.OUTCOME_KIND_WAITING_FOR_RELEASE,
-)
 _HINT: Final = "FILE"
 
 
-class Forecast(NamedTuple):
-    """What would happen to a pod group of the manifest."""
+class PodGroupForecast(NamedTuple):
+    """What would happen to a pod group of the manifest, by names."""
 
     namespace: str
     name: str
@@ -78,10 +75,10 @@ def read_manifest(file: str) -> list[Object]:
     return found
 
 
-def forecast(asker: Asker, view: ClusterView, objects: list[Object]) -> list[Forecast]:
+def forecasts(api: KubeApi, view: ClusterView, objects: list[Object]) -> list[PodGroupForecast]:
     """Forecasts of the pod groups of a manifest. Raises ApiError."""
     for item in objects:
-        _add(asker, view, item)
+        _add(api, view, item)
     now = Timestamp()
     now.CopyFrom(view.snapshot.now)
     upserts = view.builder.delta(now).upserts
@@ -97,9 +94,9 @@ def forecast(asker: Asker, view: ClusterView, objects: list[Object]) -> list[For
     return [_forecast(cycle, view.snapshot, upserts, uid) for uid in sorted(new)]
 
 
-def _add(asker: Asker, view: ClusterView, item: Object) -> None:
+def _add(api: KubeApi, view: ClusterView, item: Object) -> None:
     """Complete an object and its pods, and add them to what was read of the cluster."""
-    made = _complete(asker, item)
+    made = _complete(api, item)
     kind, content = made["kind"], msgspec.json.encode(made)
     if kind == "PodGroup" and made["apiVersion"].startswith("scheduling.run.ai/"):
         view.caches.kai_pod_groups.on_change(msgspec.json.decode(content, type=kai.PodGroup))
@@ -113,22 +110,22 @@ def _add(asker: Asker, view: ClusterView, item: Object) -> None:
         draft = read_owner(content, view.owners.kinds.of(made["apiVersion"], kind))
         if draft is not None:
             view.owners.drafts[made["metadata"]["uid"]] = draft
-        for pod in _pods(asker, made):
+        for pod in _pods(api, made):
             view.caches.pods.on_change(msgspec.json.decode(msgspec.json.encode(pod), type=Pod))
 
 
-def _complete(asker: Asker, item: Object) -> Object:
+def _complete(api: KubeApi, item: Object) -> Object:
     """The object as the API server would store it. Raises ApiError."""
     meta = item.setdefault("metadata", {})
-    namespace = meta.setdefault("namespace", asker.namespace)
+    namespace = meta.setdefault("namespace", api.namespace)
     group = str(item.get("apiVersion", "")).rpartition("/")[0]
     kind = item["kind"].lower()
-    version, resource = find_resource(asker, f"{kind}.{group}" if kind == "podgroup" and group else kind)
+    version, resource = find_resource(api, f"{kind}.{group}" if kind == "podgroup" and group else kind)
     version = item.setdefault("apiVersion", version)
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     path = f"{base}/namespaces/{quote(namespace, safe='')}/{resource}"
     try:
-        answer = asker.transport.post(path, item, {"dryRun": "All"})
+        answer = api.transport.post(path, item, {"dryRun": "All"})
     except Conflict:
         name = f"{item['kind']} {namespace}/{meta.get('name', '')}"
         text = f"{name} exists; kubectl tenure why explains it. To ask about a copy, change the name"
@@ -137,7 +134,7 @@ def _complete(asker: Asker, item: Object) -> Object:
     return {"apiVersion": version, "kind": item["kind"], **made}
 
 
-def _pods(asker: Asker, owner: Object) -> Iterator[Object]:
+def _pods(api: KubeApi, owner: Object) -> Iterator[Object]:
     """Pods that the controller of an object would create. Raises ApiError."""
     spec = owner["spec"]
     if owner["kind"] == "CronJob":
@@ -156,7 +153,7 @@ def _pods(asker: Asker, owner: Object) -> Iterator[Object]:
     }
     head["ownerReferences"] = [reference]
     draft = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": template["spec"]}
-    first = _complete(asker, draft) if count else {}
+    first = _complete(api, draft) if count else {}
     for number in range(min(count, _MOST_PODS)):
         pod = copy.deepcopy(first)
         pod["metadata"] |= {"uid": str(uuid4()), "name": f"{meta['name']}-{number}"}
@@ -165,41 +162,30 @@ def _pods(asker: Asker, owner: Object) -> Iterator[Object]:
 
 def _forecast(
     cycle: DecideResponse, snapshot: ClusterSnapshot, upserts: ClusterSnapshot, uid: str
-) -> Forecast:
+) -> PodGroupForecast:
     groups = {row.uid: row for row in (*snapshot.pod_groups, *upserts.pod_groups)}
     pods = {row.uid: row for row in snapshot.pods}
-    outcome = next((one for one in cycle.outcomes if one.pod_group == uid), pb.PodGroupOutcome())
-    nodes: list[str] = []
-    evicted: list[dict[str, str]] = []
-    for group in cycle.groups:
-        if group.beneficiary != uid:
-            continue
-        for decision in group.decisions:
-            nodes.extend(filter(None, (decision.bind.node or decision.reserve.node,)))
-            if decision.HasField("evict"):
-                evicted.append(_victim(decision.evict, groups, pods))
-            elif decision.HasField("notify"):
-                told = decision.notify
-                end = {"evict_time": told.evict_time.ToJsonString()}
-                evicted.append(_victim(told, groups, pods) | end)
-    starts = "now" if outcome.kind == pb.OUTCOME_KIND_BOUND else "later" if outcome.kind in _SOON else "no"
+    found = forecast(cycle, uid, {row.uid for row in upserts.pods if row.pod_group == uid})
     row = groups[uid]
-    reason = outcome.reason.message
-    return Forecast(row.namespace, row.name, starts, reason, tuple(sorted(set(nodes))), tuple(evicted))
+    evicted = tuple([_victim(lost, groups, pods) for lost in found.losses])
+    nodes = tuple(sorted(set(found.nodes)))
+    return PodGroupForecast(
+        row.namespace, row.name, found.starts, found.outcome.reason.message, nodes, evicted
+    )
 
 
-def _victim(
-    evict: pb.Evict | pb.Notify, groups: Mapping[str, Any], pods: Mapping[str, Any]
-) -> dict[str, str]:
-    group, pod = groups.get(evict.pod_group), pods.get(evict.pod)
-    return {
+def _victim(lost: LostPod, groups: Mapping[str, Any], pods: Mapping[str, Any]) -> dict[str, str]:
+    group, pod = groups.get(lost.pod_group), pods.get(lost.pod)
+    named = {
         "namespace": group.namespace if group else "",
-        "pod_group": group.name if group else evict.pod_group,
-        "pod": pod.name if pod else evict.pod,
+        "pod_group": group.name if group else lost.pod_group,
+        "pod": pod.name if pod else lost.pod,
     }
+    end = {"evict_time": timestamp(lost.evict_time).ToJsonString()} if lost.evict_time else {}
+    return named | end
 
 
-def forecast_text(one: Forecast) -> str:
+def forecast_text(one: PodGroupForecast) -> str:
     """A forecast in words."""
     head = f"Pod group {one.namespace}/{one.name}"
     if one.starts == "no":

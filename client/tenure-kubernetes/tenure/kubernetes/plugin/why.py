@@ -9,8 +9,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 from tenure.kubernetes.apply.events import CONTROLLER
-from tenure.kubernetes.plugin.access import Asker
-from tenure.kubernetes.plugin.workload_list import Workload, workload_json
+from tenure.kubernetes.plugin.access import KubeApi
+from tenure.kubernetes.plugin.workload_list import WorkloadObjects, workload_json
 
 _MOST_EVENTS: Final = 10
 _LABELS: Final = {
@@ -30,9 +30,9 @@ _LABELS: Final = {
 }
 
 
-def read_events(asker: Asker, workload: Workload) -> list[dict[str, Any]]:
+def read_events(api: KubeApi, workload: WorkloadObjects) -> list[dict[str, Any]]:
     """The last events of Tenure about a workload and its pods, the newest last. Raises ApiError."""
-    items = asker.items("events.k8s.io/v1", "events", workload.namespace)
+    items = api.items("events.k8s.io/v1", "events", workload.namespace)
     ours = [
         one
         for one in items
@@ -63,7 +63,7 @@ def _event(event: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def print_why(console: Console, workload: Workload, events: list[dict[str, Any]]) -> None:
+def print_why(console: Console, workload: WorkloadObjects, events: list[dict[str, Any]]) -> None:
     """Print what is known about a workload."""
     one = workload
     kind = "Pod group" if one.kind == "PodGroup" else one.kind
@@ -75,8 +75,8 @@ def print_why(console: Console, workload: Workload, events: list[dict[str, Any]]
         console.print("Tenure has not written a reason yet.")
     if one.evict_time:
         of_all = f"{one.pods_with_notice} of its pods" if one.pods_with_notice < one.running else "it"
-        said = f" {one.notice}" if one.notice else ""
-        console.print(Text(f"Notice of eviction: {of_all}, at {one.evict_time}.{said}"))
+        sentence = f" {one.notice}" if one.notice else ""
+        console.print(Text(f"Notice of eviction: {of_all}, at {one.evict_time}.{sentence}"))
     facts = [("queue", one.queue), ("preemptibility", one.preemptibility)]
     facts += [(_LABELS[key], text) for key, text in one.annotations.items()]
     for label, text in facts:
@@ -88,6 +88,6 @@ def print_why(console: Console, workload: Workload, events: list[dict[str, Any]]
         console.print(Text(f"{head}: {event['note']}"))
 
 
-def why_json(workload: Workload, events: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for `--output json`."""
+def why_json(workload: WorkloadObjects, events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Workload and events for `--output json`."""
     return {**workload_json(workload), "events": events}

@@ -5,7 +5,6 @@ A workload is a pod group, or pods that Tenure groups by their owner.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -13,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 from tenure.kubernetes.apply.conditions import NATIVE_CONDITIONS, SCHEDULED, UNSCHEDULABLE
-from tenure.kubernetes.objects import native
+from tenure.kubernetes.objects import names, native
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.wishes import Place, annotations_of, queue_of
-from tenure.kubernetes.plugin.access import Asker, connect
+from tenure.kubernetes.observe.wishes import Place, annotations_of, preemptibility_of, queue_of
+from tenure.kubernetes.plugin.access import KubeApi, connect
 from tenure.kubernetes.plugin.owners import Owners
 from tenure.render.table_section import TableColumn, empty_table
+from tenure.render.workload import mode_label
 
 SCHEDULER: Final = "kai-scheduler"
 """schedulerName of pods that are shown by default."""
@@ -46,8 +45,8 @@ _ANNOTATIONS: Final = {
 """What is shown of annotations, by key of the JSON output."""
 
 
-class Workload(NamedTuple):
-    """A pod group, or pods of one owner."""
+class WorkloadObjects(NamedTuple):
+    """A pod group, or pods of one owner, as their objects describe them."""
 
     kind: str
     """PodGroup, or the kind of the owner of its pods."""
@@ -55,6 +54,7 @@ class Workload(NamedTuple):
     name: str
     queue: str
     preemptibility: str
+    """Effective value of what is written; "": nothing is, so that the priority decides."""
     running: int
     pending: int
     state: str
@@ -74,21 +74,21 @@ class Workload(NamedTuple):
     """The sentence of the notice; "": none."""
 
 
-def read_workloads(asker: Asker, namespace: str | None, scheduler: str) -> list[Workload]:
+def read_workloads(api: KubeApi, namespace: str | None, scheduler: str) -> list[WorkloadObjects]:
     """Workloads of a namespace, or of all, by namespace and name. Raises ApiError."""
     members: defaultdict[tuple[str, str, str], list[Item]] = defaultdict(list)
-    for pod in asker.items("v1", "pods", namespace):
+    for pod in api.items("v1", "pods", namespace):
         if pod["spec"].get("schedulerName") == scheduler:
             members[_group_of(pod)].append(pod)
     found = []
     names_native = any(_native_name(pod) for pods in members.values() for pod in pods)
     for version in (_KAI, _VOLCANO, *(native.VERSIONS if names_native else ())):
-        for group in asker.items(version, "podgroups", namespace):
+        for group in api.items(version, "podgroups", namespace):
             meta = group["metadata"]
             pods = members.pop(("PodGroup", meta["namespace"], meta["name"]), [])
             if pods or version not in native.VERSIONS:
                 found.append(_workload(("PodGroup", meta["namespace"], meta["name"]), group, pods))
-    owners = Owners(asker)
+    owners = Owners(api)
     for key, pods in members.items():
         meta = msgspec.convert(pods[0]["metadata"], ObjectMeta)
         found.append(_workload(key, None, pods, owners.places(meta.namespace, meta)))
@@ -115,28 +115,30 @@ def _native_name(pod: Item) -> str:
 
 def _workload(
     key: tuple[str, str, str], group: Item | None, pods: Sequence[Item], owners: Sequence[Place] = ()
-) -> Workload:
+) -> WorkloadObjects:
     """The workload of a pod group, or of pods; `owners` are theirs."""
     kind, namespace, name = key
     live = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
     running = [pod for pod in live if pod["spec"].get("nodeName")]
     pending = len(live) - len(running)
     spec = group.get("spec", {}) if group else {}
-    said = pods[:1] if group is None or "schedulingPolicy" in spec else []
-    words = {text: value for one in (*said, *([group] if group else [])) for text, value in _texts(one)}
-    places = [*owners, *(Place(msgspec.convert(pod["metadata"], ObjectMeta)) for pod in said)]
+    is_object = group is not None and "schedulingPolicy" not in spec
+    declaring = [] if is_object else pods[:1]
+    words = {text: value for one in (*declaring, *([group] if group else [])) for text, value in _texts(one)}
+    places = [*owners, *(Place(msgspec.convert(pod["metadata"], ObjectMeta)) for pod in declaring)]
     words |= annotations_of(places)
+    if group is not None:
+        own = Place(msgspec.convert(group["metadata"], ObjectMeta), str(spec.get("preemptibility") or ""))
+        places = [own] if is_object else [*places[: len(owners)], own, *places[len(owners) :]]
     code, message = _reason(group, live) if pending else ("", "")
     notices = sorted(filter(None, map(_notice, live)))
     uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
-    return Workload(
+    return WorkloadObjects(
         kind=kind,
         namespace=namespace,
         name=name,
         queue=spec.get("queue") or queue_of(places) or _first(words, names.QUEUE, names.VOLCANO_QUEUE),
-        preemptibility=spec.get("preemptibility")
-        or _preemptibility(owners)
-        or _first(words, names.PREEMPTIBILITY),
+        preemptibility=mode_label(preemptibility_of(places)),
         running=len(running),
         pending=pending,
         state=_state(len(running), pending),
@@ -157,18 +159,12 @@ def _notice(pod: Item) -> tuple[str, str] | None:
     if not end or pod["metadata"].get("deletionTimestamp"):
         return None
     conditions = pod.get("status", {}).get("conditions") or []
-    told = (str(one.get("message", "")) for one in conditions if one.get("type") == names.EVICTION_NOTICE)
-    return str(end), next(told, "")
+    messages = (str(one.get("message", "")) for one in conditions if one.get("type") == names.EVICTION_NOTICE)
+    return str(end), next(messages, "")
 
 
 def _first(words: Mapping[str, str], *keys: str) -> str:
     return next((words[key] for key in keys if words.get(key)), "")
-
-
-def _preemptibility(places: Iterable[Place]) -> str:
-    """Preemptibility on owners as it is written; "": none is set."""
-    found = ((place.preemptibility, *place.texts(names.PREEMPTIBILITY)) for place in places)
-    return next(filter(None, chain.from_iterable(found)), "")
 
 
 def _texts(item: Item) -> Iterator[tuple[str, str]]:
@@ -198,7 +194,7 @@ def _reason(group: Item | None, pods: Iterable[Item]) -> tuple[str, str]:
     return "", ""
 
 
-def find_workload(workloads: Iterable[Workload], name: str) -> Workload | None:
+def find_workload(workloads: Iterable[WorkloadObjects], name: str) -> WorkloadObjects | None:
     """A workload by its name, KIND/NAME, or the name of one of its pods. Pod groups come first."""
     kind, _, bare = name.rpartition("/")
     wanted = kind.partition(".")[0].lower().removesuffix("s")
@@ -216,18 +212,18 @@ def complete_name(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_target(context: typer.Context, incomplete: str) -> list[str]:
-    """The same as KIND/NAME."""
+    """Workloads as KIND/NAME that complete a word of the command line."""
     found = (f"{one.kind.lower()}/{one.name}" for one in _listed(context))
     return [one for one in found if one.startswith(incomplete)]
 
 
-def _listed(context: typer.Context) -> list[Workload]:
+def _listed(context: typer.Context) -> list[WorkloadObjects]:
     options = context.params
-    with connect(options.get("kubeconfig"), options.get("context"), options.get("namespace")) as asker:
-        return read_workloads(asker, asker.namespace, options.get("scheduler_name") or SCHEDULER)
+    with connect(options.get("kubeconfig"), options.get("context"), options.get("namespace")) as api:
+        return read_workloads(api, api.namespace, options.get("scheduler_name") or SCHEDULER)
 
 
-def print_workloads(console: Console, workloads: Sequence[Workload], has_namespaces: bool) -> None:
+def print_workloads(console: Console, workloads: Sequence[WorkloadObjects], has_namespaces: bool) -> None:
     """Print a table that fits into 80 columns."""
     if not workloads:
         console.print("No workloads.")
@@ -246,7 +242,7 @@ def print_workloads(console: Console, workloads: Sequence[Workload], has_namespa
     console.print(table)
 
 
-def workload_json(one: Workload) -> dict[str, Any]:
+def workload_json(one: WorkloadObjects) -> dict[str, Any]:
     """A workload for `--output json`."""
     row = {key: value for key, value in one._asdict().items() if key != "uids"}
     return {**row, "pods": list(one.pods)}

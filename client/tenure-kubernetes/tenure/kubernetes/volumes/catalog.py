@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.storage import PersistentVolume, StorageCapacity, StorageClass, VolumeClaim
-from tenure.kubernetes.observe.members import drop
+from tenure.kubernetes.rows.indexes import drop
 from tenure.kubernetes.volumes.matching import (
     ClaimName,
     class_name,

@@ -10,8 +10,8 @@ from math import prod
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.constraints.affinity import Unrepresentable, requirement
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import LabelSelector, NodeSelector, SelectorRequirement
-from tenure.kubernetes.observe import names
 from tenure.v1 import snapshot_pb2 as pb
 
 MAX_TERMS: Final = 500
@@ -60,7 +60,7 @@ def only_node(name: str) -> AnyOf:
 
 
 def unite(terms: Iterable[Term]) -> AnyOf:
-    """The same nodes in fewer terms, in a fixed order."""
+    """Terms that select the nodes of all given ones, fewer and in a fixed order."""
     found: set[Term] = set()
     values: dict[tuple[str, Term], set[str]] = {}
     for term in terms:

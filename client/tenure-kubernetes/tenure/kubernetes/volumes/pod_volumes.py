@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.constraints.affinity import Unrepresentable
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.resource_amounts import Amounts, add
 from tenure.kubernetes.objects.storage import VolumeClaim
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.members import drop
-from tenure.kubernetes.observe.shapes import InternedShape, shape_id
+from tenure.kubernetes.rows.indexes import drop
+from tenure.kubernetes.rows.shapes import InternedShape, shape_id
 from tenure.kubernetes.volumes.attach_limits import AttachedVolume, AttachLimits, attached_volume
 from tenure.kubernetes.volumes.catalog import Catalog
 from tenure.kubernetes.volumes.matching import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.pods import ENDED, uses_resources
+from tenure.kubernetes.rows.pods import ENDED, uses_resources
 from tenure.kubernetes.volumes.matching import ClaimName
 
 

@@ -115,13 +115,13 @@ def _merged(known: Queue, configured: Queue) -> Queue:
         amounts.limit = min(limits, default=UNLIMITED)
     of_class = {each.node_class: each for each in row.class_limits}
     for limit in known.class_limits:
-        mine = of_class.get(limit.node_class)
-        if mine is None:
+        own = of_class.get(limit.node_class)
+        if own is None:
             row.class_limits.append(limit)
-        elif not mine.HasField("limit_gpu_milli") or mine.limit_gpu_milli == UNLIMITED:
-            mine.limit_gpu_milli = limit.limit_gpu_milli
+        elif not own.HasField("limit_gpu_milli") or own.limit_gpu_milli == UNLIMITED:
+            own.limit_gpu_milli = limit.limit_gpu_milli
         else:
-            mine.limit_gpu_milli = min(mine.limit_gpu_milli, limit.limit_gpu_milli)
+            own.limit_gpu_milli = min(own.limit_gpu_milli, limit.limit_gpu_milli)
     if known.HasField("max_running"):
         most = configured.max_running if configured.HasField("max_running") else known.max_running
         row.max_running = min(most, known.max_running)

@@ -55,7 +55,7 @@ class Run(NamedTuple):
     reference: str
     """What scontrol calls it: `7`, or `7_3` for a task."""
     key: str
-    """The same, whether the task was touched or not."""
+    """Reference that does not change when the task is touched."""
     job: JobRow
     is_throttled: bool = False
     """Whether the array lets no further task run, as with `--array=0-9%2`."""

@@ -21,13 +21,14 @@ from tenure.slurm.observe.tres import (
     read_memory,
     read_request,
 )
+from tenure.terms.annotations import key_of
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_DURATION_SECONDS
 
 JOB_LABEL: Final = "slurm.tenure.scheduler/job"
 JOB_NAME: Final = "slurm.tenure.scheduler/job-name"
 """Annotation with the name that the user gave. A job is known by its id: names occur many times."""
-_PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
+_PREEMPTIBILITY: Final = key_of("preemptibility")
 _MINUTE: Final = 60
 _MAX_NAME: Final = 253
 _REQUEUE_PAUSE: Final = 600

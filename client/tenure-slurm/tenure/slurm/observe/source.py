@@ -128,6 +128,18 @@ class SlurmSource:
         """Row of a pod group as last returned."""
         return self._last.pod_groups.get(uid)
 
+    def pod(self, uid: str) -> Pod | None:
+        """Row of a pod as last returned."""
+        return self._last.pods.get(uid)
+
+    def queue(self, name: str) -> Queue | None:
+        """Row of a queue as last returned."""
+        return self._last.queues.get(name)
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node had a row in what was returned last."""
+        return name in self._last.nodes
+
     def _observe(self, now: Timestamp) -> _Rows:
         """One pass. Garbage collections wait for its end: they would walk through all rows, which stay."""
         gc.disable()

@@ -100,7 +100,7 @@ def _refuse_unsupported(job: JobRow) -> None:
 def _count_nodes(job: JobRow) -> int:
     nodes, most = number(job.node_count) or 1, number(job.max_nodes) or 0
     if most not in (0, nodes):
-        raise Refused(f"a range of nodes ({nodes} to {most}) is not scheduled here; use --nodes={nodes}")
+        raise Refused(f"node ranges are not supported ({nodes}-{most}); use --nodes={nodes}")
     if most == 0 and nodes > 1:
         raise Refused(f"the number of nodes is not fixed; use --nodes={nodes}")
     return nodes

@@ -119,8 +119,8 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
         if victim not in self._with_history or preemptor not in self._with_history:
             return self._no_protection
         terms = []
-        if (turn := self._history.get((preemptor, victim))) is not None:
-            terms.append(self._cooling_down(turn))
+        if (reverse := self._history.get((preemptor, victim))) is not None:
+            terms.append(self._cooling_down(reverse))
         if (attempt := self._history.get((victim, preemptor))) is not None:
             terms.extend(self._backing_off(self._context.settled(attempt)))
         if not terms:

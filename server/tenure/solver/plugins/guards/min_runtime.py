@@ -7,11 +7,12 @@ from typing import ClassVar, Final, NamedTuple
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.requeue import NO_TERMS
+from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope, protection_end
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, Relation, action_names
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import Guard, ProtectionReporter
+from tenure.solver.plugin_api.points import Guard, ProtectionReporter, WarningReporter
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import Expiry, GuardExpiry, SameFor, Traits
 from tenure.terms.durations import format_duration, parse_duration
@@ -21,9 +22,9 @@ NAME: Final = "minruntime"
 _UNKNOWN: Final = -1
 LCA: Final = "lca"
 QUEUE: Final = "queue"
-_PREEMPT_VALUE: Final = attrgetter("preempt_min_runtime")
-_RECLAIM_VALUE: Final = attrgetter("reclaim_min_runtime")
-_MOST_VALUE: Final = attrgetter("max_min_runtime")
+_PREEMPT_VALUE: Final = attrgetter("facts.preempt_min_runtime")
+_RECLAIM_VALUE: Final = attrgetter("facts.reclaim_min_runtime")
+_MOST_VALUE: Final = attrgetter("facts.max_min_runtime")
 
 
 def method(text: str) -> str:
@@ -46,7 +47,7 @@ class ResolvedMinRuntime(NamedTuple):
     own: str = ""
 
 
-class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
+class MinRuntime(Guard, GuardExpiry, ProtectionReporter, WarningReporter):
     """Protects pod groups that have not reached the minimum runtime of their queue.
 
     Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40). The preempt value
@@ -86,16 +87,29 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
         self._resolver = Resolver.of(self._queues, arguments)
 
+    def warnings(self, odd: Sequence[int]) -> Iterator[SnapshotWarning]:
+        """One warning about all pod groups whose own minimum runtime their queue ignores."""
+        found, resolver = list[int](), self._resolver
+        for index in odd:
+            own, queue = self._groups[index].facts.requeue.min_runtime.value, self._groups[index].queue
+            if own is not None and own > resolver.preempt(queue).minimum and not resolver.most(queue).minimum:
+                found.append(index)
+        if found:
+            message = (
+                "its own minimum runtime is ignored: neither its queue nor the configuration permits one"
+            )
+            yield SnapshotWarning(WarningCode.MIN_RUNTIME_NOT_PERMITTED, tuple(found), message)
+
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """Protects the minimum of a victim until it reaches its minimum runtime (R7.20, R7.30, R7.31)."""
         if action not in self._actions:
             return None
-        mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
+        preemptor_queue, victim_queue = self._groups[preemptor].queue, self._groups[victim].queue
         is_within = action.victims_from is Relation.SAME_QUEUE
-        if is_within or (action.victims_from is Relation.ANY_QUEUE and mine == theirs):
-            resolved = self._resolver.preempt(theirs)
+        if is_within or (action.victims_from is Relation.ANY_QUEUE and preemptor_queue == victim_queue):
+            resolved = self._resolver.preempt(victim_queue)
         else:
-            resolved = self._resolver.reclaim(mine, theirs)
+            resolved = self._resolver.reclaim(preemptor_queue, victim_queue)
         return self._verdict(self._groups[victim], self._with_own(self._groups[victim], resolved))
 
     def may_expire(self, victims: Sequence[int]) -> bool:
@@ -177,7 +191,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             if around > leaves[queue]:  # other queues meet its path here
                 resolved = self._resolver.reclaim_at(level, victim)
                 if resolved != previous:
-                    yield self._queues[path[level - 1]].name if level else "", resolved
+                    yield self._queues[path[level - 1]].facts.name if level else "", resolved
                 previous = resolved
             around = leaves[queue]
 
@@ -226,7 +240,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     def _place(self, resolved: ResolvedMinRuntime) -> str:
         if resolved.queue is None:
             return f"default of {NAME}"
-        return f"queue {self._queues[resolved.queue].name}"
+        return f"queue {self._queues[resolved.queue].facts.name}"
 
 
 class Resolver:
@@ -294,11 +308,14 @@ class Resolver:
 
         That is its top-level queue if there is none. A path that ends at the ancestor is walked from there.
         """
-        mine, theirs = self._queues[reclaimer].path, self._queues[victim].path
+        reclaimer_path, victim_path = self._queues[reclaimer].path, self._queues[victim].path
         common = 0
-        while common < min(len(mine), len(theirs)) and mine[common] == theirs[common]:
+        while (
+            common < min(len(reclaimer_path), len(victim_path))
+            and reclaimer_path[common] == victim_path[common]
+        ):
             common += 1
-        return min(common, len(theirs) - 1)
+        return min(common, len(victim_path) - 1)
 
     def _first(
         self, path: Sequence[int], value: Callable[[Queue], int | None], default: int

@@ -45,11 +45,11 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         if not group.is_preemptible:
             return None
         passes, priority = self._passes[group.facts.preemptibility], group.facts.priority
-        says = passes.get(priority)
-        if says is None:
-            says = GuardVerdict(ProtectionScope.NOTHING, source(group), reason=ReasonCode.NON_PREEMPTIBLE)
-            passes[priority] = says
-        return says
+        verdict = passes.get(priority)
+        if verdict is None:
+            verdict = GuardVerdict(ProtectionScope.NOTHING, source(group), reason=ReasonCode.NON_PREEMPTIBLE)
+            passes[priority] = verdict
+        return verdict
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
         """Protections while they run."""

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.model.inherited_settings import expected_runtime
+from tenure.solver.model.inherited_settings import runtime_at_start
 from tenure.solver.model.verdict import GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, action_names
@@ -83,7 +83,7 @@ class NearCompletion(TimedGuard):
 
         The source is the setting of the expected runtime, or the plugin without one.
         """
-        expected, source = expected_runtime(group, self._queues)
+        expected, source = runtime_at_start(group, self._queues)
         if expected.value is None or group.facts.last_start is None:
             return GuardVerdict(ProtectionScope.NOTHING, source or self._source)
         end = group.facts.last_start + expected.value

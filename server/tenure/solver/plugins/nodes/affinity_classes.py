@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Constraints, Labels, PodAffinityTerm, TopologySpread
+from tenure.solver.plugin_api.presence import EFFECTS, FOR_RESERVED, PodRelation, Presence
 
 Terms = tuple[PodAffinityTerm, ...]
 
@@ -44,16 +45,30 @@ PREFERRED: Final = TermUse(_preferred_key, _preferred_terms)
 
 
 class MatchingPods:
-    """Pods that a term selects, or that have it, counted by the value of a topology key."""
+    """Pods that a term selects, or that have it, counted by the value of a topology key.
 
-    def __init__(self, topology_key: str) -> None:
+    Those that provide, block or count `now`, when a binding is applied, and `later`, when victims have left.
+    """
+
+    def __init__(self, topology_key: str, relation: PodRelation) -> None:
         self.topology_key = topology_key
-        self.counts: Counter[str] = Counter()
+        self.effects: Final = EFFECTS[relation]
+        """By presence of a pod."""
+        self._for_reserved: Final = FOR_RESERVED[relation]
+        self.now: Counter[str] = Counter()
+        self.later: Counter[str] = Counter()
+        self.passing: Counter[str] = Counter()
+        """Of `later`, those for which a pod with a reservation waits."""
 
-    def count(self, values: Iterable[str], number: int) -> None:
-        """Add this number of pods to each of these values; a negative number removes pods."""
-        for value in values:
-            self.counts[value] += number
+    def count(self, value: str, presence: Presence, number: int) -> None:
+        """Add this number of pods in a domain; a negative number removes pods."""
+        effect = self.effects[presence]
+        if effect.now:
+            self.now[value] += number
+        if effect.later:
+            self.later[value] += number
+            if not self._for_reserved[presence].later:
+                self.passing[value] += number
 
 
 class SpreadCounts:
@@ -84,6 +99,10 @@ class SpreadCounts:
         elif before == self._least and before not in self._sizes:
             self._least = after if after == before + 1 else min(self._sizes)
 
+    def domain(self, node: int) -> str | None:
+        """Domain of a node; None: it does not count."""
+        return self._domains[node]
+
     def pods(self, domain: str) -> int:
         """Number of pods in a domain."""
         return self._counts.get(domain, 0)
@@ -108,7 +127,7 @@ class AffinityClass:
         self.memberships: dict[MatchingPods, None] = {}
         """Counts that include the tasks."""
         self.spread_memberships: dict[SpreadCounts, None] = {}
-        """The same for topology spread."""
+        """Counts for topology spread that include the tasks."""
 
 
 class Namespace:

@@ -1,6 +1,6 @@
-"""Host ports: no two pods on a node use the same port (Kubernetes hostPort).
+"""Host ports: no two pods on a node use the same port (Kubernetes hostPort, semantics R3.72).
 
-A port that only terminating tasks use is free soon: a task is pipelined there, and not bound.
+A port that only victims use is free later: a task is pipelined there, and not bound.
 """
 
 from collections import Counter
@@ -10,12 +10,21 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import HostPort
-from tenure.solver.model.placement import NOWHERE, RELEASING, Placement
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import NOT_YET, Rejection
 from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.presence import (
+    EFFECTS,
+    FOR_RESERVED,
+    Places,
+    PodRelation,
+    Presence,
+    Presences,
+    presence_of_other,
+)
 from tenure.terms.reasons import ReasonCode
 
-IN_USE: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "its host ports are in use")
+IN_USE: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "its host ports are in use", by_own=True)
 
 
 class _Ports:
@@ -47,41 +56,57 @@ class HostPortFilter:
     """Follows every move of tasks with host ports, and checks single nodes."""
 
     def __init__(self, context: PluginContext) -> None:
-        self._cluster = context.cluster
+        self._cluster, self._ledger = context.cluster, context.ledger
         self._held: dict[int, _Ports] = {}
         self._leaving: dict[int, _Ports] = {}
-        """Ports that terminating tasks still use, by node."""
+        """Ports that victims still use, by node."""
+        self._passing: dict[int, _Ports] = {}
+        """Ports for which a pod with a reservation waits, but no other."""
+        self._presences = Presences(context.cluster)
         for node in context.cluster.nodes:
             for pods in node.other_pods:
                 if pods.host_ports:
-                    self._on(self._held, node.index).count(pods.host_ports, pods.number)
+                    place = (node.index, presence_of_other(pods.is_terminating))
+                    self._count(pods.host_ports, (place,), pods.number)
         for task in context.cluster.tasks:
             if ports := task.shape.constraints.host_ports:
-                self._count(ports, context.ledger.placement(task.index), 1)
+                places = self._presences.of(task.index, context.ledger.placement(task.index))
+                self._count(ports, places, 1)
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
         """A check, if the task has host ports."""
         ports = self._cluster.tasks[task].shape.constraints.host_ports
-        return partial(self._check, ports) if ports else None
+        own = list(self._presences.of(task, self._ledger.placement(task))) if ports else []
+        return partial(self._check, ports, own) if ports else None
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Count the ports of the task where it is and where it is pipelined."""
         if ports := self._cluster.tasks[task].shape.constraints.host_ports:
-            self._count(ports, before, -1)
-            self._count(ports, after, 1)
+            self._count(ports, self._presences.of(task, before), -1)
+            self._count(ports, self._presences.of(task, after), 1)
 
-    def _check(self, ports: Sequence[HostPort], node: int) -> Rejection | None:
-        held, leaving = self._held.get(node), self._leaving.get(node)
-        if held is not None and held.conflicts(ports):
+    def _check(self, ports: Sequence[HostPort], own: Places, node: int) -> Rejection | None:
+        """Rejection of a node; the task does not block itself."""
+        self._count(ports, own, -1)
+        is_held, is_leaving, is_passing = [
+            node in users and users[node].conflicts(ports)
+            for users in (self._held, self._leaving, self._passing)
+        ]
+        self._count(ports, own, 1)
+        is_reserved = any(presence is Presence.RESERVED for _, presence in own)
+        if is_held or (is_passing and not is_reserved):
             return IN_USE
-        return NOT_YET if leaving is not None and leaving.conflicts(ports) else None
+        return NOT_YET if is_leaving or is_passing else None
 
-    def _count(self, ports: Sequence[HostPort], placement: Placement, number: int) -> None:
-        if placement.use and placement.node != NOWHERE:
-            of_node = self._leaving if placement.use == RELEASING else self._held
-            self._on(of_node, placement.node).count(ports, number)
-        if placement.previous is not None:
-            self._count(ports, placement.previous, number)
+    def _count(self, ports: Sequence[HostPort], places: Iterable[tuple[int, Presence]], number: int) -> None:
+        for node, presence in places:
+            effect = EFFECTS[PodRelation.BLOCKS][presence]
+            if FOR_RESERVED[PodRelation.BLOCKS][presence].later:
+                self._on(self._held, node).count(ports, number)
+            elif effect.later:
+                self._on(self._passing, node).count(ports, number)
+            elif effect.now:
+                self._on(self._leaving, node).count(ports, number)
 
     def _on(self, of_node: dict[int, _Ports], node: int) -> _Ports:
         found = of_node.get(node)

@@ -1,19 +1,25 @@
-"""Pods that terms of pod affinity select and that topology spread counts, by domain (semantics R3.66).
+"""Pods that terms of pod affinity select and that topology spread counts, by domain (semantics R3.70).
 
-For affinity, tasks count on their node, on the node where they are pipelined, and on the node where they
-terminate. For spread, terminating tasks do not count.
+Which tasks count, and on which nodes, follows from `plugin_api.presence`.
 
 A term is counted when a task that it concerns is placed for the first time; from then on its counts follow
 every move. Most tasks of a cycle are never placed, and a namespace can have thousands of terms, each for few
 tasks: `affinity_classes` finds them by their labels.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tenure.solver.model.constraints import TopologySpread
 from tenure.solver.model.placement import Placement
 from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.presence import (
+    EFFECTS,
+    PodRelation,
+    Presence,
+    Presences,
+    presence_of_other,
+)
 from tenure.solver.plugins.nodes.affinity_classes import (
     AffinityClass,
     AffinityClasses,
@@ -22,8 +28,6 @@ from tenure.solver.plugins.nodes.affinity_classes import (
     Terms,
     TermUse,
 )
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class PodCounts:
@@ -36,45 +40,43 @@ class PodCounts:
         self.labels: Final = [node.facts.labels for node in context.cluster.nodes]
         """Labels of each node."""
         self.classes: Final = AffinityClasses(context.cluster, use)
-        self._selections: dict[tuple[str, Terms, str], MatchingPods] = {}
-        """Selected pods by own namespace ("": it does not matter), terms and topology key."""
+        self.presences: Final = Presences(context.cluster)
+        self._selections: dict[tuple[str, Terms, str, PodRelation], MatchingPods] = {}
+        """Selected pods by own namespace ("": it does not matter), terms, topology key and relation."""
         self._spreads: dict[object, SpreadCounts] = {}
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Count the task where it is and where it is pipelined."""
+        """Count the task as it is after the move."""
         kind = self.classes.of_task[task]
-        if kind.memberships:
-            left, reached = list(nodes_of(before)), list(nodes_of(after))
+        if kind.memberships or kind.spread_memberships:
+            left, reached = list(self.presences.of(task, before)), list(self.presences.of(task, after))
             if left != reached:
                 for pods in kind.memberships:
-                    pods.count(self.values(pods, left), -1)
-                    pods.count(self.values(pods, reached), 1)
-        if kind.spread_memberships:
-            for counts in kind.spread_memberships:
-                if before.is_active_allocated:
-                    counts.count(before.node, -1)
-                if after.is_active_allocated:
-                    counts.count(after.node, 1)
+                    self._count(pods, left, -1)
+                    self._count(pods, reached, 1)
+                for counts in kind.spread_memberships:
+                    _count_spread(counts, left, -1)
+                    _count_spread(counts, reached, 1)
 
-    def selected(self, kind: AffinityClass, terms: Terms, key: str) -> MatchingPods:
+    def selected(self, kind: AffinityClass, terms: Terms, key: str, relation: PodRelation) -> MatchingPods:
         """Counts of the pods that all terms of a class select."""
         own = "" if all(term.is_wide for term in terms) else kind.namespace
         selectors = tuple([term._replace(topology_key="") for term in terms])
-        pods = self._selections.get((own, selectors, key))
+        pods = self._selections.get((own, selectors, key, relation))
         if pods is None:
-            pods = self.count(key, self.classes.selected(terms, kind.namespace, self._context.check_stop))
-            self._selections[own, selectors, key] = pods
+            found = self.classes.selected(terms, kind.namespace, self._context.check_stop)
+            pods = self._selections[own, selectors, key, relation] = self.count(key, found, relation)
         return pods
 
-    def count(self, topology_key: str, kinds: Sequence[AffinityClass]) -> MatchingPods:
+    def count(self, topology_key: str, kinds: Sequence[AffinityClass], relation: PodRelation) -> MatchingPods:
         """Counts of the pods of these classes, which follow their moves from now on."""
-        pods = MatchingPods(topology_key)
+        pods = MatchingPods(topology_key, relation)
         for kind in kinds:
             for task in kind.tasks:
                 self._context.check_stop()
-                pods.count(self.values(pods, nodes_of(self._ledger.placement(task))), 1)
-            for node, number, _ in kind.others:
-                pods.count(self.values(pods, (node,)), number)
+                self._count(pods, self.presences.of(task, self._ledger.placement(task)), 1)
+            for node, number, is_terminating in kind.others:
+                self._count(pods, ((node, presence_of_other(is_terminating)),), number)
         for kind in kinds:
             kind.memberships[pods] = None
         return pods
@@ -96,23 +98,22 @@ class PodCounts:
                 domains = self._domains(kind, spread, keys)
             counts = self._spreads[key] = SpreadCounts(spread, domains)
             for counted in self.classes.counted(spread, kind.namespace):
-                self._count_spread(counts, counted)
+                self._count_class(counts, counted)
         return counts
 
-    def values(self, pods: MatchingPods, nodes: Iterable[int]) -> Iterator[str]:
-        """Values of the topology key on these nodes; a node without the key has none."""
-        labels = (self.labels[node].get(pods.topology_key) for node in nodes)
-        return (value for value in labels if value is not None)
+    def _count(self, pods: MatchingPods, places: Iterable[tuple[int, Presence]], number: int) -> None:
+        """Count pods on these nodes; a node without the topology key is in no domain."""
+        for node, presence in places:
+            value = self.labels[node].get(pods.topology_key)
+            if value is not None:
+                pods.count(value, presence, number)
 
-    def _count_spread(self, counts: SpreadCounts, kind: AffinityClass) -> None:
+    def _count_class(self, counts: SpreadCounts, kind: AffinityClass) -> None:
         for task in kind.tasks:
             self._context.check_stop()
-            placement = self._ledger.placement(task)
-            if placement.is_active_allocated:
-                counts.count(placement.node, 1)
+            _count_spread(counts, self.presences.of(task, self._ledger.placement(task)), 1)
         for node, number, is_terminating in kind.others:
-            if not is_terminating:
-                counts.count(node, number)
+            _count_spread(counts, ((node, presence_of_other(is_terminating)),), number)
         kind.spread_memberships[counts] = None
 
     def _domains(
@@ -130,9 +131,8 @@ class PodCounts:
         return domains
 
 
-def nodes_of(placement: Placement) -> Iterator[int]:
-    """Nodes on which the task is allocated, pipelined or terminating."""
-    if placement.use:
-        yield placement.node
-    if placement.previous is not None:
-        yield from nodes_of(placement.previous)
+def _count_spread(counts: SpreadCounts, places: Iterable[tuple[int, Presence]], number: int) -> None:
+    """A topology spread has one time: what it counts later decides."""
+    for node, presence in places:
+        if EFFECTS[PodRelation.COUNTS][presence].later:
+            counts.count(node, number)

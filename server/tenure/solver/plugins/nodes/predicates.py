@@ -1,6 +1,6 @@
 """Pods that can be placed, and on which nodes, regardless of amounts (semantics R3.60-R3.63, R9.41)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.rejection import Rejection, first_rejection
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.context import PluginContext
@@ -16,13 +16,17 @@ from tenure.solver.plugin_api.points import (
     MoveListener,
     NodeFilter,
     PlacementFilter,
+    PodBlocking,
+    PodDependency,
+    ReservedPods,
     ScenarioValidator,
+    SearchListener,
     TaskPreFilter,
 )
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugin_api.traits import Traits, Validity
 from tenure.solver.plugins.nodes.host_ports import HostPortFilter, has_host_ports
-from tenure.solver.plugins.nodes.pod_affinity import UNEVEN, PodAffinityFilter
+from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter
 from tenure.terms.reasons import ReasonCode
 
 
@@ -83,49 +87,65 @@ class Predicates(NodeFilter):
         return ""
 
 
-class PodPredicates(Predicates, PlacementFilter, ScenarioValidator, MoveListener):
+class PodPredicates(
+    Predicates,
+    PlacementFilter,
+    PodBlocking,
+    PodDependency,
+    ReservedPods,
+    ScenarioValidator,
+    SearchListener,
+    MoveListener,
+):
     """Rejects nodes because of other pods, too: pod affinity, topology spread, host ports."""
 
     TRAITS: ClassVar = Traits(node_fits=Validity.FACTS)
 
     def __init__(self, context: PluginContext) -> None:
-        self._cluster, self._ledger = context.cluster, context.ledger
+        self._ledger = context.ledger
         self._affinity = PodAffinityFilter(context)
         self._host_ports = HostPortFilter(context) if has_host_ports(context.cluster) else None
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
-        """Both checks; the port decides last, because it may be free soon."""
+        """Both checks: a node that the pod may take later is not one that it may never take."""
         by_pods = self._affinity.allows_placement(task)
         by_ports = None if self._host_ports is None else self._host_ports.allows_placement(task)
         if by_pods is None or by_ports is None:
             return by_pods or by_ports
-        return partial(_first, by_pods, by_ports)
+        return partial(first_rejection, (by_pods, by_ports))
+
+    def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
+        """Note what is violated already: a search is not rejected for that."""
+        self._affinity.final_state.begin_search()
+
+    def needed(self, tasks: Sequence[int], others: Sequence[int], *, near: bool) -> Collection[int]:
+        """What provides for a required affinity; else also what a topology spread counts."""
+        return self._affinity.needed(tasks, others, near)
+
+    def blocking(self, tasks: Sequence[int], others: Sequence[int]) -> Collection[int]:
+        """What required anti-affinity keeps away from a domain of several nodes, in either direction."""
+        return self._affinity.blocking(tasks, others)
+
+    def can_stay(self, tasks: Sequence[int], returned: Sequence[int]) -> bool:
+        """Whether nothing is violated, also by what the returned tasks leave (semantics R3.74)."""
+        if not returned:
+            return self._affinity.final_state.check_own(tasks) is None
+        return self._affinity.final_state.check_placed([*tasks, *returned], ()) is None
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
-        """No topology spread of a task that is placed or relocated is violated when victims are back."""
-        placed = self._with_spread(scenario.pending)
-        relocated = [self._with_spread(tasks) for tasks in scenario.victims().values()]
-        groups = (placed, *((task,) for tasks in relocated for task in tasks))
-        return None if all(map(self._affinity.keeps_spread, groups)) else UNEVEN
-
-    def _with_spread(self, tasks: Sequence[int]) -> Sequence[int]:
-        """Tasks that are pipelined, if any of them has a topology spread."""
-        of_cluster, placement = self._cluster.tasks, self._ledger.placement
-        moved = [task for task in tasks if placement(task).status is TaskStatus.PIPELINED]
-        has_spread = any(of_cluster[task].shape.constraints.topology_spread for task in moved)
-        return moved if has_spread else ()
+        """Whatever is placed may be where it is, beside all the rest (semantics R3.74)."""
+        placement = self._ledger.placement
+        moved = [task for tasks in ([*scenario.pending], *scenario.victims().values()) for task in tasks]
+        return self._affinity.final_state.check_placed(
+            [task for task in moved if placement(task).status is TaskStatus.PIPELINED],
+            [task for task in moved if placement(task).status is TaskStatus.RELEASING],
+        )
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
         self._affinity.on_move(task, before, after)
         if self._host_ports is not None:
             self._host_ports.on_move(task, before, after)
-
-
-def _first(
-    by_pods: Callable[[int], Rejection | None], by_ports: Callable[[int], Rejection | None], node: int
-) -> Rejection | None:
-    return by_pods(node) or by_ports(node)
 
 
 class DynamicResources(TaskPreFilter):

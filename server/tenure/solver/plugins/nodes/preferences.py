@@ -4,24 +4,21 @@ Each of four criteria has a score from 0 to 100, compared among the nodes that t
 that kube-scheduler gives it by default.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import floor, log
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.constraints import PodAffinityTerm, PreferredNodes, TaintEffect, Toleration
+from tenure.solver.model.constraints import PreferredNodes, TaintEffect, Toleration
+from tenure.solver.model.node import HOSTNAME
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import Idle, MoveListener, NodePreference
-from tenure.solver.plugins.nodes.affinity_classes import (
-    PREFERRED,
-    AffinityClass,
-    MatchingPods,
-    SpreadCounts,
-)
-from tenure.solver.plugins.nodes.pod_counts import HOSTNAME, PodCounts
+from tenure.solver.plugin_api.points import Idle, MoveListener, NodePreference, equal_scores
+from tenure.solver.plugins.nodes.affinity_classes import PREFERRED, AffinityClass, SpreadCounts
+from tenure.solver.plugins.nodes.attraction import Attraction
+from tenure.solver.plugins.nodes.pod_counts import PodCounts
 
 Criterion = Callable[[Sequence[int]], list[int]]
 """Weighted scores of nodes."""
@@ -111,76 +108,37 @@ class PodPreferences(NodePreferences, MoveListener):
         super().__init__(context)
         self._counts = PodCounts(context, PREFERRED)
         self._labels = self._counts.labels
+        self._attraction = Attraction(context, self._counts.classes, self._counts.presences)
         self._by_class: dict[AffinityClass, list[Criterion]] = {}
-        self._owners: dict[tuple[str, PodAffinityTerm], list[tuple[MatchingPods, int]]] = {}
-        """Pods with a preferred term and their weights, by namespace and term."""
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
         self._counts.on_move(task, before, after)
+        self._attraction.on_move(task, before, after)
 
-    def _criteria(self, task: int) -> list[Criterion]:
+    def preference(self, task: int) -> Callable[[Sequence[int]], Sequence[int]] | None:
+        """The sum of the criteria that concern the task and make a difference at present."""
         kind = self._counts.classes.of_task[task]
-        criteria = self._by_class.get(kind)
-        if criteria is None:
-            criteria = self._by_class[kind] = self._of_class(kind)
-        return [*super()._criteria(task), *criteria]
+        criteria, sums = [*self._criteria(task), *self._of_class(kind)], self._attraction.sums(kind)
+        if sums is not None and not sums.are_equal:
+            criteria.append(partial(_by_pods, sums.by_node))
+        if criteria:
+            return partial(_total, criteria)
+        return None if sums is None else equal_scores
 
     def _of_class(self, kind: AffinityClass) -> list[Criterion]:
-        counts, constraints, criteria = self._counts, kind.constraints, list[Criterion]()
-        terms = [
-            (counts.selected(kind, (one.term,), one.term.topology_key), one.weight)
-            for one in constraints.preferred_pods
-        ]
-        for term, owners in counts.classes.owners_of_terms(kind):
-            self._context.check_stop()
-            terms += self._owners_of(kind.namespace, term, owners)
-        if terms:
-            criteria.append(partial(self._by_pods, terms))
-        if constraints.preferred_spread:
-            keys = tuple(sorted({one.topology_key for one in constraints.preferred_spread}))
-            spreads = [
-                counts.spread(kind, one, keys, by_node=one.topology_key == HOSTNAME)
-                for one in constraints.preferred_spread
-            ]
-            criteria.append(partial(self._by_spread, keys, spreads))
+        """The criterion of preferred topology spread."""
+        criteria = self._by_class.get(kind)
+        if criteria is None:
+            criteria = self._by_class[kind] = []
+            if preferred := kind.constraints.preferred_spread:
+                keys = tuple(sorted({one.topology_key for one in preferred}))
+                spreads = [
+                    self._counts.spread(kind, one, keys, by_node=one.topology_key == HOSTNAME)
+                    for one in preferred
+                ]
+                criteria.append(partial(self._by_spread, keys, spreads))
         return criteria
-
-    def _owners_of(
-        self, namespace: str, term: PodAffinityTerm, owners: Iterable[AffinityClass]
-    ) -> list[tuple[MatchingPods, int]]:
-        """Counts of the pods that have a term, by the weight that it has for them."""
-        found = self._owners.get((namespace, term))
-        if found is None:
-            by_weight: dict[int, list[AffinityClass]] = {}
-            for kind in owners:
-                weight = sum([one.weight for one in kind.constraints.preferred_pods if one.term == term])
-                by_weight.setdefault(weight, []).append(kind)
-            found = [
-                (self._counts.count(term.topology_key, kinds), weight)
-                for weight, kinds in sorted(by_weight.items())
-            ]
-            self._owners[namespace, term] = found
-        return found
-
-    def _by_pods(self, terms: Sequence[tuple[MatchingPods, int]], nodes: Sequence[int]) -> list[int]:
-        """The weights of all pods that are near a node, for each term of theirs or of the task."""
-        by_key: dict[str, dict[str, int]] = {}
-        for pods, weight in terms:
-            self._context.check_stop()
-            totals = by_key.setdefault(pods.topology_key, {})
-            for value, number in pods.counts.items():
-                totals[value] = totals.get(value, 0) + weight * number
-        sums = []
-        for node in nodes:
-            labels = self._labels[node]
-            sums.append(
-                sum([totals.get(labels.get(key, ""), 0) for key, totals in by_key.items() if key in labels])
-            )
-        low, high = min(sums), max(sums)
-        if low == high:
-            return [0] * len(nodes)
-        return [PODS * int(float(BEST) * ((each - low) / (high - low))) for each in sums]
 
     def _by_spread(
         self, keys: Sequence[str], spreads: Sequence[SpreadCounts], nodes: Sequence[int]
@@ -211,6 +169,16 @@ def _total(criteria: Sequence[Criterion], nodes: Sequence[int]) -> Sequence[int]
     for criterion in criteria:
         totals = [a + b for a, b in zip(totals, criterion(nodes), strict=True)]
     return totals
+
+
+def _by_pods(sums: Sequence[int], nodes: Sequence[int]) -> list[int]:
+    """Where the sum of a node is between the least and the greatest; computed once for each sum."""
+    found = [sums[node] for node in nodes]
+    low, high = min(found), max(found)
+    if low == high:
+        return [0] * len(nodes)
+    scores = {each: PODS * int(float(BEST) * ((each - low) / (high - low))) for each in set(found)}
+    return [scores[each] for each in found]
 
 
 def _by_labels(weights: Sequence[int], nodes: Sequence[int]) -> list[int]:

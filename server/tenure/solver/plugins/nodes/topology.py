@@ -1,12 +1,12 @@
 """Sets of nodes for subgroups with topology constraints, and scores for preferred levels."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import floor
 from typing import Final
 
 from tenure.solver.model.cluster import Topology as Levels
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.workload import Task
+from tenure.solver.model.workload import Member, PodSet, Task, leaves
 from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import NodeScore, NodeSubsetProvider
@@ -94,11 +94,11 @@ class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
     def _already_used(
         self, topology: Levels, constraint: TopologyConstraint, tasks: Sequence[int], root: Domain
     ) -> int:
-        """With a required level, the domains in which the pod sets already run (semantics R9.26)."""
+        """With a required level, the domains in which pods of the subgroup already run (semantics R9.26)."""
         if constraint.required_level not in topology.levels:
             return root.nodes
         depth = topology.levels.index(constraint.required_level) + 1
-        used = self._nodes_in_use({task.pod_set: task for task in map(self._task, tasks)}.values())
+        used = self._nodes_in_use(constraint, tasks[0])
         if not used:
             return root.nodes
         allowed = 0
@@ -107,23 +107,26 @@ class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
                 allowed |= domain.nodes
         return allowed
 
-    def _task(self, index: int) -> Task:
-        return self._cluster.tasks[index]
-
-    def _nodes_in_use(self, tasks: Iterable[Task]) -> int:
-        """Nodes of the pod sets of these tasks."""
-        used = 0
-        for named in tasks:
-            for task in self._pod_set_tasks(named):
-                placement = self._ledger.placement(task)
+    def _nodes_in_use(self, constraint: TopologyConstraint, index: int) -> int:
+        """Nodes of the subgroup of a task that has the constraint, or of its pod group."""
+        task, used = self._cluster.tasks[index], 0
+        root = self._cluster.pod_groups[task.pod_group].root
+        for pod_set in leaves(_constrained(root, constraint, task) or root):
+            for other in pod_set.tasks:
+                placement = self._ledger.placement(other)
                 if placement.status.is_active_allocated and placement.node != NOWHERE:
                     used |= 1 << placement.node
         return used
 
-    def _pod_set_tasks(self, task: Task) -> Sequence[int]:
-        """Tasks of its pod set, itself included."""
-        pod_sets = self._cluster.pod_groups[task.pod_group].pod_sets
-        return next((pod_set.tasks for pod_set in pod_sets if pod_set.index == task.pod_set), ())
+
+def _constrained(member: Member, constraint: TopologyConstraint, task: Task) -> Member | None:
+    """The outermost member with this constraint that the task belongs to."""
+    if all(pod_set.index != task.pod_set for pod_set in leaves(member)):
+        return None
+    if member.topology is constraint or isinstance(member, PodSet):
+        return member
+    found = (_constrained(inner, constraint, task) for inner in member.members)
+    return next((each for each in found if each is not None), None)
 
 
 def _relevant_depths(levels: Sequence[str], constraint: TopologyConstraint) -> list[int]:

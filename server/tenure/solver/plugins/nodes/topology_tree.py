@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugin_api.context import LedgerView, NodeInfoView
+from tenure.solver.plugin_api.ledger_view import LedgerView, NodeInfoView
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ class ClassGate:
     def __init__(self, context: PluginContext, usage: Usage, paths: Sequence[Sequence[int]]) -> None:
         self._context = context
         self._tasks, self._groups = context.cluster.tasks, context.cluster.pod_groups
-        self._names = [queue.name for queue in context.cluster.queues]
+        self._names = [queue.facts.name for queue in context.cluster.queues]
         self._kinds, self._paths = usage.kinds, paths
         self._classes = [node.facts.node_class for node in context.cluster.nodes]
         self._bounds: dict[Key, tuple[int, int]] = {
@@ -57,7 +57,7 @@ class ClassGate:
 
     def used(self, queue: int) -> tuple[tuple[str, int], ...]:
         """GPUs of a queue by the classes that it has limits for, in thousandths."""
-        limits = self._context.cluster.queues[queue].rules.class_limits
+        limits = self._context.cluster.queues[queue].facts.class_limits
         return tuple([(each.node_class, self._used[queue, each.node_class]) for each in limits])
 
     def on_move(self, index: int, before: Placement, after: Placement) -> None:

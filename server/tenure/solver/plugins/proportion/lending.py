@@ -72,7 +72,7 @@ class LendingGate:
         """By how much the sum of what siblings keep changes; negative."""
         for queue in path:
             below = _sum(self._below[queue], more)
-            short = _shortage(self._used[queue], demand, more, below, self._queues[queue].limit)
+            short = _shortage(self._used[queue], demand, more, below, self._queues[queue].facts.limit)
             if short >= 0:
                 return self._rejection(self._queues[queue].children, path, short)
             own = _missing(self._guarantees[queue], _sum(self._used[queue], demand))
@@ -96,8 +96,8 @@ class LendingGate:
             self._below[parent] = _sum(self._below[parent], change)
 
     def _rejection(self, siblings: Sequence[int], path: Sequence[int], resource: int) -> Rejection:
-        keepers = [self._queues[each].name for each in siblings if self._kept[each][resource]]
-        others = [name for name in keepers if name not in {self._queues[each].name for each in path}]
+        keepers = [self._queues[each].facts.name for each in siblings if self._kept[each][resource]]
+        others = [name for name in keepers if name not in {self._queues[each].facts.name for each in path}]
         name, more = (others or keepers)[0], len(others or keepers) - 1
         who = f"queue {name} and {format_count(more, 'other')} keep" if more else f"queue {name} keeps"
         detail = f"{who} a part of the {_NAMES[resource]} quota, which is not lent"

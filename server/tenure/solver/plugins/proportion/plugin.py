@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from tenure.solver.model.carried import CarriedChange
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.queue import Queue, QueueStatus
+from tenure.solver.model.queue import QUEUE_USAGE, Queue, QueueStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share, exceeded_resource
+from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action, QueueGate
@@ -19,45 +21,45 @@ from tenure.solver.plugins.proportion import reclaim_fairness, shares
 from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE, PREEMPTIBLE
 from tenure.solver.plugins.proportion.queue_order import queue_keys
+from tenure.solver.plugins.proportion.queue_rules import cut_bounds
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.plugins.proportion.usage_history import history_of, in_millionths
-from tenure.solver.plugins.proportion.usage_settings import DEFAULTS, PARSERS
+from tenure.solver.plugins.proportion.usage_history import UsageHistory, history_of, in_millionths
+from tenure.solver.plugins.proportion.usage_settings import (
+    DEFAULTS,
+    PARSERS,
+    follows_past_use,
+    usage_settings,
+)
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
 """By queue index."""
-NAMES = ("CPU", "memory", "GPU")
 
 
 def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Rejection | None:
     """Rejection by the first queue, from the leaf up, whose limit the demand would exceed."""
     for queue in queues:
-        resource = _exceeded(queue.limit, allocated[queue.index], demand)
+        resource = exceeded_resource(queue.facts.limit, allocated[queue.index], demand)
         if resource:
-            return Rejection(ReasonCode.OVER_LIMIT, f"queue {queue.name} would exceed its {resource} limit")
+            return Rejection(
+                ReasonCode.OVER_LIMIT, f"queue {queue.facts.name} would exceed its {resource} limit"
+            )
     return None
 
 
 def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand: Share) -> Rejection | None:
     """Rejection by the first queue whose quota a non-preemptible demand would exceed."""
     for queue in queues:
-        resource = _exceeded(queue.quota, non_preemptible[queue.index], demand)
+        resource = exceeded_resource(queue.facts.quota, non_preemptible[queue.index], demand)
         if resource:
             return Rejection(
                 ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
-                f"its non-preemptible pods would exceed the {resource} quota of queue {queue.name}",
+                f"its non-preemptible pods would exceed the {resource} quota of queue {queue.facts.name}",
             )
     return None
-
-
-def _exceeded(bound: Share, used: Share, demand: Share) -> str:
-    for name, most, now, more in zip(NAMES, bound, used, demand, strict=True):
-        if most != UNLIMITED and more > 0 and most < now + more:
-            return name
-    return ""
 
 
 def _build_sizes(context: PluginContext) -> PodGroupSizes:
@@ -76,6 +78,21 @@ _SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
 _TOTAL: Final = Derived(_cluster_total)
 
 
+def _find_cut_bounds(context: PluginContext) -> tuple[SnapshotWarning, ...]:
+    return tuple(
+        [
+            SnapshotWarning(WarningCode.QUEUE_LIMIT_CUT, (), f"queue {queue.facts.name}: {text}")
+            for queue in context.cluster.queues
+            if queue.facts.class_limits or queue.facts.lending_limit != _NO_LIMIT
+            for text in cut_bounds(queue)
+        ]
+    )
+
+
+_NO_LIMIT: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
+_CUT_BOUNDS: Final = Derived(_find_cut_bounds)
+
+
 class Proportion(
     points.Gate,
     points.CapacityGate,
@@ -86,6 +103,9 @@ class Proportion(
     points.ScenarioValidator,
     points.MoveListener,
     points.QueueReporter,
+    points.CarriedReporter,
+    points.UsageFollower,
+    points.WarningReporter,
 ):
     """Fair share, quotas and limits of queues: order, gates, victims, and fairness of reclaim."""
 
@@ -105,9 +125,11 @@ class Proportion(
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
-        self.history = history_of(context.cluster, self._total, arguments)
+        self._follows_past_use = follows_past_use(arguments)
+        self._usage_settings = usage_settings(arguments)
+        self._history = history_of(context.cluster, self._total, arguments)
         """Past use of queues, if any has some."""
-        self._past = None if self.history is None else self.history.parts()
+        self._past = None if self._history is None else self._history.parts()
         k = float(chosen["kValue"])
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k, self._past)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
@@ -130,7 +152,7 @@ class Proportion(
         self._usage.on_move(task, before, after)
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queue_order.ShareOrderKeys`."""
+        """Sort key of a queue by its share, of `queue_order.ShareOrderKeys`."""
         return self._queue_keys[queue].key(self._usage.used(queue), request, popped)
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
@@ -164,12 +186,12 @@ class Proportion(
         """For reclaim: queues that exceed what they may keep."""
         if action.gate is not QueueGate.FAIR_SHARE:
             return None
-        mine = self._groups[preemptor].queue
-        assert mine is not None
-        levels = self._levels(mine, queue)
+        reclaimer = self._groups[preemptor].queue
+        assert reclaimer is not None
+        levels = self._levels(reclaimer, queue)
         if levels.judged_in != self._search:
             levels.judged_in, levels.is_open = self._search, self._is_reclaimable(levels)
-        return None if levels.is_open else self._rejection_within_share(levels.theirs)
+        return None if levels.is_open else self._rejection_within_share(levels.reclaimee)
 
     def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
         """Amount of the victim's leveled queue above what it keeps, plus the rest of the last chunk.
@@ -177,35 +199,35 @@ class Proportion(
         Chunks are taken while the queue exceeds its share of a resource (semantics R4.52), so GPUs of a queue
         that exceeds its share of CPU or memory are unbounded.
         """
-        mine = self._groups[preemptor].queue
-        if action.gate is not QueueGate.FAIR_SHARE or mine is None or self._demand[GPU] == 0:
+        reclaimer = self._groups[preemptor].queue
+        if action.gate is not QueueGate.FAIR_SHARE or reclaimer is None or self._demand[GPU] == 0:
             return None
-        levels = self._levels(mine, queue)
+        levels = self._levels(reclaimer, queue)
         if levels.bounded_in != self._search:
             levels.bounded_in, levels.bound = self._search, self._max_reclaimable(levels)
         return levels.bound
 
-    def _levels(self, mine: int, theirs: int) -> LeveledQueues:
+    def _levels(self, reclaimer: int, reclaimee: int) -> LeveledQueues:
         """Leveled queues of two leaf queues."""
-        by_leaf = self._by_leaf.setdefault(mine, {})
-        levels = by_leaf.get(theirs)
+        by_leaf = self._by_leaf.setdefault(reclaimer, {})
+        levels = by_leaf.get(reclaimee)
         if levels is None:
-            pair = reclaim_fairness.common_level(self._queues[mine], self._queues[theirs])
-            levels = by_leaf[theirs] = self._by_level.setdefault(pair, LeveledQueues(pair[0], pair[1]))
+            pair = reclaim_fairness.common_level(self._queues[reclaimer], self._queues[reclaimee])
+            levels = by_leaf[reclaimee] = self._by_level.setdefault(pair, LeveledQueues(pair[0], pair[1]))
         return levels
 
     def _max_reclaimable(self, levels: LeveledQueues) -> tuple[int, int] | None:
-        mine, theirs, above = self._queues[levels.mine], self._queues[levels.theirs], 0
-        keeps = [self._allocatable[theirs.index]]
-        if shares.is_within(self._usage.at_search_start(mine.index), mine.quota):
-            keeps.append(theirs.quota)
-        cpu, memory, gpu = self._usage.at_search_start(theirs.index)
+        reclaimer, reclaimee, above = self._queues[levels.reclaimer], self._queues[levels.reclaimee], 0
+        keeps = [self._allocatable[reclaimee.index]]
+        if shares.is_within(self._usage.at_search_start(reclaimer.index), reclaimer.facts.quota):
+            keeps.append(reclaimee.facts.quota)
+        cpu, memory, gpu = self._usage.at_search_start(reclaimee.index)
         for kept in keeps:
             if reclaim_fairness.exceeds((cpu, memory, 0), kept):
                 return None
             if kept[GPU] != UNLIMITED:
                 above = max(above, gpu - kept[GPU])
-        return theirs.index, above + self._largest_below(theirs.index) - 1 if above else 0
+        return reclaimee.index, above + self._largest_below(reclaimee.index) - 1 if above else 0
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """Whether a reclaim is fair at every level (semantics R4.50-R4.58)."""
@@ -237,6 +259,31 @@ class Proportion(
                 status = status._replace(past_use=in_millionths(past[i]), by_weight=by_weight[i])
             yield status
 
+    def carried_changes(
+        self, queues: Sequence[QueueStatus], has_pending: bool
+    ) -> tuple[Sequence[CarriedChange], int | None]:
+        """Rows of the history that changed; none if no history is kept (semantics R18.4).
+
+        While something runs or waits, the averages move, and with them fair shares: so a later cycle is
+        needed.
+        """
+        settings, cluster = self._usage_settings, self._context.cluster
+        if settings is None:
+            return (), None
+        history = self._history or UsageHistory(cluster, self._total, settings)
+        moves = has_pending or any(status.allocated_after != NO_SHARE for status in queues)
+        rows = history.next_rows(queues, settings)
+        changes = [CarriedChange(QUEUE_USAGE, rows)] if rows else []
+        return changes, history.next_wake(settings) if moves else None
+
+    def follows_past_use(self) -> bool:
+        """By the arguments."""
+        return self._follows_past_use
+
+    def warnings(self, odd: Sequence[int]) -> Sequence[SnapshotWarning]:
+        """One warning per bound of a queue that contradicts its quota (semantics R19)."""
+        return self._context.derived(_CUT_BOUNDS)
+
     def _largest_below(self, queue: int) -> int:
         if not self._largest:
             self._largest = self._context.derived(_SIZES).most_gpus()
@@ -259,23 +306,23 @@ class Proportion(
             self._queues[queue], self._usage.used(queue), self._fair[queue], firm, demand
         ):
             return None
-        name = self._queues[queue].name
+        name = self._queues[queue].facts.name
         detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted for it"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
     def _is_reclaimable(self, levels: LeveledQueues) -> bool:
-        after = add_shares(self._usage.at_search_start(levels.mine), self._demand)
+        after = add_shares(self._usage.at_search_start(levels.reclaimer), self._demand)
         return reclaim_fairness.is_reclaimable(
             self._demand,
-            shares.is_within(after, self._queues[levels.mine].quota),
-            self._queues[levels.theirs].quota,
-            self._usage.at_search_start(levels.theirs),
-            self._allocatable[levels.theirs],
+            shares.is_within(after, self._queues[levels.reclaimer].facts.quota),
+            self._queues[levels.reclaimee].facts.quota,
+            self._usage.at_search_start(levels.reclaimee),
+            self._allocatable[levels.reclaimee],
         )
 
     def _rejection_within_share(self, queue: int) -> Rejection:
         if queue not in self._within_share:
-            detail = f"queue {self._queues[queue].name} is within its share"
+            detail = f"queue {self._queues[queue].facts.name} is within its share"
             self._within_share[queue] = Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
         return self._within_share[queue]
 
@@ -289,12 +336,12 @@ class Proportion(
         limited = self._limits.get(group.queue)
         if limited is None:
             limited = self._limits[group.queue] = [
-                q for q in self._path(group) if set(q.limit) != {UNLIMITED}
+                q for q in self._path(group) if set(q.facts.limit) != {UNLIMITED}
             ]
         return limited
 
     def _allocatable_of(self, queue: Queue) -> Share:
-        quota, limit, fair = queue.quota, queue.limit, self._fair[queue.index]
+        quota, limit, fair = queue.facts.quota, queue.facts.limit, self._fair[queue.index]
         cpu = shares.allocatable_share(quota[CPU], limit[CPU], fair[CPU])
         memory = shares.allocatable_share(quota[MEMORY], limit[MEMORY], fair[MEMORY])
         return (cpu, memory, shares.allocatable_share(quota[GPU], limit[GPU], fair[GPU]))

@@ -58,8 +58,8 @@ class ShareOrderKeys:
     ) -> None:
         """`last` compares the allocatable share."""
         self._fair = fair_share
-        self._quota = queue.quota
-        self._priority = -queue.priority
+        self._quota = queue.facts.quota
+        self._priority = -queue.facts.priority
         self._withheld_cpu = allocatable[CPU] == 0
         """Whether it has no share of the resource."""
         self._withheld_memory = allocatable[MEMORY] == 0

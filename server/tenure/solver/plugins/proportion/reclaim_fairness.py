@@ -58,7 +58,7 @@ class VictimChunks:
         return [(queue, piece) for queue in queues for piece in by_queue[queue]]
 
     def _name(self, queue: int) -> str:
-        return self._queues[queue].name
+        return self._queues[queue].facts.name
 
     def _is_evicted(self, task: int) -> bool:
         """With consolidating reclaim, a relocated victim does not count (semantics R4.51)."""
@@ -107,7 +107,7 @@ class ReclaimFairness:
         cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
         for leaf, chunk in chunks:
             if not self._may_reclaim(self._queues[leaf]):
-                detail = f"queue {self._queues[leaf].name} would fall below its fair share"
+                detail = f"queue {self._queues[leaf].facts.name} would fall below its fair share"
                 return Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
             self._take(self._queues[leaf], chunk)
             cpu, memory, gpu = cpu or chunk[CPU] > 0, memory or chunk[MEMORY] > 0, gpu or chunk[GPU] > 0
@@ -121,10 +121,10 @@ class ReclaimFairness:
         if known is None:
             my_level, their_level = common_level(self._reclaimer, victim)
             after = add_shares(self._usage.at_search_start(my_level), self._request)
-            fits_quota = is_within(after, self._queues[my_level].quota)
+            fits_quota = is_within(after, self._queues[my_level].facts.quota)
             known = self._levels[victim.index] = (their_level, fits_quota)
         level, fits_quota = known
-        quota = self._queues[level].quota
+        quota = self._queues[level].facts.quota
         return may_reclaim(self._left(level), self._allocatable[level], quota, fits_quota)
 
     def _take(self, victim: Queue, chunk: Share) -> None:
@@ -143,7 +143,7 @@ class ReclaimFairness:
         return all(
             is_within(
                 add_shares(self._usage.non_preemptible_at_search_start(queue), firm),
-                self._queues[queue].quota,
+                self._queues[queue].facts.quota,
             )
             for queue in self._reclaimer.path
         )
@@ -151,16 +151,23 @@ class ReclaimFairness:
     def _saturation(self, involved: tuple[bool, bool, bool]) -> Rejection | None:
         """Rejection by fair-share utilization, for the resources that are involved."""
         for queue in reversed(self._reclaimer.path):
-            mine, my_share = add_shares(self._left(queue), self._request), self._fair[queue]
+            reclaimer_usage, reclaimer_share = add_shares(self._left(queue), self._request), self._fair[queue]
             for sibling in self._siblings(queue):
                 if sibling not in self._remaining:
                     continue
-                theirs = self._left(sibling)
-                if is_saturated(involved, mine, my_share, theirs, self._fair[sibling], self._multiplier):
-                    detail = f"queue {self._queues[queue].name} would exceed queue "
+                sibling_usage = self._left(sibling)
+                if is_saturated(
+                    involved,
+                    reclaimer_usage,
+                    reclaimer_share,
+                    sibling_usage,
+                    self._fair[sibling],
+                    self._multiplier,
+                ):
+                    detail = f"queue {self._queues[queue].facts.name} would exceed queue "
                     return Rejection(
                         ReasonCode.OVER_FAIR_SHARE,
-                        f"{detail}{self._queues[sibling].name} in fair-share utilization",
+                        f"{detail}{self._queues[sibling].facts.name} in fair-share utilization",
                     )
         return None
 
@@ -174,11 +181,11 @@ class ReclaimFairness:
 class LeveledQueues:
     """The leveled queues of a reclaimer and of victims, and what holds between them in one search."""
 
-    __slots__ = ("bound", "bounded_in", "is_open", "judged_in", "mine", "theirs")
+    __slots__ = ("bound", "bounded_in", "is_open", "judged_in", "reclaimee", "reclaimer")
 
-    def __init__(self, mine: int, theirs: int) -> None:
-        self.mine = mine
-        self.theirs = theirs
+    def __init__(self, reclaimer: int, reclaimee: int) -> None:
+        self.reclaimer = reclaimer
+        self.reclaimee = reclaimee
         self.is_open = False
         """Whether victims may have to yield resources."""
         self.judged_in = -1
@@ -235,27 +242,44 @@ def may_reclaim(remaining: Share, allocatable: Share, quota: Share, fits_quota: 
 
 def is_saturated(
     involved: tuple[bool, bool, bool],
-    mine: Share,
-    my_share: Share,
-    theirs: Share,
-    their_share: Share,
+    reclaimer_usage: Share,
+    reclaimer_share: Share,
+    sibling_usage: Share,
+    sibling_share: Share,
     multiplier: float,
 ) -> bool:
     """Whether the reclaimer would exceed its share and be at least as saturated as the victim (R4.55)."""
     cpu, memory, gpu = involved
     return (
-        (cpu and _is_saturated(mine[0], my_share[0], theirs[0], their_share[0], multiplier))
-        or (memory and _is_saturated(mine[1], my_share[1], theirs[1], their_share[1], multiplier))
-        or (gpu and _is_saturated(mine[2], my_share[2], theirs[2], their_share[2], multiplier))
+        (
+            cpu
+            and _is_saturated(
+                reclaimer_usage[0], reclaimer_share[0], sibling_usage[0], sibling_share[0], multiplier
+            )
+        )
+        or (
+            memory
+            and _is_saturated(
+                reclaimer_usage[1], reclaimer_share[1], sibling_usage[1], sibling_share[1], multiplier
+            )
+        )
+        or (
+            gpu
+            and _is_saturated(
+                reclaimer_usage[2], reclaimer_share[2], sibling_usage[2], sibling_share[2], multiplier
+            )
+        )
     )
 
 
-def _is_saturated(mine: int, my_share: int, theirs: int, their_share: int, multiplier: float) -> bool:
+def _is_saturated(
+    reclaimer_usage: int, reclaimer_share: int, sibling_usage: int, sibling_share: int, multiplier: float
+) -> bool:
     """Saturation of one resource."""
-    if my_share == UNLIMITED and their_share == UNLIMITED:
+    if reclaimer_share == UNLIMITED and sibling_share == UNLIMITED:
         return False
-    ratio = _saturation(mine, my_share)
-    return ratio > 1 and their_share > 0 and ratio * multiplier >= _saturation(theirs, their_share)
+    ratio = _saturation(reclaimer_usage, reclaimer_share)
+    return ratio > 1 and sibling_share > 0 and ratio * multiplier >= _saturation(sibling_usage, sibling_share)
 
 
 def _saturation(amount: int, share: int) -> float:
@@ -295,4 +319,4 @@ def can_reclaim(
     """
     if not is_within(add_shares(allocated, request), fair_share):
         return False
-    return non_preemptible is None or is_within(non_preemptible, queue.quota)
+    return non_preemptible is None or is_within(non_preemptible, queue.facts.quota)

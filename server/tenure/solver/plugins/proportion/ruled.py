@@ -31,8 +31,8 @@ class RunningGate:
 
     def __init__(self, cluster: Cluster, paths: Sequence[Sequence[int]]) -> None:
         self._tasks, self._paths = cluster.tasks, paths
-        self._names = [queue.name for queue in cluster.queues]
-        self._most = {q.index: q.rules.max_running for q in cluster.queues if q.rules.max_running is not None}
+        self._names = [queue.facts.name for queue in cluster.queues]
+        self._most = {q.index: q.facts.max_running for q in cluster.queues if q.facts.max_running is not None}
         self.is_idle = not self._most
         """Whether no queue has a maximum."""
         self._active: dict[int, int] = {}
@@ -126,7 +126,7 @@ def _kind(context: PluginContext) -> type[Proportion]:
     queues = context.cluster.queues
     if not has_rules(queues):
         return Proportion
-    has_classes = any(queue.rules.class_limits for queue in queues)
+    has_classes = any(queue.facts.class_limits for queue in queues)
     return ClassedProportion if has_classes else RuledProportion
 
 

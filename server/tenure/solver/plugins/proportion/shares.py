@@ -68,10 +68,10 @@ def _divide_one(
     claims = [
         ShareRequest(
             (queue.rank,),
-            queue.priority,
-            _native(queue.quota[resource], unit),
-            _native(queue.limit[resource], unit),
-            queue.weight[resource],
+            queue.facts.priority,
+            _native(queue.facts.quota[resource], unit),
+            _native(queue.facts.limit[resource], unit),
+            queue.facts.weight[resource],
             request[queue.index][resource] / unit,
             0.0 if past is None else past[queue.index][resource],
         )

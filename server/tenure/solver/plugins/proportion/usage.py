@@ -12,7 +12,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import Task, add_shares
-from tenure.solver.plugin_api.context import LedgerView
+from tenure.solver.plugin_api.ledger_view import LedgerView
 from tenure.solver.plugins.proportion.initial_usage import FIRM, FIRM_CORE, InitialUsage, ShareSum
 
 
@@ -39,11 +39,11 @@ class ClaimCharges:
         """By claim: all tasks that use it, and the non-preemptible tasks among them."""
         self._requested: set[int] = set()
         self._queues: list[int | None] = [None] * len(cluster.claims)
-        leaves = {queue.name: queue.index for queue in cluster.queues if queue.is_leaf}
+        leaves = {queue.facts.name: queue.index for queue in cluster.queues if queue.is_leaf}
         for task in reversed(cluster.tasks) if cluster.claims else ():
             for claim in task.shape.shared_claims:
-                mine = cluster.pod_groups[task.pod_group].queue
-                self._queues[claim] = leaves.get(cluster.claims[claim].queue_name, mine)
+                own_queue = cluster.pod_groups[task.pod_group].queue
+                self._queues[claim] = leaves.get(cluster.claims[claim].queue_name, own_queue)
 
     def change(self, task: Task, sign: int) -> Iterator[UsageDelta]:
         """The task starts (sign 1) or stops (sign -1) using its claims."""
@@ -113,8 +113,11 @@ class Usage:
         ):
             self._sum_up(sums, totals)
         self.allocated = allocated
+        for queue, (cpu, memory, gpu) in initial.requests_in_vain(cluster, ledger):
+            for above in self._queues[queue].path:
+                self.request[above] = add_shares(self.request[above], (-cpu, -memory, -gpu))
         if cluster.claims:
-            self._count_claims(cluster)
+            self._count_claims(cluster, initial.impossible)
 
     @property
     def allocated(self) -> list[Share]:
@@ -129,7 +132,7 @@ class Usage:
         """Usage of one queue."""
         return self._used[queue].share()
 
-    def _count_claims(self, cluster: Cluster) -> None:
+    def _count_claims(self, cluster: Cluster, impossible: AbstractSet[int]) -> None:
         """Add usage and requests through shared device claims."""
         for task in cluster.tasks:
             if not task.shape.shared_claims:
@@ -138,6 +141,7 @@ class Usage:
             if placement.is_active_allocated:
                 self._charge(self._claims.change(task, 1))
             waits = placement.status is TaskStatus.PENDING and task.pod_set is not None
+            waits = waits and task.index not in impossible
             if placement.is_allocated or waits:
                 for queue, gpu_milli, _ in self._claims.request(task):
                     for above in self._queues[queue].path:

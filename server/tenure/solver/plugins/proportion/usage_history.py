@@ -13,6 +13,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.queue import (
     MILLION,
     MILLIONTHS,
+    QUEUE_USAGE,
     WHOLE_CLUSTER,
     Queue,
     QueueStatus,
@@ -93,7 +94,7 @@ class UsageHistory:
     def __init__(self, cluster: Cluster, total: Share, settings: UsageSettings | None) -> None:
         self._queues = cluster.queues
         self._settings = settings
-        self._stored = {row.queue: row for row in cluster.queue_usage}
+        self._stored = {row.queue: row for row in cluster.carried.rows(QUEUE_USAGE)}
         self._capacity = rate_of(total)
         self._now = cluster.now // SECOND
         self._rows: dict[int, QueueUsage] = {}
@@ -199,7 +200,8 @@ class UsageHistory:
 
 def history_of(cluster: Cluster, total: Share, arguments: Mapping[str, str]) -> UsageHistory | None:
     """History by the arguments of the plugin proportion; None: no queue has any."""
-    return UsageHistory(cluster, total, usage_settings(arguments)) if cluster.queue_usage else None
+    has_rows = bool(cluster.carried.rows(QUEUE_USAGE))
+    return UsageHistory(cluster, total, usage_settings(arguments)) if has_rows else None
 
 
 def in_millionths(parts: Parts) -> Share:

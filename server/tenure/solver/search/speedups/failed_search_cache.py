@@ -17,10 +17,11 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.traits import PlacementKind, traits_of
-from tenure.solver.search.oracle import Oracle, Search
+from tenure.solver.search.search import Search
+from tenure.solver.search.speedup import Speedup
 
 
-class FailedSearchCache(Oracle):
+class FailedSearchCache(Speedup):
     """Searches that failed since the last commit."""
 
     def __init__(self, session: Session) -> None:
@@ -48,9 +49,9 @@ class FailedSearchCache(Oracle):
         self._refusals = self._count_refusals()
         return self._failed.get(self._key(search)) if self._failed else None
 
-    def record_failure(self, search: Search, rejection: Rejection) -> None:
+    def record_failure(self, search: Search, rejection: Rejection, *, was_validated: bool) -> None:
         """Store the result, if it holds for equal searches."""
-        if search.was_validated and not self._session.options.skip_similar_pod_groups:
+        if was_validated and not self._session.options.skip_similar_pod_groups:
             return
         if self._count_refusals() != self._refusals:
             return
@@ -84,7 +85,8 @@ class FailedSearchCache(Oracle):
         if guard_key is None or None in kinds:
             return None
         is_firm = session.cores.has_firm_request(search.preemptor, search.tasks)
-        own = (search.action, guard_key, search.rule_key, *kinds)
+        may_override = session.disruptions.may_override(search.action, search.preemptor)
+        own = (search.action, guard_key, search.rule_key, may_override, *kinds)
         return (own, group.queue, group.facts.priority, is_firm, number, shape)
 
     def _is_new_and_simple(self, group: PodGroup) -> bool:

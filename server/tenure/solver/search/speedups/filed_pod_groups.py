@@ -19,7 +19,7 @@ class FiledPodGroups:
         self.pending: dict[int, list[int]] = {leaf: [] for leaf in leaves}
         """Pod groups by reversed key: best last."""
         self.by_kind: dict[int, dict[int, list[int]]] = {}
-        """The same by kind, of queues for which it was asked for."""
+        """Pending pod groups by kind, of queues that were listed by kind."""
         self.has_victims = False
         """Whether possible victims are in their lists."""
         self.victims: dict[int, list[int]] = {leaf: [] for leaf in self.pending}

@@ -8,59 +8,59 @@ Compared by: tests/solver/search/speedups/test_first_victim.py, and the check `d
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import Oracle, Search, SearchParts
+from tenure.solver.search.attempts import SearchVictims
+from tenure.solver.search.search import Search
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.speedup import Speedup
 from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
 
 
-class FirstVictim(Oracle):
+class FirstVictim(Speedup):
     """Knows the first scenario of a search, as long as that was enough for the last single task."""
 
-    def __init__(self, session: Session, parts: SearchParts) -> None:
+    def __init__(self, session: Session, components: SearchComponents) -> None:
         self._session = session
-        self._parts = parts
+        self._components = components
         self._is_enabled = session.chains.starts_with_first_victim
         self._was_enough = True
-        self._last: Search | None = None
-        """The search before, whose result is looked at when the next one starts."""
+        self._victims: SearchVictims | None = None
+        """Of the search that is running."""
+        self._is_single = False
+        """Whether it has one task."""
         self._proposed: Scenario | None = None
         """The scenario that was stated for it."""
 
-    def first_scenario(self, search: Search) -> Scenario | None:
+    def first_scenario(self, search: Search, feasible: int, victims: SearchVictims) -> Scenario | None:
         """The first victim alone, if it frees enough GPUs for the task on its node."""
         if not self._is_enabled:
             return None
-        self._learn()
-        self._last, self._proposed = search, None
-        if not self._was_enough or len(search.tasks) > 1:
+        self._victims, self._is_single = victims, len(search.tasks) == 1
+        if not self._was_enough or not self._is_single:
             return None
         shape = self._session.cluster.tasks[search.tasks[0]].shape
         is_plain = shape.request[GPU] > 0 and requests_whole_gpus(shape)
-        if not is_plain or search.feasible & self._parts.allowed_nodes.of(shape):
+        if not is_plain or feasible & self._components.allowed_nodes.of(shape):
             return None
-        sequence = search.sequence(self._parts)
+        sequence = victims.sequence()
         if sequence.reaches(0) and self._frees_gpus(sequence.batches[0], search.tasks[0]):
-            self._proposed = Scenario(search.preemptor, (search.tasks[0],), (), (sequence.batches[0],))
+            self._proposed = Scenario(search.preemptor, search.tasks, (), (sequence.batches[0],))
         return self._proposed
 
-    def close(self) -> None:
-        """Forget the last search."""
-        self._last = None
-
-    def _learn(self) -> None:
-        """Whether the first victim alone was enough for the search before."""
-        last = self._last
-        if last is None:
+    def record_solution(self, scenario: Scenario | None) -> None:
+        """Note whether the first victim alone was enough."""
+        victims, proposed = self._victims, self._proposed
+        self._victims = self._proposed = None
+        if victims is None:
             return
-        solution = last.solution
-        if solution is not None:
-            self._was_enough = len(last.tasks) == 1 and _is_first_alone(self._parts, last, solution)
-        elif self._proposed is not None:
+        if scenario is not None:
+            self._was_enough = self._is_single and _is_first_alone(victims, scenario)
+        elif proposed is not None:
             self._was_enough = False
 
     def _frees_gpus(self, batch: Batch, task: int) -> bool:
         """Whether any victim frees enough GPUs for the task on a node on which it may run."""
         ledger, shape = self._session.ledger, self._session.cluster.tasks[task].shape
-        allowed, free = self._parts.allowed_nodes.of(shape), self._parts.node_order
+        allowed, free = self._components.allowed_nodes.of(shape), self._components.node_order
         for victim in batch.tasks:
             node = ledger.placements[victim].node
             gpus = free.free_gpu_milli_on(node) + ledger.freed_gpu_milli(victim)
@@ -69,8 +69,8 @@ class FirstVictim(Oracle):
         return False
 
 
-def _is_first_alone(parts: SearchParts, search: Search, scenario: Scenario) -> bool:
+def _is_first_alone(victims: SearchVictims, scenario: Scenario) -> bool:
     """Whether the scenario consists of the first victim of the order only."""
     if scenario.recorded or len(scenario.potential) != 1:
         return False
-    return scenario.potential[0] is search.sequence(parts).batches[0]
+    return scenario.potential[0] is victims.sequence().batches[0]

@@ -73,8 +73,8 @@ class _Counted:
 
 def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
     """Maximum number of tasks of the shape that fit on a node without the victims."""
-    room = ledger.node_infos[node]
-    free = room.soon()
+    info = ledger.node_infos[node]
+    free = info.soon()
     leaving: dict[str, int] = {}
     promised: dict[str, int] = {}
     for index in victims:
@@ -84,24 +84,24 @@ def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[in
             for slot, amount in ledger.claims.amounts(leaver):
                 free[slot] += amount
         if leaver.gpu.is_shared:
-            placement, memory = ledger.placements[index], room.share_memory(leaver)
+            placement, memory = ledger.placements[index], info.share_memory(leaver)
             for group in placement.gpu_groups:
                 leaving[group] = leaving.get(group, 0) + memory
                 if placement.status is TaskStatus.PIPELINED:
                     promised[group] = promised.get(group, 0) + memory
     for group, memory in leaving.items():
-        gpu = room.gpus[group]
+        gpu = info.gpus[group]
         if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
             free.gpu += WHOLE_GPU
     fitting = free.times(shape.request_vector, NO_BOUND)
     if fitting <= 0 or not shape.gpu.is_shared:
         return max(0, fitting)
-    memory = room.share_memory(shape)
-    devices = free.gpu // WHOLE_GPU * max(1, room.device_memory // max(1, memory))
-    for group, gpu in room.gpus.items():
+    memory = info.share_memory(shape)
+    devices = free.gpu // WHOLE_GPU * max(1, info.device_memory // max(1, memory))
+    for group, gpu in info.gpus.items():
         released = gpu.releasing + leaving.get(group, 0)
         if gpu.allocated != released:
-            devices += max(0, (room.device_memory - gpu.allocated + released) // max(1, memory))
+            devices += max(0, (info.device_memory - gpu.allocated + released) // max(1, memory))
     return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0
 
 

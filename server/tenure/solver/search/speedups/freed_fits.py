@@ -12,7 +12,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NOTHING, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes
-from tenure.solver.search.oracle import FitCheck
+from tenure.solver.search.speedup import FitCheck
 from tenure.solver.search.speedups.fit_counts import NO_BOUND, FitCounts, count_fits
 
 
@@ -142,7 +142,7 @@ Victims = Callable[[], Iterable[int]]
 
 
 class SearchFits:
-    """Current fit counts of the feasible nodes; one per preemptor, shared by its probes.
+    """Current fit counts of the feasible nodes; one per preemptor, shared by its attempts.
 
     Without `counts`, every shape counts as fitting often enough.
     """
@@ -210,7 +210,7 @@ class SearchFits:
 
 
 class FitTally(FitCheck):
-    """Fit counts for the pending tasks of one probe, updated as victims are added."""
+    """Fit counts for the pending tasks of one attempt, updated as victims are added."""
 
     def __init__(self, fits: SearchFits, pending: Sequence[int]) -> None:
         self._shortfalls = [

@@ -199,12 +199,12 @@ class PodGroupIndex(PodGroupLists):
             yield self._victim_backwards(pod_group), pod_group
 
     def victim_groups(self, queue: int) -> Sequence[int]:
-        """The same pod groups without their keys."""
+        """Possible victims without their keys."""
         self._refresh_victims()
         return self._victims[queue][::-1]
 
     def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """The same without those whose tasks this cycle placed or relocated completely."""
+        """Possible victims without those whose tasks this cycle placed or relocated completely."""
         self._refresh_victims()
         for pod_group in reversed(self._evictable_victims[queue]):
             yield self._victim_backwards(pod_group), pod_group
@@ -249,7 +249,7 @@ class PodGroupIndex(PodGroupLists):
         self._session.changed_pod_groups.clear()
 
     def _refresh_victims(self) -> None:
-        """The same, and the lists of victims on their first use."""
+        """Update the lists; fill those of victims on first use."""
         if self._session.changed_pod_groups:
             self._refresh()
         if not self._filed.has_victims:

@@ -14,7 +14,7 @@ from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.pod_group_lists import ALONE
 
 _UNKNOWN: Final = -2
-"""Not asked for yet."""
+"""Not computed yet."""
 
 
 class PodGroupKinds:
@@ -39,7 +39,7 @@ class PodGroupKinds:
         self._kinds[pod_group] = _UNKNOWN
 
     def known(self, pod_group: int) -> int:
-        """The kind of a pod group that was asked for since it changed."""
+        """The kind of a pod group if it was computed since the pod group changed."""
         return self._kinds[pod_group]
 
     def of(self, session: Session, pod_group: int) -> int:

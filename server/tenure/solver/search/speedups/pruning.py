@@ -1,4 +1,4 @@
-"""Saves: simulating scenarios, and whole probes, that cannot succeed.
+"""Saves: simulating scenarios, and whole attempts, that cannot succeed.
 Sound: if the pending tasks do not fit although victims compete for nothing, the simulation fails
 (`freed_fits`); if the GPUs that may be reclaimed do not suffice, validators reject it (`reclaim_bound`). More
 victims never reduce either, so a met condition stays met, and the first sufficient prefix of an order can be
@@ -17,22 +17,15 @@ from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.oracle import (
-    NO_SOLUTION,
-    WITHIN_FAIR_SHARE,
-    FitCheck,
-    Oracle,
-    Outlook,
-    Probe,
-    Search,
-    SearchParts,
-    VictimPolicy,
-)
+from tenure.solver.search.attempts import Attempt
+from tenure.solver.search.search import NO_SOLUTION, WITHIN_FAIR_SHARE, Search, VictimPolicy
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.speedup import FitCheck, NecessaryCondition, Speedup
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
 from tenure.solver.search.speedups.node_index import NodeIndex
-from tenure.solver.search.speedups.queue_turns import LastVictim, QueueTurns, may_take_turns
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
+from tenure.solver.search.speedups.returning_victims import LastVictim, ReturningVictims, can_predict_returns
 from tenure.solver.search.victim_sequence import VictimSequence
 
 RECLAIMABLE: Final = -1
@@ -41,8 +34,8 @@ LOOK_AHEAD: Final = 1024
 """Number of batches after which a search without a promising scenario checks whether one can exist."""
 
 
-class ProbeNeeds:
-    """Needs of the pending tasks of one probe beyond free capacity, and the victims' contribution."""
+class AttemptNeeds:
+    """Needs of the pending tasks of one attempt beyond free capacity, and the victims' contribution."""
 
     def __init__(self, fits: SearchFits, bound: ReclaimBound | None, pending: Sequence[int]) -> None:
         self.shortfalls = fits.missing_fits(pending)
@@ -84,7 +77,7 @@ class ProbeNeeds:
 
 
 class PrefixBounds:
-    """Totals of all prefixes of a victim sequence; computed once for all probes of a search."""
+    """Totals of all prefixes of a victim sequence; computed once for all attempts of a search."""
 
     def __init__(
         self, sequence: VictimSequence, fits: SearchFits, bound: ReclaimBound | None, tasks: Sequence[int]
@@ -96,7 +89,7 @@ class PrefixBounds:
         self._reclaimed = None if bound is None else ReclaimTally(bound)
         self._reclaimable: list[int] = []
 
-    def first_sufficient(self, needs: ProbeNeeds) -> int | None:
+    def first_sufficient(self, needs: AttemptNeeds) -> int | None:
         """Number of batches that could meet the needs; None if all of them could not."""
         count = 0
         for shape, missing in needs.shortfalls:
@@ -109,7 +102,7 @@ class PrefixBounds:
         taken = self._first(self._reclaimable, needs.gpus, RECLAIMABLE)
         return None if taken is None else max(count, taken)
 
-    def can_meet(self, needs: ProbeNeeds, nodes: Collection[int]) -> bool:
+    def can_meet(self, needs: AttemptNeeds, nodes: Collection[int]) -> bool:
         """Whether the nodes could have enough fits, whichever tasks are evicted; a quick check."""
         for shape, missing in needs.shortfalls:
             gains, most, totals = (
@@ -150,7 +143,7 @@ class PrefixBounds:
         return self._freed_fits[what].total()
 
 
-class Bounds(Outlook):
+class CapacityBound(NecessaryCondition):
     """Necessary conditions of one search: fits, reclaimable GPUs, or both."""
 
     def __init__(
@@ -171,28 +164,28 @@ class Bounds(Outlook):
         self._prefixes: PrefixBounds | None = None
         """Of the order of the search."""
         self._current: PrefixBounds | None = None
-        """The same, if the current probe has that order."""
-        self._needs: ProbeNeeds | None = None
-        """Of the current probe."""
+        """Those, if the current attempt has that order."""
+        self._needs: AttemptNeeds | None = None
+        """Of the current attempt."""
 
-    def first_prefix(self, probe: Probe) -> int | None:
+    def first_prefix(self, attempt: Attempt) -> int | None:
         """Batches up to the first one with which the needs may be met.
 
         If a prefix contains all recorded victims, its totals are used without recording them.
         """
-        needs = self._needs = self._needs_of(probe)
+        needs = self._needs = self._needs_of(attempt)
         self._current = None
-        if probe.is_main_order:
+        if attempt.is_main_order:
             if self._prefixes is None:
-                self._prefixes = PrefixBounds(probe.sequence, self._fits, self._bound, self._tasks)
+                self._prefixes = PrefixBounds(attempt.sequence, self._fits, self._bound, self._tasks)
             self._current = self._prefixes
         if needs.are_met():
             return 0
         count = None if self._current is None else self._current.first_sufficient(needs)
         if self._current is not None and count is None:
             return None
-        if count is None or count <= max(probe.skips, default=-1) + 1:
-            return self._search_ahead(probe)
+        if count is None or count <= max(attempt.skips, default=-1) + 1:
+            return self._search_ahead(attempt)
         return count
 
     def rules_out(self, potential: Sequence[Batch]) -> bool:
@@ -209,23 +202,23 @@ class Bounds(Outlook):
         """Whether the victims take again what the preemptor would need."""
         return self._last_victim is not None and self._last_victim.blocks(scenario, last)
 
-    def implies_gpu_capacity(self, probe: Probe) -> bool:
+    def implies_gpu_capacity(self, attempt: Attempt) -> bool:
         """Whether fit counts of a single shape count whole GPUs."""
         tasks = self._fits.session.cluster.tasks
-        return self._counts_whole_gpus and len({tasks[task].shape.index for task in probe.tasks}) == 1
+        return self._counts_whole_gpus and len({tasks[task].shape.index for task in attempt.tasks}) == 1
 
-    def _needs_of(self, probe: Probe) -> ProbeNeeds:
-        """Needs of the probe, with the contribution of the recorded victims."""
-        needs = ProbeNeeds(self._fits, self._bound, probe.tasks)
-        needs.add(probe.recorded)
+    def _needs_of(self, attempt: Attempt) -> AttemptNeeds:
+        """Needs of the attempt, with the contribution of the recorded victims."""
+        needs = AttemptNeeds(self._fits, self._bound, attempt.tasks)
+        needs.add(attempt.recorded)
         return needs
 
-    def _search_ahead(self, probe: Probe) -> int | None:
+    def _search_ahead(self, attempt: Attempt) -> int | None:
         """The first sufficient prefix beside the recorded victims, batch by batch."""
-        needs, number = self._needs_of(probe), 0
-        while probe.sequence.reaches(number):
-            if number not in probe.skips:
-                needs.add((probe.sequence.batches[number],))
+        needs, number = self._needs_of(attempt), 0
+        while attempt.sequence.reaches(number):
+            if number not in attempt.skips:
+                needs.add((attempt.sequence.batches[number],))
             number += 1
             if needs.are_met():
                 return number
@@ -234,47 +227,57 @@ class Bounds(Outlook):
         return None
 
 
-class Pruning(Oracle):
+class Pruning(Speedup):
     """Computes the bounds of a search."""
 
     def __init__(
-        self, session: Session, parts: SearchParts, index: NodeIndex, *, with_fits: bool, with_bound: bool
+        self,
+        session: Session,
+        components: SearchComponents,
+        index: NodeIndex,
+        *,
+        with_fits: bool,
+        with_bound: bool,
     ) -> None:
         self._session = session
-        self._parts = parts
+        self._components = components
         self._index = index
         self._counts = FitCounts(session.ledger, index)
         self._with_fits = with_fits
         shapes = session.cluster.shapes
         self._counts_whole_gpus = with_fits and all(requests_whole_gpus(shape) for shape in shapes)
         self._with_bound = with_bound and not any(is_inexact(shape) for shape in shapes)
-        self._takes_turns = self._with_bound and may_take_turns(session)
+        self._predicts_returns = self._with_bound and can_predict_returns(session)
         self._checked: dict[int, SearchFits] = {}
         """Fits without victims, by preemptor, until something is committed."""
         self._commits = 0
 
-    def outlook(self, search: Search) -> Outlook | Rejection | None:
+    def necessary_condition(self, search: Search, feasible: int) -> NecessaryCondition | Rejection | None:
         """The bounds, or the rejection of a search that fairness does not permit."""
-        lists = self._parts.pod_groups
+        lists = self._components.pod_groups
         queues = [queue for queue in search.victim_queues if lists.has_victims(queue)]
         victims = partial(_all_victims, search.victims, queues, self._session.stop)
-        fits = self._fits_of(search.tasks, search.feasible, victims)
+        fits = self._fits_of(search.tasks, feasible, victims)
         bound = last_victim = None
         free = self._index.free_gpu_bound() if self._with_bound else 0
-        if self._takes_turns:
-            last_victim = LastVictim(self._session, self._parts, free)
+        if self._predicts_returns:
+            last_victim = LastVictim(self._session, self._components, free)
         if self._with_bound and not search.is_trial:  # the bound contains the gate that a trial lifts
             bound = ReclaimBound(self._session, search.action, search.preemptor, queues, free)
             if not bound.is_possible(search.tasks):
                 return WITHIN_FAIR_SHARE
-            if bound.bounds and self._takes_turns:
-                bound.follow_turns(QueueTurns(self._session, self._parts, search.preemptor, search.tasks))
+            if bound.bounds and self._predicts_returns:
+                bound.exclude_returning(
+                    ReturningVictims(self._session, self._components, search.preemptor, search.tasks)
+                )
                 if not bound.is_possible(search.tasks):
                     return NO_SOLUTION
-        return Bounds(fits, bound, search.tasks, last_victim, counts_whole_gpus=self._counts_whole_gpus)
+        return CapacityBound(
+            fits, bound, search.tasks, last_victim, counts_whole_gpus=self._counts_whole_gpus
+        )
 
     def fit_check(self, preemptor: int, tasks: Sequence[int], feasible: int) -> FitCheck | None:
-        """The same fits for all candidates of a preemptor, until something is committed."""
+        """Fits that all candidates of a preemptor share, until something is committed."""
         if not self._with_fits:
             return None
         if self._commits != self._session.commit_count:
@@ -286,7 +289,7 @@ class Pruning(Oracle):
 
     def _fits_of(self, tasks: Sequence[int], feasible: int, victims: Victims) -> SearchFits:
         counts = self._counts if self._with_fits else None
-        return SearchFits(self._session, self._parts.allowed_nodes, counts, feasible, tasks, victims)
+        return SearchFits(self._session, self._components.allowed_nodes, counts, feasible, tasks, victims)
 
 
 def _all_victims(policy: VictimPolicy, queues: Sequence[int], stop: StopSignal) -> Iterator[int]:

@@ -15,7 +15,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.speedups.fit_counts import NO_BOUND
-from tenure.solver.search.speedups.queue_turns import QueueTurns
+from tenure.solver.search.speedups.returning_victims import ReturningVictims
 
 Bounds = dict[int, tuple[int, int]]
 """By victims' leaf queue: the queue with the bound, and the maximum amount taken from there."""
@@ -32,7 +32,7 @@ class ReclaimBound:
     ) -> None:
         self.session = session
         self.free = free
-        self._turns: QueueTurns | None = None
+        self._returning: ReturningVictims | None = None
         """None: no victim is known to take its place again."""
         self._demands: dict[int, int] = {}
         self.bounds: Bounds = {}
@@ -52,12 +52,12 @@ class ReclaimBound:
         most = sum(dict(self.bounds.values()).values())
         return self._demand(tasks) <= self.free + most
 
-    def follow_turns(self, turns: QueueTurns) -> None:
-        """Count nothing for victims that take their places again before the preemptor has its turn."""
-        for queue in () if turns.is_first else self.queues:
-            if turns.has_returning(queue):
-                self._turns = turns
-            most = turns.most_taken_from(queue)
+    def exclude_returning(self, returning: ReturningVictims) -> None:
+        """Count nothing for victims that take their places again before the preemptor is placed."""
+        for queue in () if returning.is_first else self.queues:
+            if returning.has_returning(queue):
+                self._returning = returning
+            most = returning.most_taken_from(queue)
             if most is not None and most < self.bounds.get(queue, (queue, NO_BOUND))[1]:
                 self.bounds[queue] = (queue, most)
 
@@ -76,7 +76,7 @@ class ReclaimBound:
         """Queue with the bound for the batch, the bound, and the GPUs of the batch."""
         ledger = self.session.ledger
         gpus = 0
-        if self._turns is None or not self._turns.takes_nothing_of(batch.pod_group):
+        if self._returning is None or not self._returning.takes_nothing_of(batch.pod_group):
             for task in batch.tasks:
                 gpus += ledger.freed_gpu_milli(task)
         queue = self.session.cluster.pod_groups[batch.pod_group].queue

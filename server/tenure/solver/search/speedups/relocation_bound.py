@@ -12,8 +12,10 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, WHOLE_GPU
 from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.attempts import Attempt
 from tenure.solver.search.node_order import bits
-from tenure.solver.search.oracle import Oracle, Outlook, Probe, Search
+from tenure.solver.search.search import Search
+from tenure.solver.search.speedup import NecessaryCondition, Speedup
 from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
 from tenure.solver.search.speedups.node_index import NodeIndex
 
@@ -21,7 +23,7 @@ _MAX_SIZES: Final = 16
 """Different sizes of tasks that are counted, the smallest ones."""
 
 
-class RelocationBound(Outlook):
+class RelocationBound(NecessaryCondition):
     """Places for the tasks of one search, by the sizes of all tasks in whole GPUs."""
 
     def __init__(self, session: Session, sizes: Sequence[int], index: NodeIndex, feasible: int) -> None:
@@ -35,23 +37,23 @@ class RelocationBound(Outlook):
         for node in bits(feasible):
             self._add_places(self._places, max(0, free[node]) // WHOLE_GPU)
         self._needed: list[int] = []
-        """Places for the pending tasks of the current probe."""
+        """Places for the pending tasks of the current attempt."""
         self._recorded: tuple[Batch, ...] = ()
 
-    def first_prefix(self, probe: Probe) -> int | None:
+    def first_prefix(self, attempt: Attempt) -> int | None:
         """The first prefix of the victims with which there are places for all."""
-        self._recorded, self._needed = probe.recorded, [0] * len(self._sizes)
-        for task in probe.tasks:
+        self._recorded, self._needed = attempt.recorded, [0] * len(self._sizes)
+        for task in attempt.tasks:
             self._add_places(self._needed, self._gpus(task))
         left, freed = self._left(), dict[int, int]()
-        for batch in probe.recorded:
+        for batch in attempt.recorded:
             self._evict(left, freed, batch)
         number = 0
         while left and min(left) < 0:
-            if not probe.sequence.reaches(number):
+            if not attempt.sequence.reaches(number):
                 return None
-            if number not in probe.skips:
-                self._evict(left, freed, probe.sequence.batches[number])
+            if number not in attempt.skips:
+                self._evict(left, freed, attempt.sequence.batches[number])
             number += 1
         return number
 
@@ -86,7 +88,7 @@ class RelocationBound(Outlook):
         return self._session.cluster.tasks[task].shape.request[GPU] // WHOLE_GPU
 
 
-class Relocations(Oracle):
+class Relocations(Speedup):
     """Bounds the searches of actions that relocate all victims, if all tasks take whole GPUs."""
 
     def __init__(self, session: Session, index: NodeIndex) -> None:
@@ -97,8 +99,8 @@ class Relocations(Oracle):
         self._sizes = sorted([size for size in sizes if size > 1])[:_MAX_SIZES]
         self._is_enabled = bool(self._sizes) and all(map(requests_whole_gpus, shapes))
 
-    def outlook(self, search: Search) -> Outlook | None:
+    def necessary_condition(self, search: Search, feasible: int) -> NecessaryCondition | None:
         """The places that its tasks and victims need."""
         if not (self._is_enabled and search.action.relocates_all):
             return None
-        return RelocationBound(self._session, self._sizes, self._index, search.feasible)
+        return RelocationBound(self._session, self._sizes, self._index, feasible)

@@ -83,10 +83,10 @@ class FewPending(SimulationOrder):
     def _two(self, one: int, other: int, share: Callable[[int], Share]) -> tuple[int, int]:
         """These two, ordered by their queues at the level where their paths diverge."""
         groups, queues = self._session.cluster.pod_groups, self._session.cluster.queues
-        mine, theirs = groups[one].queue, groups[other].queue
-        assert mine is not None
-        assert theirs is not None
-        for here, there in zip(queues[mine].path, queues[theirs].path, strict=False):
+        queue, other_queue = groups[one].queue, groups[other].queue
+        assert queue is not None
+        assert other_queue is not None
+        for here, there in zip(queues[queue].path, queues[other_queue].path, strict=False):
             if here != there:
                 break
         key = self._queue_keys.key(here, share(one), NO_SHARE)
@@ -125,15 +125,15 @@ class FewPending(SimulationOrder):
         ]
 
     def _merged(
-        self, queue: int, turns: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
+        self, queue: int, concerned: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
     ) -> Iterator[QueueTreeEntry]:
         """Pending pod groups of the queue and the concerned ones, in order; of the others the steps only."""
         pending = self._session.ledger.pending
-        if any(pending[pod_group] and pod_group != preemptor for _, pod_group in turns):
-            yield from self._interleave(queue, turns, share)
+        if any(pending[pod_group] and pod_group != preemptor for _, pod_group in concerned):
+            yield from self._interleave(queue, concerned, share)
             return
         steps: Iterator[QueueTreeEntry] = self._steps_of(queue)
-        for key, pod_group in turns:
+        for key, pod_group in concerned:
             for entry in steps:
                 if entry.key >= key:
                     break
@@ -147,14 +147,12 @@ class FewPending(SimulationOrder):
         return None if self._session.cluster.claims else self._pod_group_index.most_requested(queue)
 
     def _interleave(
-        self, queue: int, turns: Sequence[KeyedPodGroup], share: Callable[[int], Share]
+        self, queue: int, concerned: Sequence[KeyedPodGroup], share: Callable[[int], Share]
     ) -> Iterator[QueueTreeEntry]:
-        """The same if victims of the queue have pending tasks too: their positions differ."""
-        concerned = {pod_group for _, pod_group in turns}
-        others = [
-            (key, group) for key, group in self._pod_group_index.pending(queue) if group not in concerned
-        ]
-        for key, pod_group in turns:
+        """Those entries if victims of the queue have pending tasks too: their positions differ."""
+        indices = {pod_group for _, pod_group in concerned}
+        others = [(key, group) for key, group in self._pod_group_index.pending(queue) if group not in indices]
+        for key, pod_group in concerned:
             yield from self._steps(entry for entry in others if entry[0] < key)
             yield QueueTreeEntry(key, pod_group, share(pod_group))
             others = [entry for entry in others if entry[0] > key]

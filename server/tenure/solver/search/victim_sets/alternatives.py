@@ -15,8 +15,10 @@ from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.verdict import OtherSet, VictimSet
 from tenure.solver.plugin_api.action import Relation
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.scenarios import ScenarioAccumulator
+from tenure.solver.search.search import Budget, Search
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchResult
 from tenure.solver.search.solver import Solver
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
@@ -45,22 +47,24 @@ class FoundSet(NamedTuple):
 class Alternatives:
     """Makes solutions smaller, and compares them with others."""
 
-    def __init__(self, session: Session, parts: SearchParts, solver: Solver, fill_back: FillBack) -> None:
+    def __init__(
+        self, session: Session, components: SearchComponents, solver: Solver, fill_back: FillBack
+    ) -> None:
         self._session = session
-        self._parts = parts
+        self._components = components
         self._solver = solver
         self._fill_back = fill_back
         self._costs = VictimCosts(session)
         self._most = session.options.victim_alternatives
 
-    def minimize(self, statement: Statement, search: Search, budget: Budget) -> VictimSet | None:
+    def minimize(self, statement: Statement, result: SearchResult, budget: Budget) -> VictimSet | None:
         """Replace the solution in the statement by the least of it and of others, each made smaller.
 
         Returns what is known about its victims; None if no pod is disrupted.
         """
         if self._most == 1:
-            return self._fill_back.minimize(statement, search, budget)
-        found = self.compare(statement, search, budget, self._most)
+            return self._fill_back.minimize(statement, result.state, result.scenario, budget)
+        found = self.compare(statement, result, budget, self._most)
         if not found:
             return None
         redo(statement, found[0].moves)
@@ -68,23 +72,24 @@ class Alternatives:
             return found[0].known
         return found[0].known._replace(next_best=OtherSet(found[1].pods, found[1].cost))
 
-    def compare(self, statement: Statement, search: Search, budget: Budget, most: int) -> list[FoundSet]:
+    def compare(
+        self, statement: Statement, result: SearchResult, budget: Budget, most: int
+    ) -> list[FoundSet]:
         """The solution in the statement and others, each made smaller, the least one first.
 
         They are undone, except for one that disrupts no pod: then there are none.
         """
-        first, found = search.accepted, list[FoundSet]()
-        assert first is not None
-        known = self._fill_back.minimize(statement, search, budget)
+        state, found = result.state, list[FoundSet]()
+        known = self._fill_back.minimize(statement, state, result.scenario, budget)
         if known is None:
             return found
-        found.append(self._measure(statement, search, known, 0))
+        found.append(self._measure(statement, state.search, known, 0))
         with suppress(CycleStopped):
-            for _ in self._others(statement, search, budget, first):
-                known = self._fill_back.minimize(statement, search, budget)
+            for scenario in self._others(statement, result, budget):
+                known = self._fill_back.minimize(statement, state, scenario, budget)
                 if known is None:
                     return []
-                another = self._measure(statement, search, known, len(found))
+                another = self._measure(statement, state.search, known, len(found))
                 if any(each.tasks == another.tasks for each in found):
                     continue
                 found.append(another)
@@ -107,34 +112,32 @@ class Alternatives:
         statement.rollback(0)
         return FoundSet(priority, len(pods), self._costs.total(by_group), number, pods, known, moves)
 
-    def _others(
-        self, statement: Statement, search: Search, budget: Budget, first: Scenario
-    ) -> Iterator[Scenario]:
+    def _others(self, statement: Statement, result: SearchResult, budget: Budget) -> Iterator[Scenario]:
         """Further scenarios of the attempt that succeeded; the moves of each are in the statement."""
-        attempt = search.attempt
-        if attempt is None:
-            self._solver.look_ahead(search)
-            attempt = (self._session.chains.scenario_generators[0], (), len(search.tasks))
-        generator, recorded, size = attempt
-        probe = self._solver.probe(search, recorded, size)
+        state, first, attempt = result.state, result.scenario, result.attempt
+        if first is None or attempt is None:
+            return
+        if not state.conditions:
+            self._components.add_conditions(state)
+        attempt = state.victims.attempt(attempt.generator, attempt.recorded, len(attempt.tasks))
         groups, counters = self._session.cluster.pod_groups, self._session.counters
         queues = {groups[victim].queue for victim in first.victims()}
-        victims = ScenarioAccumulator(self._parts, search, probe)
-        search.failed.add(first.fingerprint())
+        victims = ScenarioAccumulator(self._components, state, attempt)
+        state.failed.add(first.fingerprint())
         trials = 0
-        for scenario in generator.scenarios(victims):
+        for scenario in attempt.generator.scenarios(victims):
             self._session.stop.check()
             counters.generated += 1
             if victims.is_ruled_out(scenario):
                 counters.pruned += 1
-            elif scenario.fingerprint() in search.failed:
+            elif scenario.fingerprint() in state.failed:
                 counters.duplicate += 1
             elif queues.issuperset([groups[victim].queue for victim in scenario.victims()]):
                 if trials == MAX_TRIALS or not budget.spend():
                     return
                 trials += 1
-                search.failed.add(scenario.fingerprint())
-                if self._solver.works(statement, search, scenario):
-                    if self._parts.gangs.is_satisfied(search.preemptor):
+                state.failed.add(scenario.fingerprint())
+                if self._solver.works(statement, state, scenario):
+                    if self._components.gangs.is_satisfied(state.search.preemptor):
                         yield scenario
                     statement.rollback(0)

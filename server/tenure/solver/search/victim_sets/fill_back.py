@@ -19,13 +19,14 @@ from tenure.solver.model.verdict import UNTRIED_SET, VictimSet
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
-from tenure.solver.search.oracle import Budget, Search, SearchParts
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
+from tenure.solver.search.search import NEVER, Budget
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sets.necessary_victims import NecessaryVictims, Need, is_coherent
 from tenure.solver.search.victim_sets.solutions import Minimization, Solution, batches_of, redo
 
-NEVER: Final = "never"
 FULL: Final = "full"
 _MAX_REBUILDS: Final = 16
 """Victims that are put back one by one if all at once are refused."""
@@ -40,19 +41,21 @@ class BesideAll:
         self._placer = placer
         self._is_used = session.options.fill_back != NEVER
 
-    def places(self, statement: Statement, search: Search, budget: Budget) -> bool:
+    def places(self, statement: Statement, state: SearchState, budget: Budget) -> bool:
         """Whether it is placed without a victim, and all validators accept; else the statement is empty."""
-        if not self._is_used or search.is_trial or not search.feasible:
+        search = state.search
+        if not self._is_used or search.is_trial or not state.feasible:
             return False
-        if not search.has_victims():
+        if not state.victims.are_there():
             return False
-        if self._placer.place(statement, search.preemptor, search.tasks, search.feasible, simulation=True):
+        if self._placer.place(statement, search.preemptor, [*search.tasks], state.feasible, simulation=True):
             return False
         self._counters.simulated += 1
-        scenario = Scenario(search.preemptor, tuple(search.tasks), (), ())
+        scenario = Scenario(search.preemptor, search.tasks, (), ())
         if self._gangs.is_satisfied(search.preemptor) and search.validates(scenario) is None:
-            search.accepted = scenario
-            return budget.spend()
+            state.accepted = scenario
+            budget.count()
+            return True
         statement.rollback(0)
         return False
 
@@ -61,63 +64,65 @@ class FillBack:
     """Makes solutions smaller, one at a time."""
 
     def __init__(
-        self, session: Session, parts: SearchParts, placer: Placer, simulator: ScenarioSimulator
+        self, session: Session, components: SearchComponents, placer: Placer, simulator: ScenarioSimulator
     ) -> None:
         self._session = session
-        self._parts = parts
+        self._components = components
         self._placer = placer
         self._simulator = simulator
-        self._necessary = NecessaryVictims(session, parts.allowed_nodes)
+        self._necessary = NecessaryVictims(session, components.allowed_nodes)
         self._mode = session.options.fill_back
         self._max_simulations = session.options.max_fill_back_simulations
 
-    def minimize(self, statement: Statement, search: Search, budget: Budget) -> VictimSet | None:
-        """Replace the solution in the statement by a smaller one, if there is any.
+    def minimize(
+        self, statement: Statement, state: SearchState, scenario: Scenario | None, budget: Budget
+    ) -> VictimSet | None:
+        """Replace the solution of a scenario in the statement by a smaller one, if there is any.
 
         Returns what is known about its size; None if no pod is disrupted. If the cycle must end meanwhile,
         the smallest solution so far is kept.
         """
         if self._mode == NEVER:
             return UNTRIED_SET
-        assert search.accepted is not None
-        solution = self._measure(statement, batches_of(search.accepted))
+        assert scenario is not None
+        solution = self._measure(statement, batches_of(scenario))
         if not solution.batches:
             return None
         run = Minimization(solution)
         batches = solution.batches
         is_one = len(batches) == len(batches[0].tasks) == 1
-        if is_one and self._necessary.has_no_node(search.tasks, search.feasible):
+        if is_one and self._necessary.has_no_node(state.search.tasks, state.feasible):
             run.needs = [Need.NECESSARY]
             return run.result(len(solution.disrupted))
         with suppress(CycleStopped):
-            self._improve(statement, search, budget, run)
+            self._improve(statement, state, budget, run)
         statement.rollback(run.held)
         redo(statement, run.best.moves[run.held :])
         return run.result(len(solution.disrupted)) if run.best.batches else None
 
-    def _improve(self, statement: Statement, search: Search, budget: Budget, run: Minimization) -> None:
+    def _improve(self, statement: Statement, state: SearchState, budget: Budget, run: Minimization) -> None:
         """Put back in one pass, then leave out one victim after the other."""
         if self._holds_evictions(statement, run):
-            run.needs = self._count_needs(statement, search, run.best)
+            run.needs = self._count_needs(statement, state, run.best)
         else:
-            run.needs = self._needs(statement, search, run.best)
+            run.needs = self._needs(statement, state, run.best)
         if Need.OPEN not in run.needs:
             return
         run.held = 0
         statement.rollback(0)
-        self._put_back(statement, search, run)
+        self._put_back(statement, state, run)
         while self._mode == FULL and len(run.refuted) < self._max_simulations:
             number = run.next_open()
             if number is None or not budget.spend():
                 return
-            smaller = self._solve_without(statement, search, run.best.batches, number)
+            smaller = self._solve_without(statement, state, run.best.batches, number)
             run.refuted.add(run.best.batches[number])
             if smaller is not None and smaller.is_better_than(run.best):
-                self._adopt(statement, search, run, smaller)
+                self._adopt(statement, state, run, smaller)
 
-    def _adopt(self, statement: Statement, search: Search, run: Minimization, smaller: Solution) -> None:
+    def _adopt(self, statement: Statement, state: SearchState, run: Minimization, smaller: Solution) -> None:
         run.best, run.needs = smaller, ()
-        run.needs = self._needs(statement, search, smaller)
+        run.needs = self._needs(statement, state, smaller)
 
     def _measure(self, statement: Statement, batches: Iterable[Batch]) -> Solution:
         """The solution that the statement has."""
@@ -135,13 +140,13 @@ class FillBack:
                 left.append(batch)
         return Solution(tuple(left), statement.moves.copy(), frozenset(moved | evicted), len(evicted))
 
-    def _nodes(self, search: Search, batches: Iterable[Batch]) -> int:
+    def _nodes(self, state: SearchState, batches: Iterable[Batch]) -> int:
         """Nodes to consider: those of the search, and those of the victims, which run or are evicted there
         (semantics R5.60).
         """
         placements = self._session.ledger.placements
         left = {placements[task].node for batch in batches for task in batch.tasks}
-        return search.feasible | bit_set(left)
+        return state.feasible | bit_set(left)
 
     def _holds_evictions(self, statement: Statement, run: Minimization) -> bool:
         """Roll back to the evictions of the solution, if all other moves of the statement come later."""
@@ -153,41 +158,41 @@ class FillBack:
         statement.rollback(run.held)
         return True
 
-    def _needs(self, statement: Statement, search: Search, found: Solution) -> list[Need]:
+    def _needs(self, statement: Statement, state: SearchState, found: Solution) -> list[Need]:
         statement.rollback(0)
         self._evict(statement, found.batches)
-        needs = self._count_needs(statement, search, found)
+        needs = self._count_needs(statement, state, found)
         statement.rollback(0)
         return needs
 
-    def _count_needs(self, statement: Statement, search: Search, found: Solution) -> list[Need]:
-        nodes = self._nodes(search, found.batches)
-        return self._necessary.find(statement, search.tasks, found.batches, nodes)
+    def _count_needs(self, statement: Statement, state: SearchState, found: Solution) -> list[Need]:
+        nodes = self._nodes(state, found.batches)
+        return self._necessary.find(statement, state.search.tasks, found.batches, nodes)
 
-    def _put_back(self, statement: Statement, search: Search, run: Minimization) -> None:
-        """Victims go home beside the beneficiary, and the others take their turns again (R14.2, R14.3).
+    def _put_back(self, statement: Statement, state: SearchState, run: Minimization) -> None:
+        """Victims go home beside the beneficiary; the others are placed in queue order again (R14.2, R14.3).
 
         Refused all at once, they go home one by one.
         """
         first = run.best
         after = {move.task: move.after for move in first.moves}
-        places = [after[task] for task in search.tasks]
-        home = self._fitting(statement, search, first.batches, places, run.needs)
-        smaller = self._rebuild(statement, search, first, home, places) if home else None
+        places = [after[task] for task in state.search.tasks]
+        home = self._fitting(statement, state, first.batches, places, run.needs)
+        smaller = self._rebuild(statement, state, first, home, places) if home else None
         if smaller is None and len(home) > 1:
             kept = list[int]()
             for number in home[:_MAX_REBUILDS]:
-                another = self._rebuild(statement, search, first, [*kept, number], places)
+                another = self._rebuild(statement, state, first, [*kept, number], places)
                 if another is not None:
                     kept.append(number)
                     smaller = another
         if smaller is not None:
-            self._adopt(statement, search, run, smaller)
+            self._adopt(statement, state, run, smaller)
 
     def _fitting(
         self,
         statement: Statement,
-        search: Search,
+        state: SearchState,
         batches: Sequence[Batch],
         places: Sequence[Placement],
         needs: Sequence[Need],
@@ -195,7 +200,7 @@ class FillBack:
         """Batches that fit where they were, the best protected first, a core before its surplus."""
         self._evict(statement, batches)
         home, groups = list[int](), self._session.cluster.pod_groups
-        if self._place_at(statement, search.tasks, places):
+        if self._place_at(statement, state.search.tasks, places):
             for number in range(len(batches) - 1, -1, -1):
                 self._session.stop.check()
                 batch, mark = batches[number], statement.checkpoint()
@@ -231,62 +236,65 @@ class FillBack:
     def _rebuild(
         self,
         statement: Statement,
-        search: Search,
+        state: SearchState,
         found: Solution,
         home: Iterable[int],
         places: Sequence[Placement],
     ) -> Solution | None:
-        """The solution without the batches that are home, if it is valid and better."""
+        """The solution without the batches that are home, if it is valid and better. Its moves are undone."""
         left_out = set(home)
+        smaller: Solution | None = None
         batches = tuple(batch for i, batch in enumerate(found.batches) if i not in left_out)
-        scenario = Scenario(search.preemptor, tuple(search.tasks), (), batches)
+        search = state.search
+        scenario = Scenario(search.preemptor, search.tasks, (), batches)
         self._session.counters.simulated += 1
         self._evict(statement, batches)
         waiting = dict.fromkeys(scenario.victims())
-        turns = self._turns(statement, scenario, waiting)
-        first = next(turns)  # the order begins with the ledger as it is now
+        order = self._queue_order(statement, scenario, waiting)
+        first = next(order)  # the order begins with the ledger as it is now
         is_within = self._placer.capacity(search.preemptor, search.tasks) is None
         if is_within and self._place_at(statement, search.tasks, places):
-            others = filter(waiting.__contains__, chain((first,), turns))
-            self._simulator.place_others(statement, others, waiting, self._nodes(search, batches))
-            smaller = self._accept(statement, search, scenario)
-            if smaller is not None and smaller.is_better_than(found):
-                return smaller
+            others = filter(waiting.__contains__, chain((first,), order))
+            nodes = self._nodes(state, batches)
+            self._simulator.place_others(statement, others, waiting, nodes, search.tasks)
+            smaller = self._accept(statement, state, scenario)
         statement.rollback(0)
-        return None
+        return smaller if smaller is not None and smaller.is_better_than(found) else None
 
-    def _turns(self, statement: Statement, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
+    def _queue_order(self, statement: Statement, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
         """Beneficiary and victims in queue order (semantics R5.53)."""
-        demand, gangs = self._session.ledger.demand, self._parts.gangs
+        demand, gangs = self._session.ledger.demand, self._components.gangs
 
         def share(pod_group: int) -> Share:
             if pod_group == scenario.preemptor:
                 return demand(scenario.pending)
             return demand(gangs.next_tasks(pod_group, statement.evicted))
 
-        return self._parts.simulation_order.in_order(scenario.preemptor, victims, share)
+        return self._components.simulation_order.in_order(scenario.preemptor, victims, share)
 
     def _solve_without(
-        self, statement: Statement, search: Search, batches: Sequence[Batch], number: int
+        self, statement: Statement, state: SearchState, batches: Sequence[Batch], number: int
     ) -> Solution | None:
         """The result of the simulation without one of the batches, if it is valid (semantics R14.4)."""
-        left = (*batches[:number], *batches[number + 1 :])
-        scenario = Scenario(search.preemptor, tuple(search.tasks), (), left)
+        search, left = state.search, (*batches[:number], *batches[number + 1 :])
+        scenario = Scenario(search.preemptor, search.tasks, (), left)
         self._session.counters.simulated += 1
         if left:
-            fits = self._simulator.run(statement, scenario, search.feasible)
+            fits = self._simulator.run(statement, scenario, state.feasible)
         else:
-            tasks = list(search.tasks)
-            fits = not self._placer.place(
-                statement, search.preemptor, tasks, search.feasible, simulation=True
-            )
-        found = self._accept(statement, search, scenario) if fits else None
+            tasks, nodes = [*search.tasks], state.feasible
+            fits = not self._placer.place(statement, search.preemptor, tasks, nodes, simulation=True)
+        found = self._accept(statement, state, scenario) if fits else None
         statement.rollback(0)
         return found
 
-    def _accept(self, statement: Statement, search: Search, scenario: Scenario) -> Solution | None:
+    def _accept(self, statement: Statement, state: SearchState, scenario: Scenario) -> Solution | None:
         """What the statement has, if the beneficiary has its minimum and the validators agree."""
-        if not self._parts.gangs.is_satisfied(search.preemptor) or search.validates(scenario) is not None:
+        search = state.search
+        if (
+            not self._components.gangs.is_satisfied(search.preemptor)
+            or search.validates(scenario) is not None
+        ):
             return None
         return self._measure(statement, scenario.potential)
 

@@ -142,7 +142,7 @@ class NecessaryVictims:
         shapes: Sequence[tuple[TaskShape, int]],
         spare: dict[int, int],
     ) -> Need:
-        """The same with the batch in its places: tasks that share devices take what cannot be added up."""
+        """The need of a batch with its tasks in place: if devices are shared, amounts cannot be added up."""
         nodes = list(bits(bit_set({statement.evicted[task][-1].node for task in batch.tasks})))
         empty = [self._count(shape, nodes) for shape, _ in shapes]
         mark = statement.checkpoint()
@@ -185,11 +185,11 @@ class NecessaryVictims:
             if shape.shares_devices:
                 slots += self._ledger.fits_soon(shape, node)
                 continue
-            room = infos[node].idle.copy()
-            room.add(infos[node].releasing)
+            free = infos[node].idle.copy()
+            free.add(infos[node].releasing)
             for other in stay.get(node, ()):
-                room.subtract(self._ledger.charge(other, node))
-            slots += max(room.times(shape.request_vector, _MANY), 0)
+                free.subtract(self._ledger.charge(other, node))
+            slots += max(free.times(shape.request_vector, _MANY), 0)
         return slots
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import default_profile
@@ -63,7 +63,7 @@ def reclaim_cluster(builder: ClusterBuilder, reclaimer: str, victim: str, ran: s
 
 
 def preemption_cluster(builder: ClusterBuilder, leaf: str, ran: str) -> Cluster:
-    """The same within one leaf queue. `new` has the higher priority."""
+    """A contested GPU within one leaf queue. `new` has the higher priority."""
     return (
         builder.node("n", gpus=1)
         .running("old", queue=leaf, gpus=1, node="n", started_ago=ran)
@@ -74,7 +74,7 @@ def preemption_cluster(builder: ClusterBuilder, leaf: str, ran: str) -> Cluster:
 
 def evicted_pods(cluster: Cluster, with_profile: Profile | None = None) -> list[str]:
     """Uids of the pods that a cycle evicts."""
-    decision = decide(cluster, with_profile or default_profile())
+    decision = answer(cluster, with_profile or default_profile())
     return [cluster.tasks[task].facts.uid for task in evictions(decision)]
 
 

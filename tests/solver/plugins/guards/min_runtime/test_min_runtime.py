@@ -1,7 +1,7 @@
 """Protected gangs are not evicted; protected elastic pod groups keep their minimum."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, statuses
@@ -23,7 +23,7 @@ def preemption_cluster(count: int, min_member: int, started_ago: str | None, gpu
 def evicted_pods(builder: ClusterBuilder) -> list[str]:
     """Uids of evicted pods."""
     cluster = builder.build()
-    after = statuses(cluster, decide(cluster, default_profile()))
+    after = statuses(cluster, answer(cluster, default_profile()))
     return [uid for uid, state in after.items() if state.status is TaskStatus.RELEASING]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -92,7 +92,7 @@ def test_consolidation_and_requeue_evict_within_the_minimum_unless_guarded_d7_14
     found = set()
     for action in ("consolidation", "requeue"):
         cluster = contested_cluster(action, started_ago=ran, expected_runtime="5m")
-        decision = decide(cluster, ten_minutes(action, **arguments))
+        decision = answer(cluster, ten_minutes(action, **arguments))
         found |= {how for how, _ in evictions_of(cluster, decision)}
     assert found == expected
 
@@ -102,5 +102,5 @@ def test_stale_gang_is_evicted_within_its_minimum_runtime_d7_14() -> None:
     builder.pod_group("gang", queue="q", min_member=3, started_ago="9m", stale_ago="5m")
     builder.running("gang", gpus=1, node="n", count=2).pods("gang", TaskStatus.FAILED)
     cluster = builder.build()
-    found = evictions_of(cluster, decide(cluster, ten_minutes("stalegangeviction")))
+    found = evictions_of(cluster, answer(cluster, ten_minutes("stalegangeviction")))
     assert found == [("stalegangeviction", "gang-0"), ("stalegangeviction", "gang-1")]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
@@ -58,7 +58,7 @@ def production(ran: str) -> ClusterBuilder:
 
 
 def test_no_reclaim_after_20s_of_30s_and_the_end_is_reported() -> None:
-    decision = decide(reclaim_cluster(production("20s"), "other", "production", "20s"), default_profile())
+    decision = answer(reclaim_cluster(production("20s"), "other", "production", "20s"), default_profile())
     assert decision.groups == ()
     (outcome,) = decision.outcomes
     ends = NOW + 10 * SECOND

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tenure.solver.model.queue import QueueFacts
+from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.verdict import protection_end
 from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver
 from tenure.solver.resolution.reference_resolution import resolve_queues
@@ -29,11 +29,14 @@ def resolve_reclaim(
     values: Mapping[str, int], reclaimer: str, victim: str, method: str = LCA
 ) -> tuple[int, str | None]:
     """Minimum in seconds, and the queue that sets it."""
-    specs = [QueueFacts(name, parent, reclaim_min_runtime=values.get(name)) for name, parent in TREE.items()]
+    specs = [
+        QueueFacts(name=name, parent_name=parent, reclaim_min_runtime=values.get(name))
+        for name, parent in TREE.items()
+    ]
     queues = resolve_queues(specs)
-    index = {queue.name: queue.index for queue in queues}
+    index = {queue.facts.name: queue.index for queue in queues}
     found = Resolver(queues, 0, DEFAULT, method).reclaim(index[reclaimer], index[victim])
-    return found.minimum, None if found.queue is None else queues[found.queue].name
+    return found.minimum, None if found.queue is None else queues[found.queue].facts.name
 
 
 RECLAIM = {
@@ -89,9 +92,12 @@ def test_reclaim_by_the_victims_queue(
     ],
 )
 def test_preempt_walks_up_from_the_leaf(leaf: str, values: Mapping[str, int], expected: int) -> None:
-    specs = [QueueFacts(name, parent, preempt_min_runtime=values.get(name)) for name, parent in TREE.items()]
+    specs = [
+        QueueFacts(name=name, parent_name=parent, preempt_min_runtime=values.get(name))
+        for name, parent in TREE.items()
+    ]
     queues = resolve_queues(specs)
-    index = {queue.name: queue.index for queue in queues}
+    index = {queue.facts.name: queue.index for queue in queues}
     assert Resolver(queues, DEFAULT, 0, LCA).preempt(index[leaf]).minimum == expected
 
 

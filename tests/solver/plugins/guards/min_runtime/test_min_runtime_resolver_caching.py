@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tenure.solver.model.queue import Queue, QueueFacts
+from tenure.solver.model.facts import QueueFacts
+from tenure.solver.model.queue import Queue
 from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.solver.testing import ClusterBuilder
@@ -28,15 +29,15 @@ class CountingQueues(Sequence[Queue]):
         return len(self._queues)
 
     def index_of(self, name: str) -> int:
-        return next(queue.index for queue in self._queues if queue.name == name)
+        return next(queue.index for queue in self._queues if queue.facts.name == name)
 
 
 @pytest.fixture
 def queues() -> CountingQueues:
     return CountingQueues(
-        QueueFacts("top", "", preempt_min_runtime=3, reclaim_min_runtime=4),
-        QueueFacts("a", "top"),
-        QueueFacts("b", "top", reclaim_min_runtime=0),
+        QueueFacts(name="top", preempt_min_runtime=3, reclaim_min_runtime=4),
+        QueueFacts(name="a", parent_name="top"),
+        QueueFacts(name="b", parent_name="top", reclaim_min_runtime=0),
     )
 
 
@@ -77,10 +78,11 @@ def test_protection_is_not_cached_per_queue_r7_15() -> None:
 
 
 def test_sessions_do_not_share_cached_values() -> None:
-    """The same lookup in several sessions with different queue values and snapshot times."""
+    """One lookup in several sessions with different queue values and snapshot times."""
     cluster = reclaim_cluster(tree({"a": "", "b": ""}, rich="b", reclaim={"a": "5m"}), "b", "a", "4m")
-    a = next(queue for queue in cluster.queues if queue.name == "a")
-    shorter = tuple(replace(q, reclaim_min_runtime=0) if q == a else q for q in cluster.queues)
+    a = next(queue for queue in cluster.queues if queue.facts.name == "a")
+    changed = replace(a, facts=replace(a.facts, reclaim_min_runtime=0))
+    shorter = tuple(changed if queue == a else queue for queue in cluster.queues)
     asked = (
         cluster,
         replace(cluster, queues=shorter),

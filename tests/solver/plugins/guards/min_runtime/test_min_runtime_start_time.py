@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
@@ -23,7 +23,7 @@ LONG_AGO = NOW - parse_duration("1h")
 def start_time_after(builder: ClusterBuilder, name: str) -> int | None:
     """Start time of a pod group after the decisions of a cycle are applied."""
     cluster = builder.build()
-    return _start_time(apply_decisions(cluster, decide(cluster, default_profile()), MINUTE), name)
+    return _start_time(apply_decisions(cluster, answer(cluster, default_profile()), MINUTE), name)
 
 
 def _start_time(cluster: Cluster, name: str) -> int | None:
@@ -98,7 +98,7 @@ def _minutes_run(cluster: Cluster) -> Iterator[int]:
     """Minutes that each evicted pod group had run since its start, over nine cycles, one per minute."""
     for number in range(9):
         cluster = _with_gate_removed(cluster, f"later{number}")
-        decision = decide(cluster, default_profile())
+        decision = answer(cluster, default_profile())
         for task in evictions(decision):
             start = cluster.pod_groups[cluster.tasks[task].pod_group].facts.last_start
             assert start is not None
@@ -126,7 +126,7 @@ def test_a_pod_group_that_starts_in_the_cycle_is_protected_from_then_on_r7_22(
         builder.pending("new", queue="q", gpus=1).pending("high", queue="q", gpus=2, priority=75).build()
     )
     profile = replace(default_profile(), options=CycleOptions(allow_same_cycle_eviction=True))
-    after = statuses(cluster, decide(cluster, profile))
+    after = statuses(cluster, answer(cluster, profile))
     assert after["high-0"].status is (TaskStatus.PENDING if minimum == "5m" else TaskStatus.PIPELINED)
     gone = sorted(uid for uid in ("new-0", "old-0") if after[uid].status is not TaskStatus.RUNNING)
     assert [uid for uid in gone if after[uid].status is not TaskStatus.BINDING] == evicted

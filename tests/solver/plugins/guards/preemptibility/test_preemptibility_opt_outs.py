@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
@@ -27,7 +27,7 @@ def only(action: str) -> Profile:
 @pytest.mark.parametrize("opted_out", BUILT_IN.guarded.names)
 def test_opt_out_protects_from_its_action_only(action: str, opted_out: str) -> None:
     cluster = contested_cluster(action, opt_out_actions=[opted_out])
-    found = evictions_of(cluster, decide(cluster, only(action)))
+    found = evictions_of(cluster, answer(cluster, only(action)))
     assert bool(found) is (action != opted_out)
     assert {by for by, _ in found} <= {action}
 
@@ -36,9 +36,9 @@ def test_opt_out_protects_from_its_action_only(action: str, opted_out: str) -> N
 def test_opt_out_protects_surplus_as_well(action: str) -> None:
     """Without the opt-out the second of its two pods is evicted."""
     cluster = _contested_semi_preemptible(action, []).build()
-    assert evictions_of(cluster, decide(cluster, only(action))) == [(action, "old-1")]
+    assert evictions_of(cluster, answer(cluster, only(action))) == [(action, "old-1")]
     cluster = _contested_semi_preemptible(action, [action]).build()
-    assert evictions_of(cluster, decide(cluster, only(action))) == []
+    assert evictions_of(cluster, answer(cluster, only(action))) == []
 
 
 def _contested_semi_preemptible(action: str, opt_out_actions: list[str]) -> ClusterBuilder:
@@ -85,7 +85,7 @@ def test_pod_group_that_opts_out_of_reclaim_is_limited_to_quota(
         preemptibility=kind,
         opt_out_actions=opt_out_actions,
     )
-    decision = decide(builder.build(), default_profile())
+    decision = answer(builder.build(), default_profile())
     assert sum(len(group.bindings) for group in decision.groups) == expected
     if not expected:
         (outcome,) = decision.outcomes
@@ -101,7 +101,7 @@ def test_running_pod_group_that_opts_out_of_reclaim_uses_quota(
         "old", queue="q", gpus=1, count=2, min_member=1, node="n", opt_out_actions=opt_out_actions
     )
     builder.pending("new", queue="q", gpus=1, preemptibility=NON_PREEMPTIBLE)
-    decision = decide(builder.build(), default_profile())
+    decision = answer(builder.build(), default_profile())
     assert sum(len(group.bindings) for group in decision.groups) == expected
 
 
@@ -113,7 +113,7 @@ def test_pod_group_that_opts_out_of_reclaim_reclaims_within_quota_only(
     builder = ClusterBuilder().node("n", gpus=2).queue("a", quota=0, weight=0).queue("b", quota=1)
     builder.running("old", queue="a", gpus=1, count=2, min_member=1, node="n")
     builder.pending("new", queue="b", gpus=1, count=2, opt_out_actions=opt_out_actions)
-    assert bool(list(evictions(decide(builder.build(), default_profile())))) is expected
+    assert bool(list(evictions(answer(builder.build(), default_profile())))) is expected
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_no_pod_is_relocated_for_a_pod_group_that_opts_out_of_reclaim_r6_35(
     for node in ("n1", "n2"):
         builder.running(f"on-{node}", queue="q", gpus=1, node=node)
     builder.pending("new", queue="q", gpus=2, opt_out_actions=opt_out_actions)
-    assert bool(list(evictions(decide(builder.build(), default_profile())))) is expected
+    assert bool(list(evictions(answer(builder.build(), default_profile())))) is expected
 
 
 PROTECTIONS = {
@@ -164,7 +164,7 @@ PROTECTIONS = {
 def test_response_reports_protection_and_its_actions(options: dict, expected: list[tuple]) -> None:
     builder = ClusterBuilder().node("n", gpus=2).queue("q")
     builder.running("old", queue="q", gpus=1, count=2, min_member=1, node="n", **options)
-    found = decide(builder.build(), default_profile()).protections
+    found = answer(builder.build(), default_profile()).protections
     reported_protections = [
         (each.actions, each.source, each.scope) for each in found if each.guard == "preemptibility"
     ]

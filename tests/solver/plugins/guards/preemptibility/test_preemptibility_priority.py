@@ -1,7 +1,7 @@
 """Priority determines the order, preemptibility determines evictability: they are independent."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
@@ -41,7 +41,7 @@ def contested_cluster(action: str, priority: int, kind: Preemptibility) -> Clust
 def is_evicted(builder: ClusterBuilder) -> bool:
     """Whether `old`, and no other pod group, is evicted."""
     cluster = builder.build()
-    victims = {cluster.tasks[task].facts.uid for task in evictions(decide(cluster, default_profile()))}
+    victims = {cluster.tasks[task].facts.uid for task in evictions(answer(cluster, default_profile()))}
     assert victims <= {"old-0"}
     return bool(victims)
 
@@ -89,7 +89,7 @@ def test_priority_alone_determines_the_order_r8_4(first: Preemptibility, second:
     builder.pending("low", queue="q", gpus=1, priority=50, preemptibility=first)
     builder.pending("high", queue="q", gpus=1, priority=60, preemptibility=second)
     cluster = builder.build()
-    (group,) = decide(cluster, default_profile()).groups
+    (group,) = answer(cluster, default_profile()).groups
     assert [cluster.tasks[bind.task].facts.uid for bind in group.bindings] == ["high-0"]
 
 
@@ -111,7 +111,7 @@ def test_quota_limits_non_preemptible_pod_groups(
 ) -> None:
     builder = ClusterBuilder().node("n", gpus=2).queue("q", quota=1)
     builder.pending("job", queue="q", gpus=2, priority=priority, preemptibility=kind)
-    (outcome,) = decide(builder.build(), default_profile()).outcomes
+    (outcome,) = answer(builder.build(), default_profile()).outcomes
     assert outcome.kind is expected
 
 
@@ -127,5 +127,5 @@ def test_only_preemptible_pod_groups_of_a_mixed_queue_are_evicted(wanted: int, e
     builder.running("legacy", queue="q", gpus=1, node="n", priority=75)
     builder.pending("new", queue="q", gpus=wanted, priority=PREEMPTOR_PRIORITY, preemptibility=PREEMPTIBLE)
     cluster = builder.build()
-    victims = {cluster.tasks[task].facts.uid for task in evictions(decide(cluster, default_profile()))}
+    victims = {cluster.tasks[task].facts.uid for task in evictions(answer(cluster, default_profile()))}
     assert sorted(victims) == expected

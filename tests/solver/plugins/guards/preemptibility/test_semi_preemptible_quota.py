@@ -1,7 +1,7 @@
 """The minimum of a semi-preemptible pod group must be within quota; its surplus may exceed it."""
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
@@ -17,7 +17,7 @@ PENDING = ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA
 def bound_pods(builder: ClusterBuilder) -> list[str]:
     """Uids of the pods that are bound, sorted."""
     cluster = builder.build()
-    groups = decide(cluster, default_profile()).groups
+    groups = answer(cluster, default_profile()).groups
     return sorted(cluster.tasks[bind.task].facts.uid for group in groups for bind in group.bindings)
 
 
@@ -69,7 +69,7 @@ def test_minimum_of_the_request_must_be_within_quota(
 
 def test_pod_group_over_quota_is_waiting_for_quota() -> None:
     builder = queue(2).pending("job", queue="q", gpus=1, count=3, preemptibility=SEMI)
-    (outcome,) = decide(builder.build(), default_profile()).outcomes
+    (outcome,) = answer(builder.build(), default_profile()).outcomes
     assert (outcome.kind, outcome.reason.code) == (OutcomeKind.WAITING_FOR_QUOTA, PENDING)
 
 
@@ -163,7 +163,7 @@ RECLAIMS = {
 def test_reclaim_is_for_the_minimum_within_quota_and_for_surplus_within_the_share(
     quota: float, running: int, expected: bool
 ) -> None:
-    decision = decide(reclaim_cluster(quota, running).build(), default_profile())
+    decision = answer(reclaim_cluster(quota, running).build(), default_profile())
     assert any(group.action == "reclaim" for group in decision.groups) is expected
 
 
@@ -176,7 +176,7 @@ def test_preempt_beyond_quota_is_for_surplus_only_r6_21(running: int, expected: 
     builder.running("old", queue="q", gpus=1, count=2 - running, min_member=0, node="n")
     builder.pod_group("job", queue="q", min_member=1, priority=90, preemptibility=SEMI)
     builder.running("job", gpus=1, count=running, node="n").pending("job", gpus=1, count=2 - running)
-    assert bool(list(evictions(decide(builder.build(), default_profile())))) is expected
+    assert bool(list(evictions(answer(builder.build(), default_profile())))) is expected
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_pods_are_relocated_for_surplus_only_r6_30(running: int, expected: list[
         builder.running(f"on-{node}", queue="q", gpus=1, node=node)
     builder.pod_group("job", queue="q", min_member=1, preemptibility=SEMI)
     builder.running("job", gpus=2, count=running, node="n3").pending("job", gpus=2)
-    decision = decide(builder.build(), default_profile())
+    decision = answer(builder.build(), default_profile())
     assert [group.action for group in decision.groups] == expected

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tenure.solver.cycle import decide
+from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, default_profile
@@ -68,7 +68,7 @@ def evictions_of(builder: ClusterBuilder) -> list[tuple[str, str]]:
     cluster = builder.build()
     return [
         (group.action, cluster.tasks[evict.task].facts.uid.removeprefix("old-"))
-        for group in decide(cluster, default_profile()).groups
+        for group in answer(cluster, default_profile()).groups
         for evict in group.evictions
     ]
 
@@ -138,7 +138,7 @@ def test_other_victims_are_found_when_the_minimum_is_in_the_way_r7_45() -> None:
 
 
 def test_eviction_reports_that_the_minimum_is_protected() -> None:
-    decision = decide(contested_cluster("reclaim", flat(3, 2), 1).build(), default_profile())
+    decision = answer(contested_cluster("reclaim", flat(3, 2), 1).build(), default_profile())
     (evict,) = (evict for group in decision.groups for evict in group.evictions)
     first = evict.guards[0]
     assert (first.guard, first.scope, first.source) == (
@@ -151,7 +151,7 @@ def test_eviction_reports_that_the_minimum_is_protected() -> None:
 def test_response_reports_the_minimum_as_protected_from_all_while_running() -> None:
     builder = ClusterBuilder().node("n1", gpus=4).queue("a")
     flat(3, 2)(builder)
-    found = decide(builder.build(), default_profile()).protections
+    found = answer(builder.build(), default_profile()).protections
     (protection,) = (each for each in found if each.guard == "preemptibility")
     assert protection.actions == BUILT_IN.guarded.names
     assert (protection.scope, protection.until, protection.against) == (ProtectionScope.CORE, None, "")

@@ -1,16 +1,15 @@
-"""What users write about when pod groups may start, how long they run, and what becomes of them.
+"""What users write about when pod groups may start, and the stored reason of a hold.
 
-An unreadable hold, or time before which a pod group may not start, holds it. Unreadable limits are none.
+An unreadable hold, or time before which a pod group may not start, holds it.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.times import read_duration, read_time
-from tenure.kubernetes.observe.wishes import FALSE, TRUE, read_fate, unreadable
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.objects.times import read_time
+from tenure.kubernetes.observe.annotations.fields import FALSE, unreadable
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION, MAX_DEPENDENCIES
 
@@ -27,33 +26,12 @@ _BY_USERS: Final = {"admin": pb.HOLD_REASON_ADMIN, "dependency": pb.HOLD_REASON_
 """Values of the annotation for holds; all others, except for "false", are by the user."""
 
 
-def read_time_limit(annotations: Mapping[str, str], warnings: list[str]) -> Duration | None:
-    """How long a pod group, or the pod groups of a queue, may run; None: there is no annotation."""
-    if (text := annotations.get(names.TIME_LIMIT)) is None:
-        return None
-    span = read_duration(text.strip())
-    if span is None or span.ToNanoseconds() < 0:
-        warnings.append(unreadable(names.TIME_LIMIT, text, "a duration: it is ignored"))
-        return None
-    return span
-
-
-def read_fate_at_time_limit(annotations: Mapping[str, str], warnings: list[str]) -> pb.Fate:
-    """What becomes of a pod group, or of those of a queue, at the time limit; unreadable holds."""
-    return read_fate(annotations, warnings, names.ON_TIME_LIMIT, pb.FATE_HOLD)
-
-
 def read_holds(row: pb.PodGroup, annotations: Mapping[str, str], now: Timestamp, warnings: list[str]) -> None:
-    """Set fate, hold and release of a pod group from what users write.
+    """Set hold and release of a pod group from what users write.
 
     A hold by the user precedes a stored one. A release in the future is ignored: no one can know today what
     will be released then.
     """
-    row.on_evict = read_fate(annotations, warnings)
-    row.on_time_limit = read_fate_at_time_limit(annotations, warnings)
-    if (limit := read_time_limit(annotations, warnings)) is not None:
-        row.time_limit.CopyFrom(limit)
-    row.suspendable = annotations.get(names.SUSPENDABLE, "").strip().lower() in TRUE
     hold = annotations.get(names.HOLD, "").strip().lower()
     if hold not in ("", *FALSE):
         row.held_by = _BY_USERS.get(hold, pb.HOLD_REASON_USER)

@@ -1,9 +1,8 @@
-"""Bounds of queues beside quota and limit, from annotations: of classes, lending, running pod groups.
+"""Bounds of queues beside quota and limit, from annotations: of classes, lending, users.
 
     tenure.scheduler/class-limits    GPUs by class of nodes: h100=4, a100=16
     tenure.scheduler/class-quotas    the same for non-preemptible pods
     tenure.scheduler/lending-limit   by resource, in the units of the queue: gpu=2, cpu=16000, memory=64000
-    tenure.scheduler/max-running     a number
     tenure.scheduler/user-limits     of the queue of each user, by resource as above
     tenure.scheduler/user-quotas     the same
     tenure.scheduler/user-max-running a number
@@ -15,9 +14,11 @@ from collections.abc import Iterator, Mapping, Set
 from math import isfinite
 from typing import Final
 
-from tenure.kubernetes.observe import names
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.observe.annotations.fields import read_fields
+from tenure.terms.annotations import ValueKind, annotation
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_ANNOTATION, MAX_COUNT
+from tenure.wire.limits import MAX_ANNOTATION
 
 _UNITS: Final = {
     "cpu": ("cpu_milli", 1),
@@ -29,6 +30,10 @@ UNLIMITED: Final = -1
 _GPU: Final = 1_000
 _MOST: Final = 2**50
 _MAX_NAME: Final = 253
+_MAX_RUNNING_OF_USERS: Final = annotation("user-max-running")._replace(
+    kind=ValueKind.COUNT, field="max_running"
+)
+"""Of the queue of each user, not of the queue that has the annotation."""
 
 
 def warn_of_misplaced(
@@ -50,7 +55,6 @@ def set_bounds(row: pb.Queue, annotations: Mapping[str, str], warnings: list[str
     row.class_limits.extend([limits[name] for name in sorted(limits)])
     for resource, amount in _amounts(names.LENDING_LIMIT, annotations, warnings):
         getattr(row, resource).lending_limit = amount
-    _set_max_running(row, names.MAX_RUNNING, annotations, warnings)
 
 
 def bounds_of_users(team: pb.Queue, annotations: Mapping[str, str], warnings: list[str]) -> pb.Queue:
@@ -68,16 +72,8 @@ def bounds_of_users(team: pb.Queue, annotations: Mapping[str, str], warnings: li
     for key, field in ((names.USER_LIMITS, "limit"), (names.USER_QUOTAS, "quota")):
         for resource, amount in _amounts(key, annotations, warnings):
             setattr(getattr(row, resource), field, amount)
-    _set_max_running(row, names.USER_MAX_RUNNING, annotations, warnings)
+    read_fields(row, (_MAX_RUNNING_OF_USERS,), annotations, warnings)
     return row
-
-
-def _set_max_running(row: pb.Queue, key: str, annotations: Mapping[str, str], warnings: list[str]) -> None:
-    if text := annotations.get(key, "").strip():
-        if text.isascii() and text.isdecimal():
-            row.max_running = min(int(text[:18]), MAX_COUNT)
-        else:
-            warnings.append(f"annotation {key}: {text[:64]!r} is not a number: it is ignored")
 
 
 def _amounts(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, int]]:

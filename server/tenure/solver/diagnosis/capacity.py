@@ -1,0 +1,166 @@
+"""Why a pod group gets no GPUs: who uses those of the nodes it may use, and who came before it."""
+
+from collections import defaultdict
+from enum import IntEnum
+from typing import NamedTuple
+
+from tenure.solver.diagnosis.eligibility import VictimQuery
+from tenure.solver.diagnosis.replay import CycleReplay
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import GPU
+from tenure.solver.plugin_api.action import Relation
+from tenure.solver.search.node_order import bits
+from tenure.terms.reason_class import ReasonClass
+from tenure.terms.reasons import REASONS, ReasonCode
+
+
+class GpuUse(IntEnum):
+    """What GPUs are used by, as seen from the pending pod group; in the order of the text."""
+
+    TERMINATING = 0
+    SCHEDULED_NOW = 1
+    """Pods that start in this cycle."""
+    NEVER_EVICTED = 2
+    """Non-preemptible pod groups, and protections without an end."""
+    PROTECTED = 3
+    """Protections with an end."""
+    NOT_LOWER = 4
+    """Pod groups of its queue with no lower priority."""
+    WITHIN_SHARE = 5
+    """Other queues that do not exceed their share."""
+    NOT_RECLAIMABLE = 6
+    """Other queues, while its own may not reclaim."""
+    EVICTABLE = 7
+    """Could be evicted, but do not suffice."""
+    OTHER = 8
+
+
+class GpuAccount(NamedTuple):
+    """GPUs of the nodes that the pods of a pending pod group may use, in thousandths."""
+
+    total: int
+    free: int
+    largest_free: int
+    """On one node."""
+    per_pod: int
+    pods: int
+    """Pods to place next."""
+    fitting_pods: int
+    """Pods for which a node has enough free GPUs."""
+    used: dict[GpuUse, int]
+    protected_until: int | None
+    """The first end of those protections."""
+
+    @property
+    def is_fragmented(self) -> bool:
+        """Whether enough GPUs are free, but on too many nodes."""
+        return self.free >= self.pods * self.per_pod > 0 and self.fitting_pods < self.pods
+
+
+def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:
+    """Account at the end of the cycle; None if its next pods do not request equal numbers of GPUs."""
+    context, cluster = replay.end, replay.cluster
+    ledger = context.session.ledger
+    shapes = {cluster.tasks[task].shape.index: cluster.tasks[task].shape for task in _next(replay, pod_group)}
+    if len(shapes) != 1:
+        return None
+    (shape,) = shapes.values()
+    per_pod = ledger.request_share(shape)[GPU]
+    if per_pod == 0:
+        return None
+    nodes = set(bits(context.components.allowed_nodes.of(shape)))
+    free = [ledger.node_infos[node].idle_gpu_milli() for node in sorted(nodes)]
+    reasons = _rejections(replay, pod_group)
+    until: int | None = None
+    used: defaultdict[GpuUse, int] = defaultdict(int)
+    for task in cluster.tasks:
+        placement = ledger.placements[task.index]
+        if placement.node not in nodes or not _uses_gpus(placement.status):
+            continue
+        if placement.status is TaskStatus.RELEASING:
+            use = GpuUse.TERMINATING
+        elif task.placement.status is TaskStatus.PENDING:
+            use = GpuUse.SCHEDULED_NOW
+        else:
+            use = _use(reasons, task.pod_group)
+            rejection = reasons.get(task.pod_group)
+            if use is GpuUse.PROTECTED and rejection is not None and rejection.until is not None:
+                until = rejection.until if until is None else min(until, rejection.until)
+        used[use] += ledger.freed_gpu_milli(task.index)
+    return GpuAccount(
+        total=sum(cluster.nodes[node].allocatable[GPU] for node in nodes),
+        free=sum(free),
+        largest_free=max(free, default=0),
+        per_pod=per_pod,
+        pods=len(_next(replay, pod_group)),
+        fitting_pods=sum(each // per_pod for each in free),
+        used={use: amount for use, amount in sorted(used.items()) if amount},
+        protected_until=until,
+    )
+
+
+def earlier_in_order(replay: CycleReplay, pod_group: int) -> list[int]:
+    """Pod groups that took the free capacity before it in this cycle; empty if it would not have fitted.
+
+    It is placed on the state at the beginning of the cycle, after reservations were fulfilled.
+    """
+    commits = replay.end.session.commits
+    start = next((n for n, commit in enumerate(commits) if not commit.in_flight), len(commits))
+    others = [commit.beneficiary for commit in commits[start:] if not commit.action.is_guarded]
+    if not others:
+        return []
+    context = replay.before(start)
+    tasks = context.gangs.tasks_to_allocate(pod_group)
+    with context.session.statement() as trial:
+        if not tasks or context.placer.place(
+            trial, pod_group, tasks, context.components.node_order.all_nodes
+        ):
+            return []
+    return [index for index in dict.fromkeys(others) if index != pod_group]
+
+
+def line(replay: CycleReplay, pod_group: int) -> tuple[int, int]:
+    """Position among the pending pod groups of its queue, from 1, and their number."""
+    queue = replay.cluster.pod_groups[pod_group].queue
+    order = [] if queue is None else [index for _, index in replay.end.pod_groups.pending(queue)]
+    return (order.index(pod_group) + 1, len(order)) if pod_group in order else (1, 1)
+
+
+def _next(replay: CycleReplay, pod_group: int) -> list[int]:
+    return replay.end.gangs.tasks_to_allocate(pod_group)
+
+
+def _uses_gpus(status: TaskStatus) -> bool:
+    return status is TaskStatus.RELEASING or status.is_allocated
+
+
+def _rejections(replay: CycleReplay, pod_group: int) -> dict[int, Rejection | None]:
+    """Why each running pod group is not evicted, by preempt in its queue and by reclaim in others."""
+    found: dict[int, Rejection | None] = {}
+    for action in replay.searches():
+        if action.victims_from not in (Relation.SAME_QUEUE, Relation.OTHER_QUEUES):
+            continue
+        query = VictimQuery(replay.end, action, pod_group)
+        entry = query.entry()
+        for victim, rejection in query.candidates():
+            found[victim] = rejection or entry
+    return found
+
+
+def _use(reasons: dict[int, Rejection | None], pod_group: int) -> GpuUse:
+    if pod_group not in reasons:
+        return GpuUse.OTHER
+    rejection = reasons[pod_group]
+    if rejection is None:
+        return GpuUse.EVICTABLE
+    by_code = {
+        ReasonCode.PRIORITY_NOT_LOWER: GpuUse.NOT_LOWER,
+        ReasonCode.WITHIN_FAIR_SHARE: GpuUse.WITHIN_SHARE,
+        ReasonCode.OVER_FAIR_SHARE: GpuUse.NOT_RECLAIMABLE,
+    }
+    if rejection.code in by_code:
+        return by_code[rejection.code]
+    if REASONS[rejection.code].reason_class is ReasonClass.PROTECTION:
+        return GpuUse.NEVER_EVICTED if rejection.until is None else GpuUse.PROTECTED
+    return GpuUse.OTHER

@@ -1,0 +1,353 @@
+"""Who or what has the capacity that a waiting pod group could use (semantics R13.40-R13.45).
+
+After all actions, every pod group that no bound and no time keeps waiting is checked, in this order; for the
+first reason, also who waits for a protection:
+
+    NO_CAPACITY        it fits beside those before it on what pods of this cycle's evictions release
+    RESERVED           it fits if reservations are lifted
+    QUEUE_ORDER        it would have fitted at the beginning of the cycle; capacity went to others first
+    TOPOLOGY           it fits without its topology constraints
+    FRAGMENTED         enough GPUs are free, but on too many nodes
+    OVER_FAIR_SHARE    if the search has verified that it is the one obstacle
+    WITHIN_FAIR_SHARE  the nodes have the GPUs, and the other queues use them within their fair shares
+    NO_CAPACITY        else: the nodes that it may use have too little
+
+A check places the pod group on a changed state and undoes everything, so no decision depends on it. Pod
+groups of a queue with equal priority and pods share the result; the number of checks is limited.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.odd_gpu import OddGpus
+from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
+from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
+from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
+from tenure.solver.diagnosis.released_capacity import RELEASED, SEARCHED, find_released
+from tenure.solver.framework.ledger import NO
+from tenure.solver.framework.statement import Move
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.caller_state import PLANNED_STARTS
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.queue import QueueStatus
+from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
+from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import Member, PodGroup, SubGroupSet
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.search.needed_victims import providers_first
+from tenure.solver.search.node_order import bits
+from tenure.solver.search.placer import Placer
+from tenure.solver.search.search import WITHIN_FAIR_SHARE
+from tenure.terms.formatting import count_gpus, format_count, format_gpus
+from tenure.terms.reasons import ReasonCode
+
+MAX_CHECKS: Final = 64
+"""Kinds of pod groups that are placed on changed states; for the others, free capacity is reported."""
+_MOST_RELATIONS: Final = 3
+"""Relations that a reason names."""
+MAX_MOVES: Final = 2_000
+"""Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
+
+
+def check_capacity(context: CycleContext, waiting: Sequence[int], queues: Sequence[QueueStatus]) -> None:
+    """Replace what searches said of pod groups without capacity. A stop leaves the rest as it is.
+
+    `queues` has the fair share and the usage of every queue after the cycle.
+    """
+    session = context.session
+    placed = {commit.beneficiary for commit in session.commits}
+    if released := find_released(context, waiting, placed):
+        newcomers = Newcomers(context)
+        session.rejections.update({each: newcomers.add_to(RELEASED, each) for each in released})
+    found: list[tuple[int, _Kind]] = []
+    checks: _CapacityChecks | None = None
+    for pod_group in waiting:
+        rejection = session.rejections.get(pod_group)
+        is_open = rejection is not None and rejection.code in SEARCHED and pod_group not in placed
+        if rejection is None or not is_open or session.stop.is_set:
+            continue
+        checks = checks or _CapacityChecks(context, queues)
+        if tasks := context.gangs.tasks_to_allocate(pod_group):
+            found.append((pod_group, checks.kind_of(pod_group, tasks, rejection)))
+    if checks is not None:
+        with suppress(CycleStopped):
+            checks.run()
+    session.rejections.update({each: kind.reason for each, kind in found if kind.reason is not None})
+
+
+class _FreeGpus(NamedTuple):
+    """GPUs of the nodes that pods of a shape may use, in thousandths."""
+
+    total: int
+    free: int
+    largest: int  # free on one node
+    fitting: int
+    """Pods for which a node has enough free GPUs."""
+
+
+@final
+class _CapacityChecks:
+    """The checks of one cycle."""
+
+    def __init__(self, context: CycleContext, status: Sequence[QueueStatus]) -> None:
+        self._context, self._reclaims = context, RECLAIM.name in context.session.profile.actions
+        self._session, self._cluster = context.session, context.session.cluster
+        self._is_varied = bool(self._cluster.topologies or self._cluster.carried.rows(PLANNED_STARTS))
+        self._nodes = context.components.node_order.all_nodes
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
+        """The last kind by queue: the next pod group is often of the same, and a key is slow."""
+        self._free: dict[int, _FreeGpus] = {}
+        self._odd_gpus = OddGpus(self._session, status)
+        self._using = {each.queue for each in status if each.allocated_after[GPU]}
+        """Queues with GPUs."""
+        self._over = {each.queue for each in status if each.allocated_after[GPU] > each.fair_share[GPU] >= 0}
+        """Queues with more GPUs than their fair share."""
+        start = len([commit for commit in self._session.commits if commit.in_flight])
+        later = self._session.commits[start:]
+        self._moves = [move for commit in later for move in commit.moves]
+        """Of this cycle, without fulfilled reservations."""
+        first = [commit.beneficiary for commit in later if not commit.action.is_guarded]
+        self._first = list(dict.fromkeys(first))
+        """Pod groups that took free capacity."""
+        self._held = [move for commit in self._session.commits[:start] for move in commit.moves]
+
+    def kind_of(self, pod_group: int, tasks: list[int], rejection: Rejection) -> "_Kind":
+        """The kind of a pod group that was rejected."""
+        group, facts = self._cluster.pod_groups[pod_group], self._cluster.tasks
+        shapes = [facts[task].shape.index for task in tasks]
+        place = -1 if group.queue is None else group.queue
+        recent = self._recent[place]
+        if recent is None or self._is_varied or not recent.has(group, rejection, shapes):
+            key = self._class_of(group, rejection, shapes)
+            recent = self._kinds.get(key)
+            if recent is None:
+                recent = self._kinds[key] = _Kind(group, tasks, rejection, shapes)
+            self._recent[place] = recent
+        return recent
+
+    def run(self) -> None:
+        """Give every kind its reason. Earlier states are restored once, for all kinds together."""
+        first = list(self._kinds.values())[:MAX_CHECKS]
+        if held := self._reservations():
+            with self._undone(held):
+                for kind in [each for each in first if self._fits(each.group.index, each.tasks)]:
+                    kind.reason = self._reserved(kind.group.index, held)
+        explain_kept(self._context, first, self._fits)
+        if self._first and len(self._moves) <= MAX_MOVES:
+            with self._undone(self._moves):
+                for kind in first:
+                    if kind.reason is None and self._fits(kind.group.index, kind.tasks):
+                        kind.reason = self._order(kind.group.index, kind.tasks)
+                explain_kept(self._context, first, self._fits)
+        for place, kind in enumerate(self._kinds.values()):
+            if kind.reason is None and place < MAX_CHECKS:
+                kind.reason = self._topology(kind.group.index, kind.tasks)
+            if kind.reason is None:
+                kind.reason = self._free_capacity(kind.group.index, kind.tasks, kind.rejection)
+
+    def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
+        """The reason by what is free on the nodes."""
+        gpus = self._free_gpus(tasks)
+        if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
+            return _fragmented(gpus, self._per_pod(tasks))
+        if rejection.code is ReasonCode.OVER_FAIR_SHARE:
+            return self._odd_gpus.add_to(rejection, pod_group, tasks)
+        unchecked = _unchecked(rejection)
+        if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
+            return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
+        return self._no_capacity(tasks, gpus, unchecked, self._relation(tasks, gpus))
+
+    def _fits(self, pod_group: int, tasks: list[int], placer: Placer | None = None) -> bool:
+        """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
+        with self._session.statement() as trial:
+            placer = placer or self._context.placer
+            return placer.place(trial, pod_group, tasks, self._nodes) is None
+
+    @contextmanager
+    def _undone(self, moves: Sequence[Move]) -> Iterator[None]:
+        """Undo committed moves for the block."""
+        ledger, undone = self._session.ledger, list[Move]()
+        try:
+            for move in reversed(moves):
+                ledger.apply(move.task, move.after, move.before)
+                undone.append(move)
+            yield
+        finally:
+            for move in reversed(undone):
+                ledger.apply(move.task, move.before, move.after)
+
+    def _reservations(self) -> list[Move]:
+        """Reservations of in-flight groups that this cycle did not change."""
+        placements = self._session.ledger.placements
+        return [
+            move
+            for move in self._held
+            if move.after.status is TaskStatus.PIPELINED and placements[move.task] is move.after
+        ]
+
+    def _reserved(self, pod_group: int, held: Sequence[Move]) -> Rejection:
+        holders = {self._cluster.tasks[move.task].pod_group for move in held}
+        groups = {status.group for status in self._session.in_flight if status.reservations}
+        until = min((self._cluster.in_flight[group].expire_time for group in groups), default=None)
+        who = name_pod_groups(self._session, pod_group, sorted(holders))
+        detail = f"it would fit, but capacity is reserved for {who}"
+        return Rejection(ReasonCode.RESERVED, detail, until, "search")
+
+    def _order(self, pod_group: int, tasks: list[int]) -> Rejection:
+        groups, first = self._cluster.pod_groups, self._first
+        if self._per_pod(tasks):
+            first = [each for each in first if any(self._per_pod([task]) for task in groups[each].tasks)]
+        who = name_pod_groups(self._session, pod_group, first or self._first)
+        detail = f"it would have fitted, but free capacity went first to {who}"
+        return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
+
+    def _topology(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        if not _has_topology(self._cluster.pod_groups[pod_group].root):
+            return None
+        with self._session.statement() as trial:
+            is_free = self._context.placer.place_anywhere(trial, tasks, self._nodes)
+        if not is_free or self._context.placer.capacity(pod_group, tasks) is not None:
+            return None
+        detail = "it would fit on the free nodes, but not within its topology constraint"
+        return Rejection(ReasonCode.TOPOLOGY, detail, source="search")
+
+    def _are_others_within_share(self, pod_group: int, gpus: _FreeGpus | None, tasks: list[int]) -> bool:
+        """Whether other queues have the GPUs, and none exceeds its fair share: reclaim finds no victim."""
+        if not self._reclaims or gpus is None or gpus.total < self._demand(tasks):
+            return False
+        own = self._cluster.pod_groups[pod_group].queue
+        path = () if own is None else self._cluster.queues[own].path
+        return self._over.issubset(path) and not self._using.issubset(path)
+
+    def _relation(self, tasks: list[int], gpus: _FreeGpus | None) -> str:
+        """What other pods have to do with it, if they alone keep a pod from every node that could take it.
+
+        A node is named only for what the pod requires itself: another owner's pods are behind the rest.
+        """
+        is_small = gpus is not None and gpus.fitting < len(tasks)
+        if is_small or not self._session.chains.placement_filters:
+            return ""
+        placer, ledger, problems = self._context.placer, self._session.ledger, dict[Rejection, list[str]]()
+        with self._session.statement() as trial:
+            ordered = providers_first(tasks, self._session.chains)
+            refused = next((t for t in ordered if not placer.place_anywhere(trial, [t], self._nodes)), None)
+            if refused is None:
+                return ""
+            shape = self._cluster.tasks[refused].shape
+            checks = self._session.chains.placement_checks(refused)
+            for node in bits(self._context.components.allowed_nodes.of(shape)):
+                self._session.stop.check()
+                if ledger.fit(shape, node) == NO:
+                    continue
+                problem = first_rejection(checks, node)
+                if problem is None or problem is NOT_YET:
+                    return ""
+                problems.setdefault(problem, []).append(self._cluster.nodes[node].facts.name)
+        relations = sorted(problems.items(), key=lambda each: (not each[0].by_own, -len(each[1])))
+        return ", and ".join([_on_nodes(problem, names) for problem, names in relations[:_MOST_RELATIONS]])
+
+    def _no_capacity(
+        self, tasks: list[int], gpus: _FreeGpus | None, unchecked: list[str], relation: str
+    ) -> Rejection:
+        if relation:
+            detail = relation
+        elif gpus is None:
+            detail = "no node that it may use has enough free resources"
+        elif gpus.fitting >= len(tasks):
+            detail = "the nodes with enough free GPUs do not meet its other requirements"
+        else:
+            free = f"{format_gpus(gpus.free)} of {format_gpus(gpus.total)}"
+            detail = f"it needs {count_gpus(self._demand(tasks))}; {free} on nodes that it may use are free"
+        if self._session.searches:
+            detail += ", and no permitted evictions would free enough"
+        chains = self._session.chains
+        source = chains.name(chains.placement_filters[0]) if relation else "search"
+        return Rejection(ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source)
+
+    def _free_gpus(self, tasks: list[int]) -> _FreeGpus | None:
+        """Free GPUs for tasks of one shape; None: they have several, or request none."""
+        shapes = {self._cluster.tasks[task].shape.index for task in tasks}
+        per_pod = self._per_pod(tasks)
+        if len(shapes) > 1 or not per_pod:
+            return None
+        shape = self._cluster.tasks[tasks[0]].shape
+        if shape.index not in self._free:
+            self._free[shape.index] = self._sum_free(shape, per_pod)
+        return self._free[shape.index]
+
+    def _sum_free(self, shape: TaskShape, per_pod: int) -> _FreeGpus:
+        total = free = largest = fitting = 0
+        infos, nodes = self._session.ledger.node_infos, self._cluster.nodes
+        for node in bits(self._context.components.allowed_nodes.of(shape)):
+            info = infos[node]
+            idle = info.idle_gpu_milli() if info.mig or info.gpus else info.idle.gpu
+            total += nodes[node].allocatable[GPU]
+            free += idle
+            largest = max(largest, idle)
+            fitting += idle // per_pod
+        return _FreeGpus(total, free, largest, fitting)
+
+    def _per_pod(self, tasks: list[int]) -> int:
+        return self._session.ledger.request_share(self._cluster.tasks[tasks[0]].shape)[GPU]
+
+    def _demand(self, tasks: list[int]) -> int:
+        return len(tasks) * self._per_pod(tasks)
+
+    def _class_of(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> Hashable:
+        single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
+        is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
+        why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
+        kept = kept_key(self._session, group) if self._cluster.carried.rows(PLANNED_STARTS) else None
+        return group.queue, group.facts.priority, group.is_preemptible, is_over, why, *shapes, single, kept
+
+
+@final
+class _Kind:
+    """Pod groups that wait for the same reason, by the first of them."""
+
+    def __init__(self, group: PodGroup, tasks: list[int], rejection: Rejection, shapes: list[int]) -> None:
+        self.group = group
+        self.tasks = tasks
+        self.rejection = rejection
+        self._shapes = shapes
+        self.reason: Rejection | None = None
+
+    def has(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> bool:
+        """Whether another pod group of the queue is of this kind."""
+        own_group, detail = self.group, self.rejection.detail
+        is_equal = (
+            own_group.facts.priority == group.facts.priority
+            and own_group.is_preemptible == group.is_preemptible
+        )
+        return is_equal and detail == rejection.detail and self._shapes == shapes
+
+
+def _unchecked(rejection: Rejection) -> list[str]:
+    """What was not checked, of what a rejection says."""
+    return [text for text in (UNCHECKED, UNCHECKED_SHARE) if rejection.detail.endswith(text)]
+
+
+def _has_topology(member: Member) -> bool:
+    inner = member.members if isinstance(member, SubGroupSet) else ()
+    return member.topology is not None or any(map(_has_topology, inner))
+
+
+def _fragmented(gpus: _FreeGpus, per_pod: int) -> Rejection:
+    free, largest = count_gpus(gpus.free), format_gpus(gpus.largest)
+    detail = (
+        f"{free} are free on nodes that it may use, at most {largest} on one node; "
+        f"each of its pods needs {format_gpus(per_pod)}"
+    )
+    return Rejection(ReasonCode.FRAGMENTED, detail, source="search")
+
+
+def _on_nodes(problem: Rejection, names: Sequence[str]) -> str:
+    """A problem, and where it is."""
+    if not problem.by_own:
+        return f"{problem.detail} on {format_count(len(names), 'node')}"
+    more = f" and {format_count(len(names) - 1, 'more node')}" if len(names) > 1 else ""
+    return f"{problem.detail} on node {names[0]}{more}"

@@ -1,0 +1,179 @@
+"""Eligibility of preemptors and victims: the first rejection, by the same chain as the action."""
+
+from collections.abc import Collection, Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.actions.victim_rules import VictimSelector
+from tenure.solver.framework.disruptions import ignoring_all
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.search import Budget
+from tenure.solver.search.victim_batches import victim_batches
+from tenure.solver.search.victim_sets.alternatives import FoundSet
+
+
+class EligibilityStage(Enum):
+    """Stage of the chain that rejects."""
+
+    NOT_ELIGIBLE = "may not ask"
+    """The preemptor may not evict by this action."""
+    NOT_EVICTABLE = "may not yield"
+    """The victim is not evictable: by the action's rule, a plugin or a guard."""
+    NO_BENEFIT = "no use"
+    """The victim is evictable, but evicting it alone would not suffice."""
+
+
+class Ineligibility(NamedTuple):
+    """Why a pod group is not evicted for a preemptor."""
+
+    stage: EligibilityStage
+    rejection: Rejection
+
+
+class VictimQuery:
+    """One preemptor and one action, in one state of a cycle."""
+
+    def __init__(self, context: CycleContext, action: Action, preemptor: int) -> None:
+        self._context = context
+        self._session = context.session
+        self._search = EvictionAction(context, action)
+        self._action = action
+        self._preemptor = preemptor
+        self._tasks = context.gangs.tasks_to_allocate(preemptor)
+        self._session.chains.on_search_start(preemptor, self._tasks)
+
+    def entry(self) -> Rejection | None:
+        """Rejection of the preemptor itself."""
+        return self._search.may_start(self._preemptor) or self._search.rejection(self._preemptor, self._tasks)
+
+    def candidates(self) -> Iterator[tuple[int, Rejection | None]]:
+        """Other running pod groups in queues that may be evicted from, by index, with their rejections."""
+        queues = frozenset(self._search.rules.victim_queues(self._preemptor))
+        for group in self._session.cluster.pod_groups:
+            if group.queue in queues and group.index != self._preemptor and self._runs(group.index):
+                yield group.index, self.protection(group.index)
+
+    def protection(self, victim: int) -> Rejection | None:
+        """Rejection of this victim for the preemptor; a victim that is never evictable is not a candidate."""
+        guards = self._session.guards
+        if not self._session.cluster.pod_groups[victim].is_evictable:
+            rejection = guards.allows_victim(self._action, self._preemptor, victim)
+            if rejection is not None:
+                return rejection
+        return self._search.rules.full_rejection(self._preemptor, victim)
+
+    def ineligibility(self, victim: int) -> Ineligibility | None:
+        """First rejection of evicting it; None: evicting it alone would suffice."""
+        rejection = self.entry()
+        if rejection is not None:
+            return Ineligibility(EligibilityStage.NOT_ELIGIBLE, rejection)
+        rejection = self.protection(victim)
+        if rejection is not None:
+            return Ineligibility(EligibilityStage.NOT_EVICTABLE, rejection)
+        rejection = self._single_victim_check(victim)
+        return None if rejection is None else Ineligibility(EligibilityStage.NO_BENEFIT, rejection)
+
+    def orders(self) -> Iterator[Iterator[int]]:
+        """The victim order within disruption budgets, and that without those that hold no longer, if any do.
+
+        A search goes by the second if it finds nothing within budgets. Read each before the next.
+        """
+        disruptions = self._session.disruptions
+        disruptions.begin(self._action, self._preemptor)
+        yield self._order()
+        if disruptions.may_override(self._action, self._preemptor):
+            disruptions.begin(self._action, self._preemptor)
+            disruptions.override()
+            yield self._order()
+
+    def _order(self) -> Iterator[int]:
+        """Pod groups in victim order; a pod group that is taken in parts is repeated."""
+        batches = victim_batches(
+            self._session,
+            self._context.gangs,
+            self._context.pod_groups.victims,
+            self._search.rules.victim_queues(self._preemptor),
+            lambda victim: self.protection(victim) is None,
+            lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
+            max_victims=self._search.max_victims,
+        )
+        while (batch := batches.pop()) is not None:
+            yield batch.pod_group
+
+    def _single_victim_check(self, victim: int) -> Rejection | None:
+        """Result of the search restricted to one victim; leaves no trace.
+
+        If it fails for disruption budgets and rates alone, these are the reason.
+        """
+        with self._session.statement() as trial:
+            rejection = self._solve(trial, frozenset((victim,)))
+        disruptions = self._session.disruptions
+        if rejection is None or not disruptions.were_met:
+            return rejection
+        with ignoring_all(disruptions), self._session.statement() as trial:
+            if self._solve(trial, frozenset((victim,))) is not None:
+                return rejection
+            moved = dict.fromkeys([move.task for move in trial.moves])
+            return disruptions.obstacle(self._action, self._preemptor, moved) or rejection
+
+    def fits(self) -> bool:
+        """Whether the preemptor needs no victims at all."""
+        gangs, nodes = self._context.gangs, self._context.components.node_order.all_nodes
+        with self._session.statement() as trial:
+            tasks = gangs.tasks_to_allocate(self._preemptor)
+            return self._context.placer.place(trial, self._preemptor, tasks, nodes) is None
+
+    def disrupted_pods(self, victims: Collection[int]) -> int | None:
+        """Pods that the search evicts or moves if only these may be victims; None: that is not enough."""
+        with self._session.statement() as trial:
+            if self._solve(trial, victims) is not None:
+                return None
+            placements = self._session.ledger.placements
+            return sum(placements[task] != origins[0] for task, origins in trial.evicted.items())
+
+    def victim_sets(self, most: int) -> list[FoundSet]:
+        """The first sets of victims that the search finds, the least one first."""
+        victims = VictimSelector(self._search.rules, self._preemptor)
+        search, budget = self._search.search(self._preemptor, victims), Budget.of(self._session.options)
+        with self._session.statement() as trial:
+            result = self._context.solver.solve(trial, search, budget)
+            if result.rejection is not None:
+                return []
+            return self._context.victim_sets.compare(trial, result, budget, most)
+
+    def _solve(self, trial: Statement, victims: Collection[int]) -> Rejection | None:
+        policy = _LimitedVictims(self._context, self._search, self._preemptor, victims)
+        search = self._search.search(self._preemptor, policy)
+        return self._context.solver.solve(trial, search, Budget.of(self._session.options)).rejection
+
+    def _runs(self, pod_group: int) -> bool:
+        active = self._session.ledger.active_allocated
+        return any(active[pod_set.index] for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets)
+
+
+class _LimitedVictims:
+    """Victim policy that allows some pod groups only."""
+
+    def __init__(
+        self, context: CycleContext, search: EvictionAction, preemptor: int, victims: Collection[int]
+    ) -> None:
+        self._context = context
+        self._rules = search.rules
+        self._preemptor = preemptor
+        self._victims = victims
+
+    def allows_queue(self, queue: int) -> bool:
+        """Always true for its queue: the search itself decides."""
+        return self._rules.queue_rejection(self._preemptor, queue) is None
+
+    def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
+        """Those that are in the queue and have evictable tasks."""
+        entries = self._context.components.victim_entries
+        for key, pod_group in self._context.pod_groups.evictable_victims(queue):
+            if pod_group in self._victims:
+                yield entries.entry(key, pod_group, self._rules.keeps_core(self._preemptor, pod_group))

@@ -1,1 +1,0 @@
-"""Explanations of decisions, obtained by replaying the searches of a cycle."""

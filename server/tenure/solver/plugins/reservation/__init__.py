@@ -1,1 +1,0 @@
-"""Reservations: capacity that is kept for pod groups which wait (semantics section 17)."""

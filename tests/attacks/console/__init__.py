@@ -1,0 +1,1 @@
+"""Attacks of readers on the web console and on each other."""

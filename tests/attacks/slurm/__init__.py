@@ -1,0 +1,1 @@
+"""Attacks of servers that decide about jobs of Slurm, on a real cluster."""

@@ -1,0 +1,1 @@
+"""Pods that need, avoid or wait for each other."""
