@@ -70,7 +70,7 @@ def test_one_cycle_without_a_change_is_a_decision(tenure: Tenure) -> None:
     [
         ("node=gpu-4", "notebook analytics keeps running has no capacity: "),
         ("pod_group=distill", "distill language 2 pods waiting for capacity does not exist"),
-        ("pod=sweep-4", "sweep vision evicted: 2 pods for distill evicted: 1 pod for distill"),
+        ("pod=sweep-4", "month-end analytics 1 pod waiting for capacity 1 pod scheduled"),
         ("queue=analytics", "month-end analytics 1 pod waiting for capacity has an invalid definition"),
     ],
 )

@@ -139,6 +139,16 @@ class EvictionCosts:
         raise NotImplementedError
 
 
+class PriorityBands:
+    def priority_band(self, priority: int) -> int:
+        raise NotImplementedError
+
+
+class QueueGuarantees:
+    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
+        raise NotImplementedError
+
+
 class EvictionCounter:
     def evictions_without_progress(self, pod_group: int) -> int:
         raise NotImplementedError
@@ -250,6 +260,8 @@ _VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
 _VictimFilter: type[points.VictimFilter] = VictimFilter
 _Guard: type[points.Guard] = Guard
 _EvictionCosts: type[points.EvictionCosts] = EvictionCosts
+_PriorityBands: type[points.PriorityBands] = PriorityBands
+_QueueGuarantees: type[points.QueueGuarantees] = QueueGuarantees
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
 _EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator

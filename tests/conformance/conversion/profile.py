@@ -40,6 +40,7 @@ def _options(params: Json, speedups: tuple[str, ...], fill_back: str) -> CycleOp
         staleness_grace_period=nanoseconds(params["global_staleness_grace_period_s"]),
         speedups=speedups,
         fill_back=fill_back,
+        victim_choice="inOrder",
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,
     )

@@ -132,7 +132,7 @@ def judge(seed: int) -> Counter[str]:
     cluster = contested_cluster(SeededDraw(seed))
     results = {}
     for mode in ("never", "full"):
-        profile = replace(default_profile(), options=CycleOptions(fill_back=mode))
+        profile = replace(default_profile(), options=CycleOptions(fill_back=mode, victim_choice="inOrder"))
         results[mode] = answer(cluster, profile)
     found = Counter({"clusters": 1})
     for mode, decision in results.items():

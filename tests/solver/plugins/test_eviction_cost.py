@@ -224,7 +224,9 @@ def test_surplus_goes_before_a_cheaper_pod_group_without_r14_16(speedups: tuple[
         builder.running("cheap", queue="q", node="n", gpus=1, priority=50, checkpoint_ago="1s")
         return builder.pending("urgent", queue="q", priority=90, gpus=1)
 
-    assert victims(build(), answer(build().build(), profile("preempt", speedups=speedups))) == ["dear-1"]
+    in_order = profile("preempt", speedups=speedups)
+    in_order = replace(in_order, options=replace(in_order.options, victim_choice="inOrder"))
+    assert victims(build(), answer(build().build(), in_order)) == ["dear-1"]
 
 
 def test_cost_neither_crosses_queues_nor_makes_anybody_immune_r14_16() -> None:
@@ -233,7 +235,8 @@ def test_cost_neither_crosses_queues_nor_makes_anybody_immune_r14_16() -> None:
     def build() -> ClusterBuilder:
         builder = ClusterBuilder().node("n", gpus=4).queue("far", quota=0).queue("near", quota=0)
         builder.queue("mine", quota=1)
-        builder.running("dear", queue="far", node="n", gpus=3, priority=50, eviction_cost=2**30)
+        for name in ("dear", "dearer", "dearest"):
+            builder.running(name, queue="far", node="n", gpus=1, priority=50, eviction_cost=2**30)
         builder.running("cheap", queue="near", node="n", gpus=1, priority=50, checkpoint_ago="1s")
         return builder.pending("new", queue="mine", gpus=1)
 

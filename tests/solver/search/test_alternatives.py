@@ -19,7 +19,13 @@ def _decide(
     builder: ClusterBuilder, action: str, most: int, speedups: tuple[str, ...], mode: str = "full"
 ) -> CycleResult:
     default = default_profile()
-    options = replace(default.options, victim_alternatives=most, speedups=speedups, fill_back=mode)
+    options = replace(
+        default.options,
+        victim_choice="inOrder",
+        victim_alternatives=most,
+        speedups=speedups,
+        fill_back=mode,
+    )
     plugins = (*default.plugins, PluginConfig("evictioncost"))
     return answer(builder.build(), replace(default, actions=(action,), plugins=plugins, options=options))
 
@@ -30,7 +36,7 @@ def _victims(builder: ClusterBuilder, decision: CycleResult) -> list[str]:
 
 
 def by_cost() -> ClusterBuilder:
-    """The newest one loses an hour, the one on the other node little; costs are in one class."""
+    """Costs are in one class; the newest one started last."""
     builder = ClusterBuilder().queue("q", quota=2).node("n1", gpus=1).node("n2", gpus=1)
     builder.running("old", queue="q", priority=50, node="n1", gpus=1, created_ago="3h", checkpoint_ago="46m")
     builder.running("new", queue="q", priority=50, node="n2", gpus=1, created_ago="1h")
@@ -73,7 +79,7 @@ CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, int, list[str], 
     "E14.2, two: the larger one alone": (two_and_one, "preempt", 2, ["old-0"], OtherSet(2, 4 * 3_600_000)),
     "E14.2, more than there are": (two_and_one, "preempt", 9, ["old-0"], OtherSet(2, 4 * 3_600_000)),
     "E14.1: the only one": (far_and_near, "preempt", 3, ["elastic-3"], None),
-    "equal numbers of pods: the cheaper one": (by_cost, "preempt", 2, ["old-0"], OtherSet(1, 3_600_000)),
+    "equal numbers of pods: the newer one": (by_cost, "preempt", 2, ["new-0"], OtherSet(1, 2_760_000)),
     "preempt: the lower priority first": (
         by_priority,
         "preempt",
@@ -111,7 +117,9 @@ def test_gang_gets_a_set_that_disrupts_no_more_pods(mode: str, speedups: tuple[s
 
 def test_simulations_of_other_sets_count_for_the_budget() -> None:
     default = default_profile()
-    options = replace(default.options, victim_alternatives=9, max_simulations_per_action=1)
+    options = replace(
+        default.options, victim_choice="inOrder", victim_alternatives=9, max_simulations_per_action=1
+    )
     decision = answer(two_and_one().build(), replace(default, actions=("preempt",), options=options))
     assert decision.counters.simulated == 1
     assert _victims(two_and_one(), decision) == ["mid-0", "new-0"]

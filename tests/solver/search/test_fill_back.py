@@ -18,7 +18,7 @@ PROVEN, HEURISTIC, NOT_TRIED = Minimality.PROVEN, Minimality.HEURISTIC, Minimali
 
 
 def _decide(builder: ClusterBuilder, action: str, mode: str, **options: object) -> CycleResult:
-    settings = replace(CycleOptions(), fill_back=mode, **options)  # type: ignore[arg-type]
+    settings = replace(CycleOptions(), fill_back=mode, victim_choice="inOrder", **options)  # type: ignore[arg-type]
     return answer(builder.build(), replace(default_profile(), actions=(action,), options=settings))
 
 

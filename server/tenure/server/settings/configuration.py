@@ -133,10 +133,12 @@ class OptionsSection(ConfigSection):
     victims are evicted in spite of their budgets, and the adapter needs permission to delete pods; `never`:
     budgets always hold.
     """
-    victim_alternatives: AtLeastOne = _DEFAULTS.victim_alternatives
-    """Sets of victims that are compared for each decision: the one that disrupts fewest pods is taken, of
-    equal ones the cheapest. 1 takes the first set that is enough.
+    victim_choice: Literal["least", "inOrder"] = "least"
+    """Which victims are taken: those that do the least harm of the sets that were found by need, or the first
+    ones in victim order that are enough, as the reference scheduler does.
     """
+    victim_alternatives: AtLeastOne = _DEFAULTS.victim_alternatives
+    """Sets of victims in victim order that are compared for each decision. 1 takes the first one."""
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action

@@ -53,6 +53,8 @@ POINTS: Final[Mapping[str, str]] = {
     "move_listeners": "on_move",
     "protection_reporters": "protections",
     "eviction_costs": "eviction_cost",
+    "priority_bands": "priority_band",
+    "queue_guarantees": "gpus_above_guarantee",
     "eviction_counters": "evictions_without_progress",
     "eviction_tallies": "eviction_tally",
     "requeue_nominators": "nominate",
@@ -131,6 +133,8 @@ class Chains:
             found["protection_reporters"]
         )
         self.eviction_costs: Final[tuple[points.EvictionCosts, ...]] = tuple(found["eviction_costs"])
+        self.priority_bands: Final[tuple[points.PriorityBands, ...]] = tuple(found["priority_bands"])
+        self.queue_guarantees: Final[tuple[points.QueueGuarantees, ...]] = tuple(found["queue_guarantees"])
         self.eviction_counters: Final[tuple[points.EvictionCounter, ...]] = tuple(found["eviction_counters"])
         self.eviction_tallies: Final[tuple[points.EvictionTallies, ...]] = tuple(found["eviction_tallies"])
         self.requeue_nominators: Final[tuple[points.RequeueNominator, ...]] = tuple(
@@ -302,6 +306,16 @@ class Chains:
         for cap in self.reclaim_caps:
             bound = cap.reclaimable_gpu(action, preemptor, queue) or bound
         return bound
+
+    def priority_band(self, priority: int) -> int:
+        """Number of the band of a priority; without a plugin, the priority."""
+        return self.priority_bands[0].priority_band(priority) if self.priority_bands else priority
+
+    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int | None:
+        """What the first plugin says that a queue can lose, in thousandths of a GPU; None: there is none."""
+        for guarantees in self.queue_guarantees:
+            return guarantees.gpus_above_guarantee(queue, beneficiary)
+        return None
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """The first rejection of a scenario validator."""

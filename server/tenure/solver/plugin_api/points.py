@@ -246,6 +246,27 @@ class EvictionCosts(Protocol):
         """Cost of evicting these tasks at once from a pod group that has these counts of active tasks."""
 
 
+class PriorityBands(Protocol):
+    """Priorities that count as equal where sets of victims are compared. Only the first plugin is called;
+    without one, none do.
+    """
+
+    def priority_band(self, priority: int) -> int:
+        """Number of the band of a priority; larger for higher ones."""
+
+
+class QueueGuarantees(Protocol):
+    """What queues are guaranteed, to compare sets of victims. Only the first plugin is called; without one,
+    no queue has a guarantee.
+    """
+
+    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
+        """GPUs, in thousandths, that a leaf queue can lose to another one before it has less than its
+        guarantee, or a queue above it has that is not above the other one. Negative if one has less already.
+        As of the start of the search.
+        """
+
+
 class EvictionCounter(Protocol):
     """Evictions of a pod group that count against its next one. Only the first plugin is called; without one,
     nothing is counted.

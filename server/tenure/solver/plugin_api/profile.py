@@ -90,6 +90,10 @@ class CycleOptions:
     """Nanoseconds for which disruption budgets hold against a pod group that waits for what it may reclaim;
     negative: for ever (semantics R15.13).
     """
+    victim_choice: str = "least"
+    """Whether sets of victims by need compete with the first one in victim order (`least`), or do not
+    (`inOrder`) (semantics R14.18).
+    """
     victim_alternatives: int = 1
     """Sets of victims that are compared for each solution: the first ones that suffice (semantics R14.8)."""
     max_simulations_per_pod_group: int = 10_000

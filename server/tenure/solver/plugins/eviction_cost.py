@@ -15,7 +15,7 @@ from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import NO_COST, EvictionCost
 from tenure.solver.model.workload import Counts, PodGroup
 from tenure.solver.plugin_api.context import PluginContext
-from tenure.solver.plugin_api.points import EvictionCosts, VictimOrder
+from tenure.solver.plugin_api.points import EvictionCosts, PriorityBands, VictimOrder
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.terms.durations import SECOND, parse_duration
 
@@ -42,7 +42,7 @@ def cost_class(cost: int) -> int:
     return (1 + cost // (1000 * _CLASS_SIZE)).bit_length() - 1
 
 
-class EvictionCostPlugin(VictimOrder, EvictionCosts):
+class EvictionCostPlugin(VictimOrder, EvictionCosts, PriorityBands):
     """Among victims of a queue with equal priority and surplus, those that cost less yield first.
 
     With a band of priorities, pod groups with priorities from the same multiple of its width to the next one
@@ -74,6 +74,10 @@ class EvictionCostPlugin(VictimOrder, EvictionCosts):
         if self._band == 1:
             return (0, found)
         return (self._groups[pod_group].facts.priority // self._band * _MAX_CLASSES + found, 0)
+
+    def priority_band(self, priority: int) -> int:
+        """By the width of a band."""
+        return priority // self._band
 
     def eviction_cost(self, pod_group: int, active: Counts, tasks: Sequence[int]) -> EvictionCost:
         """In all, and of lost work."""

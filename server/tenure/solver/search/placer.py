@@ -216,7 +216,7 @@ class Placer:
         if isinstance(member, SubGroupSet):
             concerned = [inner for inner in member.members if any(s.index in tasks for s in leaves(inner))]
             ordered = self._session.order.members(concerned, self._ledger.active_allocated)
-            if run.tries_others and not any(map(_has_topology, ordered)):
+            if run.tries_others and not any(map(has_topology, ordered)):
                 return self._place_in_order(run, _of_members(ordered, tasks), nodes)
             return self._place_members(run, ordered, tasks, nodes)
         return self._place_in_order(run, tasks.get(member.index, ()), nodes)
@@ -330,9 +330,9 @@ def binds_any(statement: Statement, session: Session) -> bool:
     return any(placements[move.task].is_allocated for move in statement.moves)
 
 
-def _has_topology(member: Member) -> bool:
+def has_topology(member: Member) -> bool:
     """Whether a subgroup, or one within it, has a topology constraint."""
-    if isinstance(member, SubGroupSet) and any(map(_has_topology, member.members)):
+    if isinstance(member, SubGroupSet) and any(map(has_topology, member.members)):
         return True
     return member.topology is not None
 

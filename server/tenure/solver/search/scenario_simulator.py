@@ -13,6 +13,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.search.equal_tasks import EqualTasks
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.placer import Placer
@@ -30,6 +31,7 @@ class ScenarioSimulator:
         self._order = order
         self._fills_back = session.options.fill_back != NEVER
         self._is_blocked_by: BlockedBy | None = None
+        self._equals = EqualTasks(session)
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
     def run(
@@ -195,6 +197,8 @@ class ScenarioSimulator:
         if not tasks or place(statement, victim, tasks, usable, simulation=True, tries_others=False):
             return False
         if self._has_minimum(victim) or not any(map(self._is_elsewhere, tasks)):
+            if self._fills_back:
+                self._equals.stay(statement, mark)
             return True
         statement.rollback(mark)
         return False

@@ -31,6 +31,10 @@ SLICE_OVER: Final = Rejection(
     ReasonCode.BUDGET_EXHAUSTED, "its queue or the action used up its share of the cycle", source="deadline"
 )
 """Of a pod group that is tried again in a later slice. It is not reported."""
+MAX_CHECKS: Final = 40_000
+"""Looks of an action at batches and nodes to find sets of victims by need (semantics R14.18)."""
+CHECKS_PART: Final = 4
+"""Each pod group may use this part of those that are left, so that later ones have some, too."""
 NEVER: Final = "never"
 """The option `fillBack` with which no victim is given back."""
 Validator = Callable[[Scenario], Rejection | None]
@@ -101,6 +105,7 @@ class Budget:
         self._per_pod_group = per_pod_group
         self._action = action
         self._pod_group = 0
+        self._checks, self._action_checks = 0, MAX_CHECKS
         self._stop = stop or _NO_SLICES
 
     @classmethod
@@ -110,6 +115,7 @@ class Budget:
 
     def start(self) -> None:
         """Start the budget of a new pod group."""
+        self._checks = self._action_checks // CHECKS_PART
         self._pod_group = min(self._per_pod_group, self._action)
 
     def spend(self) -> bool:
@@ -123,6 +129,17 @@ class Budget:
         """Count a simulation that counts only because it found a solution, even if the slice is over now."""
         self._pod_group -= 1
         self._action -= 1
+
+    def check(self) -> bool:
+        """Count a look at a batch or a node for sets by need; False if it was the last one."""
+        self._checks -= 1
+        self._action_checks -= 1
+        return self._checks > 0
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether sets by need may still be looked for."""
+        return self._checks > 0
 
     @property
     def is_exhausted(self) -> bool:

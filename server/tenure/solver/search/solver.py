@@ -201,10 +201,14 @@ class Solver:
             state.was_validated, state.rejection = True, state.first_rejection
         return True
 
-    def works(self, statement: Statement, state: SearchState, scenario: Scenario) -> bool:
+    def works(
+        self, statement: Statement, state: SearchState, scenario: Scenario, *, preemptor_first: bool = False
+    ) -> bool:
         """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        if not self.simulator.run(statement, scenario, state.feasible, state.is_blocked_by):
+        is_blocked = None if preemptor_first else state.is_blocked_by
+        run = self.simulator.run
+        if not run(statement, scenario, state.feasible, is_blocked, preemptor_first=preemptor_first):
             return False
         state.was_validated = True
         rejection = state.search.validates(scenario)

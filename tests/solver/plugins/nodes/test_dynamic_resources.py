@@ -144,7 +144,7 @@ def test_queue_usage_includes_its_claims() -> None:
 def test_claims_are_reclaimed() -> None:
     builder = shared_claim(cluster().queue("poor", quota=4).queue("q", quota=0))
     builder.claim("other", {GPU: 2}, queue="q").claim("mine", {GPU: 2}, queue="poor")
-    builder.running("b", queue="q", node="n2", claims=["other"])
+    builder.running("b", queue="q", node="n2", claims=["other"], count=3)
     builder.running("a", queue="q", node="n1", claims=["shared"], count=2)
     found = placements_after(builder.pending("mine", queue="poor", claims=["mine"]))
     assert found["mine-0"] == (PIPELINED, "n1")

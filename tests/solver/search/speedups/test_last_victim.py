@@ -119,7 +119,7 @@ def test_simulations_of_random_clusters_fail_where_it_says_so(monkeypatch: pytes
 
     monkeypatch.setattr(ScenarioSimulator, "run", run)
     profile = replace(default_profile(), actions=("reclaim",))
-    for seed in range(60):
+    for seed in range(90):
         answer(random_departments(seed).build(), profile)
     assert wrong == 0
     assert max(said) > 1

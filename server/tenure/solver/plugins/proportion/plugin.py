@@ -50,6 +50,9 @@ def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Re
     return None
 
 
+_UNBOUNDED: Final = 1 << 60
+
+
 def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand: Share) -> Rejection | None:
     """Rejection by the first queue whose quota a non-preemptible demand would exceed."""
     for queue in queues:
@@ -101,6 +104,7 @@ class Proportion(
     points.VictimQueueFilter,
     ReclaimCap,
     points.ScenarioValidator,
+    points.QueueGuarantees,
     points.MoveListener,
     points.QueueReporter,
     points.CarriedReporter,
@@ -247,6 +251,17 @@ class Proportion(
         )
         firm = self._cores.firm_demand(group, scenario.pending, request)
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
+
+    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
+        """The least that the queue, or one above it, has above its quota; an unlimited quota says nothing."""
+        spare, shared = _UNBOUNDED, self._queues[beneficiary].path
+        for each in self._queues[queue].path:
+            if each in shared:
+                continue
+            quota = self._queues[each].facts.quota[GPU]
+            if quota != UNLIMITED:
+                spare = min(spare, self._usage.at_search_start(each)[GPU] - quota)
+        return spare
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Fair share, usage and requests of every queue; with past use, if any queue has some."""

@@ -1,47 +1,68 @@
-"""Other sets of victims: the least disruptive of the first ones is taken (semantics R14.8).
+"""Other sets of victims: the one that does the least harm is taken (semantics R14.8, R14.18).
 
-The search ends with the first set that suffices. With `victimAlternatives` above 1 it goes on, and compares
-the sets when each is as small as it can be made. Only sets with victims of no other queues than those of the
-first one compete, so that the order of queues stands.
+The search ends with the first set that suffices. Sets by need compete with it, and with `victimAlternatives`
+above 1 those that the search finds next. They are compared when each is as small as it can be made.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Final, NamedTuple
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import OtherSet, VictimSet
-from tenure.solver.plugin_api.action import Relation
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.scenarios import ScenarioAccumulator
-from tenure.solver.search.search import Budget, Search
+from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_components import SearchComponents
-from tenure.solver.search.search_result import SearchResult
+from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.solver import Solver
+from tenure.solver.search.victim_sets.by_need import ByNeed
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
+from tenure.solver.search.victim_sets.harm import Harm, Harms
+from tenure.solver.search.victim_sets.least_harm import HarmBounds
 from tenure.solver.search.victim_sets.solutions import redo
 
+LEAST: Final = "least"
+"""The option `victimChoice` with which sets by need compete."""
 MAX_TRIALS: Final = 64
 """Simulations of other scenarios for each solution."""
+MAX_PROPOSALS: Final = 16
+"""Simulations of sets by need for each solution."""
 
 
 class FoundSet(NamedTuple):
     """A set of victims that suffices, as small as it could be made."""
 
-    priority: int
-    """The highest one of its victims, if that counts."""
-    pods: int
-    """That are evicted or moved."""
+    harm: Harm
     cost: int
-    number: int
-    """In the order in which they were found, so that no two are equal."""
     tasks: frozenset[int]
     """The pods."""
     known: VictimSet
     moves: list[Move]
+
+    @property
+    def pods(self) -> int:
+        """That are evicted or moved."""
+        return self.harm.pods
+
+
+class _Solution(NamedTuple):
+    """A set of victims whose harm is not measured yet."""
+
+    taken: dict[int, list[int]]
+    """Its pods, by pod group."""
+    evicted: dict[int, list[int]]
+    """Those that are not only moved."""
+    known: VictimSet
+    moves: list[Move]
+
+    def pods(self) -> frozenset[int]:
+        return frozenset([task for tasks in self.taken.values() for task in tasks])
 
 
 class Alternatives:
@@ -50,19 +71,22 @@ class Alternatives:
     def __init__(
         self, session: Session, components: SearchComponents, solver: Solver, fill_back: FillBack
     ) -> None:
+        options = session.options
         self._session = session
         self._components = components
         self._solver = solver
         self._fill_back = fill_back
         self._costs = VictimCosts(session)
-        self._most = session.options.victim_alternatives
+        self._bounds = HarmBounds(session, components.allowed_nodes)
+        self._most = options.victim_alternatives
+        self._is_by_need = options.victim_choice == LEAST and options.fill_back != NEVER
 
     def minimize(self, statement: Statement, result: SearchResult, budget: Budget) -> VictimSet | None:
         """Replace the solution in the statement by the least of it and of others, each made smaller.
 
         Returns what is known about its victims; None if no pod is disrupted.
         """
-        if self._most == 1:
+        if self._most == 1 and not self._is_by_need:
             return self._fill_back.minimize(statement, result.state, result.scenario, budget)
         found = self.compare(statement, result, budget, self._most)
         if not found:
@@ -79,40 +103,92 @@ class Alternatives:
 
         They are undone, except for one that disrupts no pod: then there are none.
         """
-        state, found = result.state, list[FoundSet]()
-        known = self._fill_back.minimize(statement, state, result.scenario, budget)
+        known = self._fill_back.minimize(statement, result.state, result.scenario, budget)
         if known is None:
-            return found
-        found.append(self._measure(statement, state.search, known, 0))
+            return []
+        found = [self._solution(statement, known)]
+        harms = Harms(self._session, self._costs, result.state.search, found[0].taken)
         with suppress(CycleStopped):
-            for scenario in self._others(statement, result, budget):
-                known = self._fill_back.minimize(statement, state, scenario, budget)
+            for scenario in self._others(statement, result, harms, budget, found, most):
+                known = self._fill_back.minimize(statement, result.state, scenario, budget)
                 if known is None:
                     return []
-                another = self._measure(statement, state.search, known, len(found))
-                if any(each.tasks == another.tasks for each in found):
-                    continue
-                found.append(another)
-                if len(found) == most:
-                    break
+                another = self._solution(statement, known)
+                if all(each.pods() != another.pods() for each in found):
+                    found.append(another)
         statement.rollback(0)
-        return sorted(found)
+        return sorted([self._measured(harms, each) for each in found], key=_harm_of)
 
-    def _measure(self, statement: Statement, search: Search, known: VictimSet, number: int) -> FoundSet:
+    def _solution(self, statement: Statement, known: VictimSet) -> _Solution:
         """The set of victims in the statement, which is undone."""
-        groups, tasks = self._session.cluster.pod_groups, self._session.cluster.tasks
-        placements, by_group = self._session.ledger.placements, dict[int, list[int]]()
+        tasks, placements = self._session.cluster.tasks, self._session.ledger.placements
+        taken, evicted = dict[int, list[int]](), dict[int, list[int]]()
         for task, origins in statement.evicted.items():
             if placements[task] != origins[0]:
-                by_group.setdefault(tasks[task].pod_group, []).append(task)
-        counts = search.action.victims_from is Relation.SAME_QUEUE
-        priority = max([groups[victim].facts.priority for victim in by_group if counts], default=0)
-        pods = frozenset([task for taken in by_group.values() for task in taken])
+                taken.setdefault(tasks[task].pod_group, []).append(task)
+                if placements[task].status is TaskStatus.RELEASING:
+                    evicted.setdefault(tasks[task].pod_group, []).append(task)
         moves = statement.moves.copy()
         statement.rollback(0)
-        return FoundSet(priority, len(pods), self._costs.total(by_group), number, pods, known, moves)
+        return _Solution(taken, evicted, known, moves)
 
-    def _others(self, statement: Statement, result: SearchResult, budget: Budget) -> Iterator[Scenario]:
+    def _measured(self, harms: Harms, found: _Solution) -> FoundSet:
+        harm = harms.of(found.taken, found.evicted)
+        return FoundSet(harm, self._costs.total(found.taken), found.pods(), found.known, found.moves)
+
+    def _others(
+        self,
+        statement: Statement,
+        result: SearchResult,
+        harms: Harms,
+        budget: Budget,
+        found: list[_Solution],
+        most: int,
+    ) -> Iterator[Scenario]:
+        """Other scenarios that work: sets by need, then as many as are wanted of those that come next."""
+        if result.scenario is None or result.attempt is None:
+            return
+        if self._is_by_need and not self._is_least(result.state, harms, found[0]):
+            yield from self._sets_by_need(statement, result, harms, budget, found)
+        wanted = most - 1
+        if wanted:
+            before = len(found)
+            for scenario in self._next_ones(statement, result, budget):
+                yield scenario
+                if len(found) - before == wanted:
+                    return
+
+    def _is_least(self, state: SearchState, harms: Harms, found: _Solution) -> bool:
+        """Whether no set can do less harm, except by the time that is lost."""
+        harm = harms.of(found.taken, found.evicted)
+        if harm.below_guarantee or harm.cost_class or not harms.are_lowest(found.taken):
+            return False
+        return (harm.pods, harm.gpu_milli) == self._bounds.of(state)
+
+    def _sets_by_need(
+        self,
+        statement: Statement,
+        result: SearchResult,
+        harms: Harms,
+        budget: Budget,
+        found: list[_Solution],
+    ) -> Iterator[Scenario]:
+        """Scenarios of sets by need that work; the moves of each are in the statement."""
+        state, search, first = result.state, result.state.search, result.scenario
+        assert first is not None
+        needs = ByNeed(self._session, self._components.allowed_nodes, state, harms, budget)
+        least = harms.of(found[0].taken, found[0].taken)  # as proposals are measured: they may move some
+        for batches in islice(needs.proposals((*first.recorded, *first.potential), least), MAX_PROPOSALS):
+            scenario = Scenario(search.preemptor, search.tasks, (), batches)
+            if not budget.spend():
+                return
+            if self._solver.works(statement, state, scenario, preemptor_first=True):
+                if self._components.gangs.is_satisfied(search.preemptor):
+                    yield scenario
+                    return
+                statement.rollback(0)
+
+    def _next_ones(self, statement: Statement, result: SearchResult, budget: Budget) -> Iterator[Scenario]:
         """Further scenarios of the attempt that succeeded; the moves of each are in the statement."""
         state, first, attempt = result.state, result.scenario, result.attempt
         if first is None or attempt is None:
@@ -141,3 +217,7 @@ class Alternatives:
                     if self._components.gangs.is_satisfied(state.search.preemptor):
                         yield scenario
                     statement.rollback(0)
+
+
+def _harm_of(found: FoundSet) -> Harm:
+    return found.harm

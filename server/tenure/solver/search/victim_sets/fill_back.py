@@ -26,6 +26,7 @@ from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sets.necessary_victims import NecessaryVictims, Need, is_coherent
 from tenure.solver.search.victim_sets.solutions import Minimization, Solution, batches_of, redo
+from tenure.solver.search.victim_sets.stay_home import StayHome
 
 FULL: Final = "full"
 _MAX_REBUILDS: Final = 16
@@ -72,6 +73,7 @@ class FillBack:
         self._simulator = simulator
         self._necessary = NecessaryVictims(session, components.allowed_nodes)
         self._mode = session.options.fill_back
+        self._stay_home = StayHome(session, placer)
         self._max_simulations = session.options.max_fill_back_simulations
 
     def minimize(
@@ -93,12 +95,15 @@ class FillBack:
         is_one = len(batches) == len(batches[0].tasks) == 1
         if is_one and self._necessary.has_no_node(state.search.tasks, state.feasible):
             run.needs = [Need.NECESSARY]
-            return run.result(len(solution.disrupted))
+            return run.result(len(solution.disrupted), len(state.search.tasks))
         with suppress(CycleStopped):
             self._improve(statement, state, budget, run)
         statement.rollback(run.held)
         redo(statement, run.best.moves[run.held :])
-        return run.result(len(solution.disrupted)) if run.best.batches else None
+        if run.best.moved:
+            with suppress(CycleStopped):
+                self._send_home(statement, state, run)
+        return run.result(len(solution.disrupted), len(state.search.tasks)) if run.best.batches else None
 
     def _improve(self, statement: Statement, state: SearchState, budget: Budget, run: Minimization) -> None:
         """Put back in one pass, then leave out one victim after the other."""
@@ -120,6 +125,21 @@ class FillBack:
             if smaller is not None and smaller.is_better_than(run.best):
                 self._adopt(statement, state, run, smaller)
 
+    def _send_home(self, statement: Statement, state: SearchState, run: Minimization) -> None:
+        """Let single moved tasks stay where they were, if the validators accept what comes out."""
+        found, search = run.best, state.search
+        try:
+            moves = self._stay_home.send(statement, found.moves, search.tasks)
+            fewer = self._accept(
+                statement, state, Scenario(search.preemptor, search.tasks, (), found.batches)
+            )
+            if fewer is not None and fewer.is_better_than(found):
+                needs = self._needs(statement, state, fewer)
+                run.best, run.needs = fewer._replace(moves=moves), needs
+        finally:
+            statement.rollback(0)
+            redo(statement, run.best.moves)
+
     def _adopt(self, statement: Statement, state: SearchState, run: Minimization, smaller: Solution) -> None:
         run.best, run.needs = smaller, ()
         run.needs = self._needs(statement, state, smaller)
@@ -138,7 +158,9 @@ class FillBack:
                     moved.add(task)
             if len(moved) + len(evicted) > before:
                 left.append(batch)
-        return Solution(tuple(left), statement.moves.copy(), frozenset(moved | evicted), len(evicted))
+        return Solution(
+            tuple(left), statement.moves.copy(), frozenset(moved | evicted), len(evicted), frozenset(moved)
+        )
 
     def _nodes(self, state: SearchState, batches: Iterable[Batch]) -> int:
         """Nodes to consider: those of the search, and those of the victims, which run or are evicted there
@@ -167,7 +189,7 @@ class FillBack:
 
     def _count_needs(self, statement: Statement, state: SearchState, found: Solution) -> list[Need]:
         nodes = self._nodes(state, found.batches)
-        return self._necessary.find(statement, state.search.tasks, found.batches, nodes)
+        return self._necessary.find(statement, state.search.tasks, found.batches, nodes, found.moved)
 
     def _put_back(self, statement: Statement, state: SearchState, run: Minimization) -> None:
         """Victims go home beside the beneficiary; the others are placed in queue order again (R14.2, R14.3).

@@ -1,11 +1,11 @@
-"""Victims without which the beneficiary cannot have enough nodes, by counting slots (semantics R14.5).
+"""Victims without which the beneficiary has too few nodes, by counting slots (semantics R14.5, R14.20).
 
 A slot of a shape is free capacity for one task of it. With all victims gone, the nodes have at least as many
 slots as the beneficiary has tasks. A victim that takes more than the difference, if it stays, is necessary,
 whatever else decides about placements: constraints only take nodes away.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -45,11 +45,17 @@ class NecessaryVictims:
         return any(not nodes & self._allowed.of(facts[task].shape) for task in tasks)
 
     def find(
-        self, statement: Statement, tasks: Sequence[int], batches: Sequence[Batch], nodes: int
+        self,
+        statement: Statement,
+        tasks: Sequence[int],
+        batches: Sequence[Batch],
+        nodes: int,
+        moved: Collection[int],
     ) -> list[Need]:
         """Whether each batch is needed to place the tasks on the nodes. All batches must be evicted.
 
-        Where a part of a batch might stay, it is open.
+        Where a part of a batch might stay, it is open. `moved` are tasks that are placed again elsewhere:
+        each of them might have stayed, unless it is needed alone.
         """
         divisible = self._divisible(batches)
         shapes = self._shapes(tasks)
@@ -60,6 +66,10 @@ class NecessaryVictims:
             need = self._need(statement, batch, shapes, spare)
             if batch in divisible or (need is Need.DEPENDENT and batch.pod_group not in groups):
                 need = Need.OPEN
+            if need is Need.NECESSARY and len(batch.tasks) > 1:
+                alone = [Batch(batch.pod_group, (task,)) for task in batch.tasks if task in moved]
+                if any(self._need(statement, each, shapes, spare) is not Need.NECESSARY for each in alone):
+                    need = Need.OPEN
             found.append(need)
             groups.add(batch.pod_group)
         found.reverse()

@@ -19,6 +19,8 @@ class Solution(NamedTuple):
     disrupted: frozenset[int]
     """Tasks that are evicted or moved."""
     evicted: int
+    moved: frozenset[int]
+    """Tasks that are moved."""
 
     def is_better_than(self, other: "Solution") -> bool:
         """Whether it disrupts no other task and evicts no more tasks, and less of one of both."""
@@ -46,10 +48,13 @@ class Minimization:
                 return number
         return None
 
-    def result(self, disrupted: int) -> VictimSet:
-        """What is known, after `disrupted` pods before."""
+    def result(self, disrupted: int, tasks: int) -> VictimSet:
+        """What is known, after `disrupted` pods before, about the victims of so many tasks.
+
+        One task that did not fit beside all victims needs one of them.
+        """
         needs = self.needs or [Need.OPEN] * len(self.best.batches)
-        is_proven = all(need is Need.NECESSARY for need in needs)
+        is_proven = all(need is Need.NECESSARY for need in needs) or len(self.best.disrupted) == tasks == 1
         untried = 0
         for batch, need in zip(self.best.batches, needs, strict=True):
             untried += need is Need.OPEN and batch not in self.refuted

@@ -1,0 +1,133 @@
+"""How much harm sets of victims do: the first difference decides between two (semantics R14.8)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.resources import GPU
+from tenure.solver.search.search import Search
+from tenure.solver.search.victim_sets.costs import VictimCosts
+from tenure.terms.durations import SECOND
+
+CLASS_SIZE: Final = 900_000
+"""Thousandths of a GPU-second of the first class of costs; each later one is twice as wide (R14.15)."""
+
+
+_HIGHEST: Final = 1 << 40
+LOWEST: Final = -_HIGHEST
+"""Below every priority."""
+
+
+class Harm(NamedTuple):
+    """What a set of victims costs, the most important measure first.
+
+    With victims of queues from which the search took none, priority and class of cost are at least those of
+    what it took. So what is written in one queue does not make it yield before or after another one.
+    """
+
+    priority: int
+    """The highest one."""
+    below_guarantee: int
+    """Number of queues that lose GPUs below their guarantees."""
+    cost_class: int
+    """Of what it costs by the first plugin that prices evictions; 0 without one."""
+    pods: int
+    """That are evicted or moved."""
+    gpu_milli: int
+    """That they hold, in thousandths."""
+    lost: int
+    """GPUs in thousandths times seconds since the last start of their pod groups."""
+    other_queues: int
+    """Queues of victims from which the search took none."""
+    names: tuple[tuple[int, int], ...]
+    """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
+
+
+@final
+class Harms:
+    """Measures sets of victims of one search, by the state before any of them is evicted."""
+
+    def __init__(
+        self, session: Session, costs: VictimCosts, search: Search, first: Mapping[int, Sequence[int]]
+    ) -> None:
+        """`first` are the victims that the search took, by pod group."""
+        self._session = session
+        self._costs = costs
+        self._gpus: dict[int, int] = {}
+        self._victims: Final = search.victims
+        self._lowest: dict[int, int] = {}
+        """Priority of the first candidate in victim order, by queue."""
+        self._spare: dict[int, int | None] = {}
+        """GPUs above the guarantee, by queue; None: no plugin says."""
+        groups = session.cluster.pod_groups
+        self._own = groups[search.preemptor].queue
+        self._first_queues: Final = frozenset([groups[pod_group].queue for pod_group in first])
+        self._least_priority = self._least_class = LOWEST
+        of_first = self.of(first, first)
+        self._least_priority, self._least_class = of_first.priority, of_first.cost_class
+
+    def are_lowest(self, pod_groups: Iterable[int]) -> bool:
+        """Whether none of these pod groups has a higher priority than the lowest candidate of its queue."""
+        groups = self._session.cluster.pod_groups
+        for pod_group in pod_groups:
+            queue = groups[pod_group].queue
+            if queue is not None and self._rank(pod_group) > self._lowest_rank(queue):
+                return False
+        return True
+
+    def of(self, taken: Mapping[int, Sequence[int]], evicted: Mapping[int, Sequence[int]]) -> Harm:
+        """Of tasks by pod group, all and those that are not only moved. They need not be evicted yet."""
+        groups, active = self._session.cluster.pod_groups, self._session.ledger.active_allocated
+        pods = gpus = lost = cost = 0
+        priority, lower = LOWEST, dict[int, int]()
+        for pod_group, tasks in taken.items():
+            queue = groups[pod_group].queue
+            held = sum([self.gpu_milli(task) for task in tasks])
+            pods, gpus = pods + len(tasks), gpus + held
+            lost += held * self._age(pod_group)
+            priority = max(priority, self._rank(pod_group))
+            if self._costs.is_known:
+                cost += self._costs.of(pod_group, active, tasks).cost
+            if queue is not None:
+                gone = sum([self.gpu_milli(task) for task in evicted.get(pod_group, ())])
+                lower[queue] = lower.get(queue, 0) + gone
+        below = sum([self._is_below_guarantee(queue, amount) for queue, amount in lower.items()])
+        cost_class, others = (1 + cost // CLASS_SIZE).bit_length() - 1, len(lower.keys() - self._first_queues)
+        if others:
+            priority, cost_class = max(priority, self._least_priority), max(cost_class, self._least_class)
+        names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
+        return Harm(priority, below, cost_class, pods, gpus, lost, others, names)
+
+    def _is_below_guarantee(self, queue: int, gpu_milli: int) -> bool:
+        """Whether a queue loses GPUs below its guarantee if it loses this amount, in thousandths."""
+        if queue == self._own or self._own is None or not gpu_milli:
+            return False
+        if queue not in self._spare:
+            self._spare[queue] = self._session.chains.gpus_above_guarantee(queue, self._own)
+        spare = self._spare[queue]
+        return spare is not None and gpu_milli > max(spare, 0)
+
+    def gpu_milli(self, task: int) -> int:
+        """GPUs that a task holds where it is, in thousandths."""
+        held = self._gpus.get(task)
+        if held is None:
+            ledger, facts = self._session.ledger, self._session.cluster.tasks[task]
+            node = ledger.placements[task].node if facts.placement.node == NOWHERE else facts.placement.node
+            held = self._gpus[task] = ledger.share(facts, node)[GPU]
+        return held
+
+    def _lowest_rank(self, queue: int) -> int:
+        lowest = self._lowest.get(queue)
+        if lowest is None:
+            first = next(self._victims.candidates(queue), None)
+            lowest = self._lowest[queue] = _HIGHEST if first is None else self._rank(first.pod_group)
+        return lowest
+
+    def _rank(self, pod_group: int) -> int:
+        return self._session.chains.priority_band(self._session.cluster.pod_groups[pod_group].facts.priority)
+
+    def _age(self, pod_group: int) -> int:
+        """Seconds since the last start; 0 without one."""
+        start, now = self._session.cluster.pod_groups[pod_group].facts.last_start, self._session.cluster.now
+        return 0 if start is None or start > now else (now - start) // SECOND

@@ -1,0 +1,50 @@
+"""Whether a set of victims does the least harm there can be, by bounds (semantics R14.19)."""
+
+from typing import Final, NamedTuple, final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import GPU
+from tenure.solver.search.node_order import AllowedNodes, bits
+from tenure.solver.search.search_result import SearchState
+
+
+class LeastHarm(NamedTuple):
+    """What every set of victims of a search disrupts at least."""
+
+    pods: int
+    gpu_milli: int
+
+
+NOTHING_KNOWN: Final = LeastHarm(1, 0)
+
+
+@final
+class HarmBounds:
+    """Bounds by amounts of GPUs, for searches whose tasks have one shape of whole devices."""
+
+    def __init__(self, session: Session, allowed: AllowedNodes) -> None:
+        self._session = session
+        self._allowed = allowed
+        self._most_gpus = max([node.allocatable[GPU] for node in session.cluster.nodes], default=0)
+        """Of any node."""
+
+    def of(self, state: SearchState) -> LeastHarm:
+        """Bounds of a search, in the state before any victim is evicted.
+
+        A pod frees slots on its own node alone. Each task that has no slot now needs as many GPUs of victims
+        as the node with most free ones is short of.
+        """
+        cluster, tasks = self._session.cluster, state.search.tasks
+        shape = cluster.tasks[tasks[0]].shape
+        request, infos = shape.request_vector[GPU], self._session.ledger.node_infos
+        if request <= 0 or shape.shares_devices or any(cluster.tasks[t].shape is not shape for t in tasks):
+            return NOTHING_KNOWN
+        missing, most_free = len(tasks), 0
+        for node in bits(state.feasible & self._allowed.of(shape)):
+            free = infos[node].idle.gpu + infos[node].releasing.gpu
+            missing -= max(free, 0) // request
+            most_free = max(most_free, free % request if free > 0 else 0)
+        if missing <= 0:
+            return NOTHING_KNOWN  # something else than GPUs is missing
+        most_on_node = max(self._most_gpus // request, 1)
+        return LeastHarm(-(-missing // most_on_node), missing * (request - most_free))

@@ -1,0 +1,172 @@
+"""Sets of victims by need compete with the first one in victim order (semantics R14.8, R14.18 to R14.21)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.verdict import Minimality
+from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig
+from tenure.solver.registry import default_profile
+from tenure.solver.search.search import CHECKS_PART, MAX_CHECKS, Budget
+from tenure.solver.testing import ClusterBuilder
+
+
+def _decide(
+    builder: ClusterBuilder,
+    action: str,
+    *plugins: str,
+    speedups: tuple[str, ...] = SPEEDUPS,
+    **options: object,
+) -> CycleResult:
+    default = default_profile()
+    changed = replace(default.options, speedups=speedups, **options)  # type: ignore[arg-type]
+    configs = (*default.plugins, *map(PluginConfig, plugins))
+    return answer(builder.build(), replace(default, actions=(action,), plugins=configs, options=changed))
+
+
+def _victims(builder: ClusterBuilder, decision: CycleResult) -> list[str]:
+    tasks = builder.build().tasks
+    return sorted(tasks[step.task].facts.uid for step in decision.groups[0].evictions)
+
+
+def gang_or_pod() -> ClusterBuilder:
+    """A gang of 32 GPUs started a minute later than a pod of one."""
+    builder = ClusterBuilder().queue("q", quota=40)
+    for number in range(5):
+        builder.node(f"n{number}", gpus=8)
+    builder.running("small", queue="q", priority=50, node="n4", gpus=1, created_ago="61m")
+    builder.running("other", queue="q", priority=90, node="n4", gpus=7)
+    builder.pod_group("big", queue="q", priority=50, min_member=4, created_ago="60m")
+    for number in range(4):
+        builder.running("big", node=f"n{number}", gpus=8)
+    return builder.pending("urgent", queue="q", priority=80, gpus=1)
+
+
+def priority_first() -> ClusterBuilder:
+    """One pod of a higher priority would do, and two of a lower one."""
+    builder = ClusterBuilder().queue("q", quota=8).node("n1", gpus=4).node("n2", gpus=4)
+    builder.running("high", queue="q", priority=60, node="n1", gpus=4)
+    for name in ("low-a", "low-b"):
+        builder.running(name, queue="q", priority=50, node="n2", gpus=2)
+    return builder.pending("urgent", queue="q", priority=90, gpus=4)
+
+
+def guarantee() -> ClusterBuilder:
+    """The newest one of the queue above its share would leave it one GPU of its quota of seven."""
+    builder = ClusterBuilder().queue("lent", quota=7).queue("mine", quota=1)
+    builder.node("n1", gpus=4).node("n2", gpus=4)
+    builder.running("small", queue="lent", node="n1", gpus=1, created_ago="9h")
+    builder.running("gang", queue="lent", node="n1", gpus=3, created_ago="1h", min_member=2)
+    builder.running("gang", node="n2", gpus=4)
+    return builder.pending("new", queue="mine", gpus=1)
+
+
+def other_queue() -> ClusterBuilder:
+    """A gang of three of the queue furthest above its share, or a pod of another one beyond its minimum."""
+    builder = ClusterBuilder().node("n1", gpus=8).queue("near", quota=1).queue("far", quota=2)
+    builder.queue("mine", quota=5)
+    builder.running("elastic", queue="near", node="n1", gpus=1, count=3, min_member=1, created_ago="7h")
+    builder.running("old", queue="far", node="n1", gpus=1, count=2, min_member=2, created_ago="2h")
+    builder.running("gang", queue="far", node="n1", gpus=1, count=3, min_member=3, created_ago="1h")
+    return builder.pending("new", queue="mine", gpus=1)
+
+
+def two_nodes_of_gangs() -> ClusterBuilder:
+    """Two slots: two pods of one GPU on different nodes, or gangs whose pods fill these nodes."""
+    builder = ClusterBuilder().queue("q", quota=16)
+    for node in ("n1", "n2"):
+        builder.node(node, gpus=4)
+    builder.pod_group("gang", queue="q", priority=50, min_member=2, created_ago="1h")
+    for node in ("n1", "n2"):
+        builder.running("gang", node=node, gpus=3)
+        builder.running(f"single-{node}", queue="q", priority=50, node=node, gpus=1, created_ago="5h")
+    return builder.pending("urgent", queue="q", priority=90, count=2, gpus=1)
+
+
+CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[str]]]] = {
+    "one pod of a GPU for a GPU": (gang_or_pod, "preempt", [f"big-{n}" for n in range(4)], ["small-0"]),
+    "the lower priority first": (priority_first, "preempt", ["low-a-0", "low-b-0"], ["low-a-0", "low-b-0"]),
+    "no queue below its quota": (guarantee, "reclaim", ["gang-0", "gang-1"], ["small-0"]),
+    "one pod of another queue": (other_queue, "reclaim", [f"gang-{n}" for n in range(3)], ["elastic-2"]),
+    "one pod on each of two nodes": (
+        two_nodes_of_gangs,
+        "preempt",
+        ["gang-0", "gang-1"],
+        ["single-n1-0", "single-n2-0"],
+    ),
+}
+
+
+@pytest.mark.parametrize("speedups", [(), SPEEDUPS], ids=["plain", "speedups"])
+@pytest.mark.parametrize(("cluster", "action", "in_order", "least"), CASES.values(), ids=CASES)
+def test_the_set_of_least_harm_is_taken_or_the_first_in_order_r14_18(
+    cluster: Callable[[], ClusterBuilder],
+    action: str,
+    in_order: list[str],
+    least: list[str],
+    speedups: tuple[str, ...],
+) -> None:
+    first = _decide(cluster(), action, speedups=speedups, victim_choice="inOrder")
+    assert _victims(cluster(), first) == in_order
+    best = _decide(cluster(), action, speedups=speedups)
+    assert _victims(cluster(), best) == least
+
+
+@pytest.mark.parametrize(
+    "shield", [{"priority": 90}, {"eviction_cost": 2**30}], ids=["priority", "declared cost"]
+)
+def test_what_one_queue_writes_does_not_make_another_one_yield_r14_8(shield: dict[str, int]) -> None:
+    """The queue further above its share yields before and after its owner protects its pods."""
+    for written in ({}, shield):
+        builder = ClusterBuilder().node("n", gpus=6).queue("far", quota=0).queue("near", quota=0)
+        builder.queue("mine", quota=2)
+        for number in range(4):
+            builder.running(f"far-{number}", queue="far", node="n", gpus=1, started_ago="1h", **written)
+        for number in range(2):
+            builder.running(f"near-{number}", queue="near", node="n", gpus=1, started_ago="1h")
+        decision = _decide(builder.pending("new", queue="mine", gpus=1), "reclaim", "evictioncost")
+        assert [victim[:3] for victim in _victims(builder, decision)] == ["far"]
+
+
+def test_no_other_set_is_looked_for_where_the_first_is_surely_the_least_r14_19() -> None:
+    builder = ClusterBuilder().queue("q", quota=8).node("n", gpus=8)
+    for number in range(8):
+        builder.running(f"low-{number}", queue="q", priority=50, node="n", gpus=1)
+    decision = _decide(builder.pending("urgent", queue="q", priority=90, gpus=1), "preempt")
+    assert len(decision.groups[0].evictions) == 1
+    assert (decision.counters.simulated, decision.counters.victims_considered) == (1, 1)
+
+
+def test_of_a_gang_that_moves_only_the_pods_in_the_way_move_r14_21() -> None:
+    """Only the first node will do, which holds a gang of five. One pod of it moves, and any other might."""
+    builder = ClusterBuilder().queue("q", quota=11).node("n1", gpus=5, labels={"first": "yes"})
+    builder.node("n2", gpus=5).pod_group("gang", queue="q", priority=40, min_member=5)
+    builder.running("gang", node="n1", gpus=1, count=5)
+    builder.pending("job", queue="q", priority=50, gpus=1, node_selector={"first": "yes"})
+    (group,) = _decide(builder, "consolidation").groups
+    assert [step.relocating for step in group.evictions] == [True]
+
+
+def test_a_moved_pod_that_might_have_stayed_is_not_called_needed_r14_20() -> None:
+    """Two pods of a gang of three move; another one might have moved instead."""
+    builder = ClusterBuilder().queue("q", quota=11).node("n1", gpus=3, labels={"first": "yes"})
+    builder.node("n2", gpus=3).pod_group("gang", queue="q", priority=40, min_member=3)
+    builder.running("gang", node="n1", gpus=1, count=3)
+    builder.pending("job", queue="q", priority=50, gpus=2, node_selector={"first": "yes"})
+    (group,) = _decide(builder, "consolidation").groups
+    assert group.victim_set is not None
+    assert group.victim_set.minimality is Minimality.HEURISTIC
+
+
+def test_each_pod_group_has_a_part_of_the_looks_that_are_left_r14_18() -> None:
+    budget = Budget(10, 10)
+    for left in (MAX_CHECKS, MAX_CHECKS - MAX_CHECKS // CHECKS_PART):
+        budget.start()
+        looks = 0
+        while budget.has_checks:
+            budget.check()
+            looks += 1
+        assert looks == left // CHECKS_PART
