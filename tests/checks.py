@@ -76,6 +76,12 @@ CHECKS: Final = (
         "tests.properties.victims.proven_victims:main",
     ),
     Check(
+        "optimum",
+        "how far sets of victims are from a proven optimum, on 1,000 random clusters",
+        "1 min",
+        "tests.properties.optimum.distance:main",
+    ),
+    Check(
         "replays",
         "replayed cycles are the cycles that decided, before each commit, on 1,000 random clusters",
         "1 min",

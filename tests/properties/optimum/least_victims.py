@@ -1,0 +1,208 @@
+"""The least set of victims that the rules permit, proven by CP-SAT.
+
+Pods that the gang needs no more are left where they are: victims leave for good, so sets that move a victim
+to another node are not among those that are compared.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from ortools.sat.python import cp_model
+
+from tests.properties.optimum.cluster_facts import Candidate, ClusterFacts
+
+EFFORT: Final = 20.0
+"""Deterministic time of one proof."""
+
+_FIRST: Final = 10_000
+"""More than any second measure."""
+
+
+class NotProven(Exception):
+    """The effort did not suffice for a proof."""
+
+
+class Measures(NamedTuple):
+    """What a set of victims disrupts. Less is better, in each."""
+
+    pods: int
+    groups: int
+    gpus: int
+    gpu_seconds: int
+    priority: int
+    """The highest one of its victims."""
+
+
+class Scope(NamedTuple):
+    """Victims that may be compared with a decision's: of the same queues, of no higher priority."""
+
+    queues: frozenset[str]
+    priority: int
+
+    def has(self, candidate: Candidate) -> bool:
+        return candidate.queue in self.queues and candidate.priority <= self.priority
+
+
+class LeastVictims:
+    """One question: the legal sets of victims of some candidates, and the least of them in one measure."""
+
+    def __init__(
+        self, facts: ClusterFacts, candidates: Sequence[Candidate], among: Set[str] | None = None
+    ) -> None:
+        """`among`: only these pods are taken, and of surplus any; else surplus from the last pod on."""
+        self._facts, self._model = facts, cp_model.CpModel()
+        self._candidates, self._among = candidates, among
+        self._taken: dict[str, cp_model.IntVar] = {}
+        """By pod."""
+        self._touched = {each.uid: self._model.new_bool_var(each.uid) for each in candidates}
+        for candidate in candidates:
+            self._add_batches(candidate)
+        self._add_capacity()
+        if facts.action == "reclaim":
+            self._add_fairness()
+            self._add_saturation()
+        self._measured = self._measures()
+
+    def least(self, measure: str, second: str) -> frozenset[str] | None:
+        """Pods of the least set in a measure, of those the least in the second one; None: none is legal.
+
+        Raises NotProven.
+        """
+        return self._solved(_FIRST * self._measured[measure] + self._measured[second])
+
+    def better_than(self, known: Measures) -> frozenset[str] | None:
+        """Pods of a set that is no worse in any measure and better in one; None: there is none.
+
+        Raises NotProven.
+        """
+        values = self._measured
+        for name, limit in known._asdict().items():
+            self._model.add(values[name] <= limit)
+        total = sum(values.values())
+        self._model.add(total <= sum(known) - 1)
+        return self._solved(_FIRST * values["pods"] + values["gpus"])
+
+    def _solved(self, cost: cp_model.LinearExprT) -> frozenset[str] | None:
+        self._model.minimize(cost)
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = 1
+        solver.parameters.max_deterministic_time = EFFORT
+        status = solver.solve(self._model)
+        if status == cp_model.INFEASIBLE:
+            return None
+        if status != cp_model.OPTIMAL:
+            raise NotProven
+        return frozenset(pod for pod, taken in self._taken.items() if solver.value(taken))
+
+    def _add_batches(self, candidate: Candidate) -> None:
+        """Surplus from the last pod on, then the core as a whole (R5.25, R5.27, R15.5)."""
+        model, taken = self._model, self._taken
+        core, surplus = candidate.pods[: candidate.minimum], candidate.pods[candidate.minimum :]
+        taken.update((pod, model.new_bool_var(pod)) for pod in surplus)
+        taken.update(dict.fromkeys(core, model.new_bool_var(f"core of {candidate.uid}")))
+        for pod in candidate.pods:
+            if (candidate.keeps_core and pod in core) or not (self._among is None or pod in self._among):
+                model.add(taken[pod] == 0)
+        for earlier, later in pairwise(candidate.pods):
+            if self._among is None or earlier in core:
+                model.add_implication(taken[earlier], taken[later])
+        model.add_max_equality(self._touched[candidate.uid], [taken[pod] for pod in candidate.pods])
+        model.add(self._number(candidate) <= candidate.most)
+
+    def _number(self, candidate: Candidate) -> cp_model.LinearExprT:
+        """Pods that are taken of a candidate."""
+        return sum(self._taken[pod] for pod in candidate.pods)
+
+    def _add_capacity(self) -> None:
+        """The pods of the gang fit beside all pods that stay."""
+        facts, model = self._facts, self._model
+        request, pods = facts.amounts[facts.waiting[0]], len(facts.waiting)
+        freed: dict[str, list[str]] = {}
+        for pod in self._taken:
+            freed.setdefault(facts.node_of[pod], []).append(pod)
+        placed = []
+        for node, free in facts.free.items():
+            number = model.new_int_var(0, pods, node)
+            for slot, amount in enumerate(request):
+                leaving = [facts.amounts[pod][slot] * self._taken[pod] for pod in freed.get(node, ())]
+                model.add(amount * number <= free[slot] + sum(leaving))
+            placed.append(number)
+        model.add(sum(placed) == pods)
+
+    def _add_fairness(self) -> None:
+        """Each chunk is taken from a queue that is above its share, or above quota for one within (R4.52)."""
+        facts, model = self._facts, self._model
+        before: dict[str, list[cp_model.LinearExprT]] = {}
+        for candidate in sorted(self._candidates, key=_in_victim_order):
+            mine, level = facts.levels(candidate.queue)
+            victim, own = facts.queues[level], facts.queues[mine]
+            bound = max(victim.quota, facts.fair[level])
+            if own.used + facts.requested <= own.quota:
+                bound = victim.quota
+            earlier, number = before.setdefault(level, []), self._number(candidate)
+            alone = model.new_int_var(0, len(candidate.pods), f"chunks of {candidate.uid}")
+            model.add(alone >= number - candidate.minimum)
+            lost = sum(earlier) + candidate.gpus * alone
+            model.add(lost <= victim.used - bound - 1).only_enforce_if(self._touched[candidate.uid])
+            earlier.append(candidate.gpus * number)
+
+    def _add_saturation(self) -> None:
+        """No queue above the gang exceeds its share while it is as saturated as one that loses (R4.55)."""
+        facts, model = self._facts, self._model
+        for name in facts.path(facts.groups["gang"].queue)[:-1]:
+            queue, fair = facts.queues[name], facts.fair[name]
+            own = queue.used + facts.requested - self._lost(name)
+            over = model.new_bool_var(f"{name} is over its share")
+            model.add(own <= fair).only_enforce_if(over.negated())
+            for other in facts.queues.values():
+                if other.parent != queue.parent or other.name == name or not facts.fair[other.name]:
+                    continue
+                theirs = facts.fair[other.name] * own + 1 <= fair * (other.used - self._lost(other.name))
+                for candidate in self._of(other.name):
+                    model.add(theirs).only_enforce_if(over, self._touched[candidate.uid])
+
+    def _lost(self, queue: str) -> cp_model.LinearExprT:
+        """GPUs that a queue loses, with its descendants."""
+        return sum(candidate.gpus * self._number(candidate) for candidate in self._of(queue))
+
+    def _of(self, queue: str) -> list[Candidate]:
+        return [candidate for candidate in self._candidates if queue in self._facts.path(candidate.queue)]
+
+    def _measures(self) -> Mapping[str, cp_model.LinearExprT]:
+        facts, model = self._facts, self._model
+        levels = sorted({candidate.priority for candidate in self._candidates})
+        priority: cp_model.LinearExprT = 0
+        for below, level in zip((0, *levels), levels, strict=False):
+            reached = model.new_bool_var(f"priority {level}")
+            for candidate in self._candidates:
+                if candidate.priority >= level:
+                    model.add_implication(self._touched[candidate.uid], reached)
+            priority += (level - below) * reached
+        return {
+            "pods": sum(self._taken.values()),
+            "groups": sum(self._touched.values()),
+            "gpus": sum(facts.gpus(pod) * taken for pod, taken in self._taken.items()),
+            "gpu_seconds": sum(facts.gpu_seconds(pod) * taken for pod, taken in self._taken.items()),
+            "priority": priority,
+        }
+
+
+def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
+    """What disrupting these pods costs."""
+    groups = {facts.group_of[pod] for pod in pods}
+    return Measures(
+        len(pods),
+        len(groups),
+        sum(facts.gpus(pod) for pod in pods),
+        sum(facts.gpu_seconds(pod) for pod in pods),
+        max((facts.groups[group].priority for group in groups), default=0),
+    )
+
+
+def _in_victim_order(candidate: Candidate) -> tuple[str, int, bool, int, tuple[int, ...]]:
+    """Queues by name, in each the least important first (R4.58, R5.20); at last the highest uid."""
+    is_firm = len(candidate.pods) <= candidate.minimum
+    uid = tuple(-ord(letter) for letter in candidate.uid)
+    return candidate.queue, candidate.priority, is_firm, -candidate.created, uid

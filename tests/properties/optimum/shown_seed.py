@@ -1,0 +1,35 @@
+"""The snapshot of one seed as a file that `tenure decide` reads, with the sets of victims as comments."""
+
+from pathlib import Path
+
+import yaml
+from google.protobuf.json_format import MessageToDict
+
+from tests.properties.optimum.case import ENGINE
+from tests.properties.optimum.gang_snapshots import action_of, gang_snapshot
+from tests.properties.optimum.judged_choice import ChosenSet, choose
+
+
+def write_seed(seed: int, folder: Path) -> Path:
+    """Write the file of a seed. Returns its path."""
+    snapshot, action = gang_snapshot(seed), action_of(seed)
+    chosen = choose(ENGINE, snapshot, action)
+    lines = [f"seed {seed}: tenure decide {seed}.yaml --action {action}"]
+    if chosen is None:
+        lines.append("the gang does not start with victims")
+    else:
+        lines += [_line("taken", chosen.taken), _line("fewest pods", chosen.fewest)]
+        lines.append(_line("fewest GPUs", chosen.least_gpus))
+        if chosen.better is not None:
+            lines.append(_line("no worse in any measure and better in one", chosen.better))
+        lines += [each for each in (chosen.refuted, *chosen.remarks) if each]
+    rows = MessageToDict(snapshot, preserving_proto_field_name=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{seed}.yaml"
+    path.write_text("".join(f"# {line}\n" for line in lines) + yaml.safe_dump(rows, sort_keys=False))
+    return path
+
+
+def _line(name: str, found: ChosenSet) -> str:
+    amounts = ", ".join(f"{amount} {measure}" for measure, amount in found.measures._asdict().items())
+    return f"{name}: {' '.join(sorted(found.pods))} ({amounts})"
