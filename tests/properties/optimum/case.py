@@ -3,12 +3,10 @@
 from dataclasses import fields
 from typing import Final, NamedTuple
 
-from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import CycleOptions
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.properties.optimum.gang_snapshots import action_of, gang_snapshot
-from tests.properties.optimum.judged_choice import Chosen, choose, engine
+from tests.properties.optimum.judged_choice import Chosen, Missed, choose, engine
 
 ENGINE: Final = engine()
 IN_ORDER: Final = {"victim_choice": "inOrder"}
@@ -36,19 +34,25 @@ class Case(NamedTuple):
     seed: int
     action: str
     now: Figures | None
-    in_order: Figures | None
+    first: Figures | None
+    """Where the first victims in order are taken."""
+    is_missed: bool
+    """It does not start, although a certified set exists."""
 
 
-def case_of(seed: int) -> Case:
-    """Decide on the snapshot of a seed, with both ways to choose victims if the product has both."""
+def case_of(seed: int, in_order: bool = True) -> Case:
+    """Decide on the snapshot of a seed, with both ways to choose victims if the product has both.
+
+    In order: compare with sets that take surplus from the last pod on.
+    """
     snapshot, action = gang_snapshot(seed), action_of(seed)
-    now = _figures(ENGINE, snapshot, action)
-    return Case(seed, action, now, _figures(FIRST_IN_ORDER, snapshot, action) if HAS_ORDER else now)
-
-
-def _figures(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> Figures | None:
-    chosen = choose(deciding, snapshot, action)
-    return None if chosen is None else figures_of(chosen)
+    chosen = choose(ENGINE, snapshot, action, in_order)
+    now = figures_of(chosen) if isinstance(chosen, Chosen) else None
+    first = now
+    if HAS_ORDER:
+        other = choose(FIRST_IN_ORDER, snapshot, action, in_order)
+        first = figures_of(other) if isinstance(other, Chosen) else None
+    return Case(seed, action, now, first, isinstance(chosen, Missed))
 
 
 def figures_of(chosen: Chosen) -> Figures:

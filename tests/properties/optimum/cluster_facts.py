@@ -70,6 +70,13 @@ class ClusterFacts:
         """GPUs of the gang."""
         return sum(self.gpus(pod) for pod in self.waiting)
 
+    @property
+    def may_start(self) -> bool:
+        """Whether the action searches for victims: a reclaim stays within the fair share (R4.40)."""
+        queue = self.groups[GANG].queue
+        is_within = self.queues[queue].used + self.requested <= self.fair[queue]
+        return is_within or self.action == "preempt"
+
     def gpus(self, pod: str) -> int:
         """Of a pod."""
         return self.amounts[pod][2] // _MILLI

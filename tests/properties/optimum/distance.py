@@ -8,6 +8,7 @@ without it has no other way to choose, and captures nothing.
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from multiprocessing import Pool
 from typing import Annotated, Final
 
@@ -38,12 +39,16 @@ def main(
     show: Annotated[
         int | None, typer.Option(help="Write the snapshot of this seed and its sets of victims, no more")
     ] = None,
+    any_surplus: Annotated[
+        bool,
+        typer.Option("--any-surplus", help="Let any pods beyond a minimum leave, not the last"),
+    ] = False,
 ) -> Counts | None:
     """Compare sets of victims with proven optima: pods, GPUs, dominated sets, refuted claims."""
     if show is not None:
-        print(write_seed(show, FOLDER))
+        print(write_seed(show, FOLDER, not any_surplus))
         return None
-    cases = cases_of(range(first, first + count))
+    cases = cases_of(range(first, first + count), not any_surplus)
     found = {action: summary(case for case in cases if case.action == action) for action in ACTIONS}
     judged = limits(found)
     if output is Output.JSON:
@@ -53,10 +58,10 @@ def main(
     return Counts(sum(limit.passed for limit in judged), sum(not limit.passed for limit in judged))
 
 
-def cases_of(seeds: Sequence[int]) -> list[Case]:
+def cases_of(seeds: Sequence[int], in_order: bool = True) -> list[Case]:
     """The cases of seeds, in their order."""
     with Pool(PROCESSES) as pool:
-        results = pool.imap(case_of, seeds, BATCH)
+        results = pool.imap(partial(case_of, in_order=in_order), seeds, BATCH)
         progress = track(results, "comparing", total=len(seeds), console=Console(stderr=True))
         return list(progress)
 
@@ -67,6 +72,7 @@ def _document(cases: list[Case], found: dict[str, Summary], judged: list[Limit])
         "limits": [limit._asdict() for limit in judged],
         "dominated_seeds": [case.seed for case in cases if case.now is not None and case.now.dominated],
         "refuted_seeds": {case.seed: case.now.refuted for case in cases if case.now and case.now.refuted},
+        "missed_seeds": [case.seed for case in cases if case.is_missed],
         "seeds_with_more_pods": [
             case.seed for case in cases if case.now is not None and case.now.pods > case.now.fewest_pods
         ],
@@ -112,6 +118,7 @@ def _rows(found: dict[str, Summary]) -> list[tuple[str, list[str]]]:
             ],
         ),
         ("claims that are refuted", [str(one.refuted) for one in each]),
+        ("no start, though a certified set exists", [str(one.missed) for one in each]),
     ]
     remarks = sorted({remark for one in each for remark in one.remarks})
     return rows + [(remark, [str(one.remarks.get(remark, 0)) for one in each]) for remark in remarks]

@@ -34,7 +34,7 @@ def fair_shares(total: int, queues: Mapping[str, QueueFacts]) -> dict[str, int]:
 
 
 def _divided(amount: int, queues: Sequence[QueueFacts]) -> dict[str, int]:
-    """Among siblings of one priority: quotas (R4.11), then rounds by weight (R4.13), then remainders (R4.16)."""
+    """Among siblings of one priority: quotas (R4.11), rounds by weight (R4.13), then remainders (R4.16)."""
     shares = {queue.name: min(queue.quota, queue.requested) for queue in queues}
     left, remainders, again = amount - sum(shares.values()), dict[str, Fraction](), True
     while again and left > 0:

@@ -4,11 +4,11 @@ A least set counts only if Tenure takes it too: given the same snapshot, with al
 disruption budget of 0, it starts the gang with victims of that set.
 """
 
-from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import CycleOptions
@@ -20,7 +20,9 @@ from tenure.v1.snapshot_pb2 import POD_STATUS_RUNNING, ClusterSnapshot, Disrupti
 from tests.properties.optimum.cluster_facts import ClusterFacts
 from tests.properties.optimum.gang_snapshots import GANG
 from tests.properties.optimum.least_victims import LeastVictims, Measures, NotProven, Scope, measured
+from tests.properties.optimum.needless_moves import needless_moves
 
+Found = TypeVar("Found")
 FROZEN: Final = "frozen"
 """The budget of pods that are to stay."""
 
@@ -48,24 +50,64 @@ class Chosen(NamedTuple):
     """What limits the comparison: proofs and certificates that failed."""
 
 
+class Missed(NamedTuple):
+    """The gang does not start, although it does with these victims where the others have to stay."""
+
+    victims: ChosenSet
+
+
 def engine(**options: object) -> Engine:
     """An engine with the default profile and these options."""
     return Engine(replace(default_profile(), options=CycleOptions(**options)))  # type: ignore[arg-type]
 
 
-def choose(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> Chosen | None:
-    """The decision for the gang, compared; None if the gang does not start with victims."""
-    group = decided(deciding, snapshot, action)
-    return None if group is None else _Comparison(deciding, snapshot, action, group).chosen()
+def choose(
+    deciding: Engine, snapshot: ClusterSnapshot, action: str, in_order: bool = True
+) -> Chosen | Missed | None:
+    """The decision for the gang, compared with sets in order or any.
+
+    None: the gang starts without victims, or has no legal victims.
+    """
+    facts, groups = ClusterFacts(snapshot, action), _groups_of_gang(deciding, snapshot, action)
+    if groups:
+        with_victims = next((group for group in groups if disrupted(group)), None)
+        return with_victims and _Comparison(deciding, snapshot, facts, with_victims, in_order).chosen()
+    return _missed(deciding, snapshot, facts, in_order)
 
 
-def decided(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> DecisionGroup | None:
-    """The decision group that starts the whole gang with victims; None: there is none."""
-    request = DecideRequest(snapshot=snapshot, actions=[action])
-    for group in deciding.decide(request).parse().groups:
-        if group.beneficiary == GANG and disrupted(group):
-            return group
+def _missed(
+    deciding: Engine, snapshot: ClusterSnapshot, facts: ClusterFacts, in_order: bool
+) -> Missed | None:
+    """A certified set, where the gang does not start."""
+    if not facts.may_start:
+        return None
+    with suppress(NotProven):
+        found = LeastVictims(facts, facts.candidates, in_order).least("pods", "gpus")
+        taken = found and certified(deciding, snapshot, facts, found)
+        return Missed(taken) if taken else None
     return None
+
+
+def certified(
+    deciding: Engine, snapshot: ClusterSnapshot, facts: ClusterFacts, pods: frozenset[str]
+) -> ChosenSet | None:
+    """The victims that are taken where only these pods may be disrupted; None: the gang does not start."""
+    frozen = ClusterSnapshot()
+    frozen.CopyFrom(snapshot)
+    frozen.disruption_budgets.append(DisruptionBudget(name=FROZEN, allowed=0))
+    for pod in frozen.pods:
+        if pod.status == POD_STATUS_RUNNING and pod.uid not in pods:
+            pod.disruption_budgets.append(FROZEN)
+    for group in _groups_of_gang(deciding, frozen, facts.action):
+        found = disrupted(group)
+        if found and found <= pods:
+            return ChosenSet(found, measured(facts, found))
+    return None
+
+
+def _groups_of_gang(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> list[DecisionGroup]:
+    response = deciding.decide(DecideRequest(snapshot=snapshot, actions=[action])).parse()
+    return [group for group in response.groups if group.beneficiary == GANG]
 
 
 def disrupted(group: DecisionGroup) -> frozenset[str]:
@@ -77,13 +119,18 @@ class _Comparison:
     """Compares one decision with legal sets."""
 
     def __init__(
-        self, deciding: Engine, snapshot: ClusterSnapshot, action: str, group: DecisionGroup
+        self,
+        deciding: Engine,
+        snapshot: ClusterSnapshot,
+        facts: ClusterFacts,
+        group: DecisionGroup,
+        in_order: bool,
     ) -> None:
-        self._engine, self._snapshot, self._action, self._group = deciding, snapshot, action, group
-        self._facts = facts = ClusterFacts(snapshot, action)
-        self._pods = disrupted(group)
-        self._taken = ChosenSet(self._pods, measured(facts, self._pods))
-        self._victims = {facts.group_of[pod] for pod in self._pods}
+        self._engine, self._snapshot, self._facts = deciding, snapshot, facts
+        self._group, self._in_order = group, in_order
+        pods = disrupted(group)
+        self._taken = ChosenSet(pods, measured(facts, pods))
+        self._victims = {facts.group_of[pod] for pod in pods}
         queues = frozenset(facts.groups[victim].queue for victim in self._victims)
         scope = Scope(queues, self._taken.measures.priority)
         self._candidates = [each for each in facts.candidates if scope.has(each)]
@@ -115,28 +162,22 @@ class _Comparison:
         """What the decision claims about its victims, if some of them could stay (R14.6)."""
         if self._group.victim_set.minimality != MINIMALITY_PROVEN:
             return ""
-        if exchanged := self._exchanged():
-            return f"{exchanged} pods only change places with equal ones"
+        evictions = [step.evict for step in self._group.decisions if step.HasField("evict")]
+        moved = {evict.pod for evict in evictions if evict.relocating}
+        needless = self._proven(lambda: needless_moves(self._facts, moved, self._taken.pods - moved))
+        if needless:
+            return f"{needless} of {len(moved)} moved pods could stay"
         own = [each for each in self._facts.candidates if each.uid in self._victims]
-        found = self._proven(lambda: LeastVictims(self._facts, own, self._pods).least("pods", "gpus"))
-        if found is None or len(found) >= len(self._pods) or not self._certified(found):
+        question = LeastVictims(self._facts, own, in_order=False, among=self._taken.pods)
+        found = self._proven(lambda: question.least("pods", "gpus"))
+        if found is None or len(found) >= len(self._taken.pods) or self._certified(found) is None:
             return ""
-        return f"{len(self._pods) - len(found)} of {len(self._pods)} pods could stay"
-
-    def _exchanged(self) -> int:
-        """Pods that leave a node to which an equal pod of their pod group moves."""
-        left, entered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-        for step in self._group.decisions:
-            if step.HasField("evict") and step.evict.relocating:
-                left[step.evict.pod_group, step.evict.node] += 1
-            if step.HasField("reserve") and step.reserve.pod_group != GANG:
-                entered[step.reserve.pod_group, step.reserve.node] += 1
-        return (left & entered).total()
+        return f"{len(self._taken.pods) - len(found)} of {len(self._taken.pods)} pods could stay"
 
     def _question(self) -> LeastVictims:
-        return LeastVictims(self._facts, self._candidates)
+        return LeastVictims(self._facts, self._candidates, self._in_order)
 
-    def _proven(self, find: Callable[[], frozenset[str] | None]) -> frozenset[str] | None:
+    def _proven(self, find: Callable[[], Found]) -> Found | None:
         try:
             return find()
         except NotProven:
@@ -144,16 +185,7 @@ class _Comparison:
             return None
 
     def _certified(self, pods: frozenset[str]) -> ChosenSet | None:
-        """The victims that are taken where only these pods may be disrupted; None: the gang does not start."""
-        frozen = ClusterSnapshot()
-        frozen.CopyFrom(self._snapshot)
-        frozen.disruption_budgets.append(DisruptionBudget(name=FROZEN, allowed=0))
-        for pod in frozen.pods:
-            if pod.status == POD_STATUS_RUNNING and pod.uid not in pods:
-                pod.disruption_budgets.append(FROZEN)
-        group = decided(self._engine, frozen, self._action)
-        found = None if group is None else disrupted(group)
-        if found is None or not found <= pods:
+        found = certified(self._engine, self._snapshot, self._facts, pods)
+        if found is None:
             self._remarks.append("sets that were not certified")
-            return None
-        return ChosenSet(found, measured(self._facts, found))
+        return found

@@ -1,7 +1,6 @@
 """The least set of victims that the rules permit, proven by CP-SAT.
 
-Pods that the gang needs no more are left where they are: victims leave for good, so sets that move a victim
-to another node are not among those that are compared.
+Victims leave for good: sets that move a victim to another node are not among those that are compared.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple
 from ortools.sat.python import cp_model
 
 from tests.properties.optimum.cluster_facts import Candidate, ClusterFacts
+from tests.properties.optimum.gang_snapshots import GANG
 
 EFFORT: Final = 20.0
 """Deterministic time of one proof."""
@@ -21,6 +21,18 @@ _FIRST: Final = 10_000
 
 class NotProven(Exception):
     """The effort did not suffice for a proof."""
+
+
+def solved(model: cp_model.CpModel) -> cp_model.CpSolver | None:
+    """A proven optimum of a model, the same in every run; None: it has no solution. Raises NotProven."""
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    solver.parameters.max_deterministic_time = EFFORT
+    status = solver.solve(model)
+    if status not in (cp_model.INFEASIBLE, cp_model.OPTIMAL):
+        raise NotProven
+    return solver if status == cp_model.OPTIMAL else None
 
 
 class Measures(NamedTuple):
@@ -48,11 +60,17 @@ class LeastVictims:
     """One question: the legal sets of victims of some candidates, and the least of them in one measure."""
 
     def __init__(
-        self, facts: ClusterFacts, candidates: Sequence[Candidate], among: Set[str] | None = None
+        self,
+        facts: ClusterFacts,
+        candidates: Sequence[Candidate],
+        in_order: bool = True,
+        among: Set[str] | None = None,
     ) -> None:
-        """`among`: only these pods are taken, and of surplus any; else surplus from the last pod on."""
+        """In order, surplus leaves from the last pod on; else any pods leave that are beyond the minimum, as
+        where victims were put back (R14.3). `among`: no other pods leave.
+        """
         self._facts, self._model = facts, cp_model.CpModel()
-        self._candidates, self._among = candidates, among
+        self._candidates, self._in_order, self._among = candidates, in_order, among
         self._taken: dict[str, cp_model.IntVar] = {}
         """By pod."""
         self._touched = {each.uid: self._model.new_bool_var(each.uid) for each in candidates}
@@ -85,31 +103,28 @@ class LeastVictims:
 
     def _solved(self, cost: cp_model.LinearExprT) -> frozenset[str] | None:
         self._model.minimize(cost)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 1
-        solver.parameters.max_deterministic_time = EFFORT
-        status = solver.solve(self._model)
-        if status == cp_model.INFEASIBLE:
-            return None
-        if status != cp_model.OPTIMAL:
-            raise NotProven
-        return frozenset(pod for pod, taken in self._taken.items() if solver.value(taken))
+        solver = solved(self._model)
+        return solver and frozenset(pod for pod, taken in self._taken.items() if solver.value(taken))
 
     def _add_batches(self, candidate: Candidate) -> None:
-        """Surplus from the last pod on, then the core as a whole (R5.25, R5.27, R15.5)."""
-        model, taken = self._model, self._taken
-        core, surplus = candidate.pods[: candidate.minimum], candidate.pods[candidate.minimum :]
-        taken.update((pod, model.new_bool_var(pod)) for pod in surplus)
-        taken.update(dict.fromkeys(core, model.new_bool_var(f"core of {candidate.uid}")))
-        for pod in candidate.pods:
-            if (candidate.keeps_core and pod in core) or not (self._among is None or pod in self._among):
-                model.add(taken[pod] == 0)
-        for earlier, later in pairwise(candidate.pods):
-            if self._among is None or earlier in core:
+        """All pods, or so few that the minimum stays (R5.25, R5.27, R8.35, R15.5)."""
+        model, pods = self._model, candidate.pods
+        taken = {pod: model.new_bool_var(pod) for pod in pods}
+        self._taken.update(taken)
+        all_leave = model.new_bool_var(f"all of {candidate.uid}")
+        number = self._number(candidate)
+        model.add(number == len(pods)).only_enforce_if(all_leave)
+        model.add(number <= len(pods) - candidate.minimum).only_enforce_if(all_leave.negated())
+        model.add(number <= candidate.most)
+        model.add_max_equality(self._touched[candidate.uid], list(taken.values()))
+        stay = set(pods[: candidate.minimum]) if candidate.keeps_core else set()
+        if self._among is not None:
+            stay.update(pod for pod in pods if pod not in self._among)
+        for pod in stay:
+            model.add(taken[pod] == 0)
+        if self._in_order:
+            for earlier, later in pairwise(pods):
                 model.add_implication(taken[earlier], taken[later])
-        model.add_max_equality(self._touched[candidate.uid], [taken[pod] for pod in candidate.pods])
-        model.add(self._number(candidate) <= candidate.most)
 
     def _number(self, candidate: Candidate) -> cp_model.LinearExprT:
         """Pods that are taken of a candidate."""
@@ -142,8 +157,8 @@ class LeastVictims:
             if own.used + facts.requested <= own.quota:
                 bound = victim.quota
             earlier, number = before.setdefault(level, []), self._number(candidate)
-            alone = model.new_int_var(0, len(candidate.pods), f"chunks of {candidate.uid}")
-            model.add(alone >= number - candidate.minimum)
+            alone = model.new_int_var(0, len(candidate.pods), f"chunks before the last of {candidate.uid}")
+            model.add(alone >= number - max(candidate.minimum, 1))
             lost = sum(earlier) + candidate.gpus * alone
             model.add(lost <= victim.used - bound - 1).only_enforce_if(self._touched[candidate.uid])
             earlier.append(candidate.gpus * number)
@@ -151,7 +166,7 @@ class LeastVictims:
     def _add_saturation(self) -> None:
         """No queue above the gang exceeds its share while it is as saturated as one that loses (R4.55)."""
         facts, model = self._facts, self._model
-        for name in facts.path(facts.groups["gang"].queue)[:-1]:
+        for name in facts.path(facts.groups[GANG].queue)[:-1]:
             queue, fair = facts.queues[name], facts.fair[name]
             own = queue.used + facts.requested - self._lost(name)
             over = model.new_bool_var(f"{name} is over its share")

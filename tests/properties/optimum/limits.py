@@ -40,6 +40,8 @@ class Summary(NamedTuple):
     ratio_p99: float
     ratio_max: float
     refuted: int
+    missed: int
+    """Gangs that do not start, although a certified set exists."""
     remarks: dict[str, int]
 
 
@@ -56,7 +58,7 @@ def summary(cases: Iterable[Case]) -> Summary:
     """Sums over cases of one action."""
     cases = list(cases)
     now = [case.now for case in cases if case.now is not None]
-    both = [(case.now, case.in_order) for case in cases if case.now is not None and case.in_order is not None]
+    both = [(case.now, case.first) for case in cases if case.now is not None and case.first is not None]
     ratios = sorted(each.pods / each.fewest_pods for each in now) or [math.nan]
     pods_gap = sum(first.pods - first.fewest_pods for _, first in both)
     gpus_gap = sum(first.gpus - first.fewest_gpus for _, first in both)
@@ -82,6 +84,7 @@ def summary(cases: Iterable[Case]) -> Summary:
         ratio_p99=_quantile(ratios, 0.99),
         ratio_max=ratios[-1],
         refuted=sum(bool(each.refuted) for each in now),
+        missed=sum(case.is_missed for case in cases),
         remarks=_remarks(now),
     )
 

@@ -7,16 +7,18 @@ from google.protobuf.json_format import MessageToDict
 
 from tests.properties.optimum.case import ENGINE
 from tests.properties.optimum.gang_snapshots import action_of, gang_snapshot
-from tests.properties.optimum.judged_choice import ChosenSet, choose
+from tests.properties.optimum.judged_choice import ChosenSet, Missed, choose
 
 
-def write_seed(seed: int, folder: Path) -> Path:
+def write_seed(seed: int, folder: Path, in_order: bool = True) -> Path:
     """Write the file of a seed. Returns its path."""
     snapshot, action = gang_snapshot(seed), action_of(seed)
-    chosen = choose(ENGINE, snapshot, action)
+    chosen = choose(ENGINE, snapshot, action, in_order)
     lines = [f"seed {seed}: tenure decide {seed}.yaml --action {action}"]
     if chosen is None:
-        lines.append("the gang does not start with victims")
+        lines.append("the gang needs no victims, or has no legal ones")
+    elif isinstance(chosen, Missed):
+        lines += ["the gang does not start", _line("certified", chosen.victims)]
     else:
         lines += [_line("taken", chosen.taken), _line("fewest pods", chosen.fewest)]
         lines.append(_line("fewest GPUs", chosen.least_gpus))
