@@ -70,8 +70,9 @@ def choose(
     """
     facts, groups = ClusterFacts(snapshot, action), _groups_of_gang(deciding, snapshot, action)
     if groups:
-        with_victims = next((group for group in groups if disrupted(group)), None)
-        return with_victims and _Comparison(deciding, snapshot, facts, with_victims, in_order).chosen()
+        with_victims = [group for group in groups if disrupted(group)]
+        compared = (_Comparison(deciding, snapshot, facts, group, in_order) for group in with_victims)
+        return next((each.chosen() for each in compared), None)
     return _missed(deciding, snapshot, facts, in_order)
 
 

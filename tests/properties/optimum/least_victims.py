@@ -104,7 +104,9 @@ class LeastVictims:
     def _solved(self, cost: cp_model.LinearExprT) -> frozenset[str] | None:
         self._model.minimize(cost)
         solver = solved(self._model)
-        return solver and frozenset(pod for pod, taken in self._taken.items() if solver.value(taken))
+        if solver is None:
+            return None
+        return frozenset(pod for pod, taken in self._taken.items() if solver.value(taken))
 
     def _add_batches(self, candidate: Candidate) -> None:
         """All pods, or so few that the minimum stays (R5.25, R5.27, R8.35, R15.5)."""
@@ -164,9 +166,9 @@ class LeastVictims:
             earlier.append(candidate.gpus * number)
 
     def _add_saturation(self) -> None:
-        """No queue above the gang exceeds its share while it is as saturated as one that loses (R4.55)."""
+        """No queue of the gang exceeds its share while it is as saturated as one that loses (R4.55)."""
         facts, model = self._facts, self._model
-        for name in facts.path(facts.groups[GANG].queue)[:-1]:
+        for name in facts.path(facts.groups[GANG].queue):
             queue, fair = facts.queues[name], facts.fair[name]
             own = queue.used + facts.requested - self._lost(name)
             over = model.new_bool_var(f"{name} is over its share")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -27,7 +28,7 @@ SEEDS = range(60)
 @pytest.mark.parametrize("in_order", [True, False])
 def test_the_least_set_is_that_of_an_exhaustive_search(in_order: bool) -> None:
     compared = dict.fromkeys(ACTIONS, 0)
-    for seed in range(300):
+    for seed in range(160):
         facts = ClusterFacts(gang_snapshot(seed), action_of(seed))
         candidates = _few(facts.candidates)
         sets = [measured(facts, pods) for pods in legal_sets(facts, candidates, in_order)]
@@ -44,14 +45,14 @@ def test_the_least_set_is_that_of_an_exhaustive_search(in_order: bool) -> None:
             assert (better is not None) == is_dominated, seed
             if better is not None:
                 assert _is_no_worse(measured(facts, better), some)
-    assert min(compared.values()) > 20
+    assert min(compared.values()) > 10
 
 
 def _few(candidates: list[Candidate]) -> list[Candidate]:
     """So few that all sets can be listed."""
     few: list[Candidate] = []
     for candidate in candidates:
-        if sum(len(each.pods) for each in (*few, candidate)) <= 12:
+        if sum(len(each.pods) for each in (*few, candidate)) <= 10:
             few.append(candidate)
     return few
 
@@ -80,15 +81,16 @@ def test_sets_of_victims_are_legal_and_fair_shares_the_same() -> None:
     assert judged > 20
 
 
-def test_a_sample_of_decisions_is_no_better_than_its_optimum_and_starts_what_can_start() -> None:
+def test_no_decision_of_a_sample_is_better_than_its_optimum_or_evicts_for_good_without_need() -> None:
     cases = [case_of(seed) for seed in SEEDS]
     found = [case.now for case in cases if case.now is not None]
     assert len(found) > 25
     for each in found:
         assert each.fewest_pods <= each.pods
         assert each.fewest_gpus <= each.gpus
+        assert not each.refuted or "moved" in each.refuted
     assert all(summary([case for case in cases if case.action == name]).decisions for name in ACTIONS)
-    assert cases == [case_of(seed) for seed in SEEDS]
+    assert cases[:10] == [case_of(seed) for seed in range(10)]
 
 
 CONTEST = {
@@ -102,18 +104,15 @@ CONTEST = {
 
 def _contest(placed: dict[str, tuple[str, int]], waiting: int, minimums: dict[str, int]) -> ClusterSnapshot:
     """Two nodes of 4 GPUs; pods by name, with node and GPUs, of the pod group before the hyphen."""
-    groups = {name.split("-")[0] for name in placed}
+    groups = sorted({name.split("-")[0] for name in placed})
     group = {"queue": "a", "preemptibility": "PREEMPTIBILITY_PREEMPTIBLE"}
     amounts = {"cpu_milli": 64_000, "memory_bytes": 1 << 40, "gpu_milli": 4000, "pods": 110}
     running = {"status": "POD_STATUS_RUNNING"}
-    message = {
+    message: dict[str, Any] = {
         **CONTEST,
         "nodes": [{"name": name, "allocatable": amounts} for name in ("n0", "n1")],
         "pod_groups": [
-            *(
-                {"uid": each, **group, "priority": 50, "min_member": minimums[each]}
-                for each in sorted(groups)
-            ),
+            *({"uid": each, **group, "priority": 50, "min_member": minimums[each]} for each in groups),
             {"uid": GANG, **group, "priority": 90, "min_member": 1},
         ],
         "pods": [
@@ -133,7 +132,7 @@ def test_a_whole_gang_is_dearer_than_one_pod_and_surplus_leaves_from_the_last_on
     placed = {"big-0": ("n0", 2), "big-1": ("n1", 2), "one-0": ("n0", 2), "some-0": ("n1", 1)}
     snapshot = _contest({**placed, "some-1": ("n1", 1)}, 2, {"big": 2, "one": 1, "some": 0})
     facts = ClusterFacts(snapshot, "preempt")
-    assert LeastVictims(facts, facts.candidates).least("pods", "gpus") == {"one-0"}
+    assert LeastVictims(facts, facts.candidates).least("pods", "gpus") == frozenset({"one-0"})
     first_only = [each for each in facts.candidates if each.uid == "some"]
     assert LeastVictims(facts, first_only, among={"some-0"}).least("pods", "gpus") is None
     assert certified(ENGINE, snapshot, facts, frozenset({"one-0"})) is not None
@@ -190,13 +189,9 @@ def test_command_prints_figures_as_json_and_counts_limits(capsys: pytest.Capture
 
 
 def test_a_shown_seed_is_a_snapshot_with_its_sets(tmp_path: Path) -> None:
-    seed = next(
-        seed for seed in SEEDS if isinstance(choose(ENGINE, gang_snapshot(seed), action_of(seed)), Chosen)
-    )
+    chosen = ((seed, choose(ENGINE, gang_snapshot(seed), action_of(seed))) for seed in SEEDS)
+    seed = next(seed for seed, each in chosen if isinstance(each, Chosen))
     text = write_seed(seed, tmp_path).read_text()
     assert ParseDict(yaml.safe_load(text), ClusterSnapshot()) == gang_snapshot(seed)
-    assert [line.split(":")[0] for line in text.splitlines()[1:4]] == [
-        "# taken",
-        "# fewest pods",
-        "# fewest GPUs",
-    ]
+    names = [line.split(":")[0] for line in text.splitlines()[1:4]]
+    assert names == ["# taken", "# fewest pods", "# fewest GPUs"]
