@@ -21,7 +21,7 @@ help: ## show this list
 	@touch $@
 
 .venv/ready: .venv/installed client/tenure-kubernetes/pyproject.toml client/tenure-slurm/pyproject.toml docker/locks/development.txt # and what developers need
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement docker/locks/development.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable client/tenure-kubernetes --editable client/tenure-slurm
 	@touch $@
 
@@ -44,7 +44,7 @@ compiled: .venv-compiled/ready ## run the same tests with the solver compiled (a
 
 .venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py docker/locks/development.txt $(shell find protos server client -type f -not -name '*.pyc' -not -path 'client/go/*')
 	$(PYTHON) -m venv --clear .venv-compiled  # an installed Tenure would be what the compiler reads
-	.venv-compiled/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement docker/locks/development.txt
+	.venv-compiled/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement docker/locks/development.txt
 	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation . ./client/tenure-kubernetes ./client/tenure-slurm
 	@touch $@
 
