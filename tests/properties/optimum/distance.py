@@ -105,9 +105,9 @@ def _rows(found: dict[str, Summary]) -> list[tuple[str, list[str]]]:
         ("  more than needed in", [_share(one.more_pods, one.decisions) for one in each]),
         ("  in order, and its gap", [f"{one.pods_in_order:,}, {one.pods_gap_in_order:,}" for one in each]),
         ("GPUs disrupted", [f"{one.gpus:,}" for one in each]),
-        ("  at the optimum", [f"{one.fewest_gpus:,}" for one in each]),
         ("  with the fewest pods", [f"{one.gpus_of_fewest_pods:,}" for one in each]),
-        ("  more than needed in", [_share(one.more_gpus, one.decisions) for one in each]),
+        ("  at the optimum of GPUs alone", [f"{one.fewest_gpus:,}" for one in each]),
+        ("  more than that in", [_share(one.more_gpus, one.decisions) for one in each]),
         ("  in order, and its gap", [f"{one.gpus_in_order:,}, {one.gpus_gap_in_order:,}" for one in each]),
         ("dominated sets", [_share(one.dominated, one.decisions) for one in each]),
         (
@@ -119,6 +119,7 @@ def _rows(found: dict[str, Summary]) -> list[tuple[str, list[str]]]:
         ),
         ("claims that are refuted", [str(one.refuted) for one in each]),
         ("no start, though a certified set exists", [str(one.missed) for one in each]),
+        ("no start, other than in order", [str(one.lost) for one in each]),
     ]
     remarks = sorted({remark for one in each for remark in one.remarks})
     return rows + [(remark, [str(one.remarks.get(remark, 0)) for one in each]) for remark in remarks]

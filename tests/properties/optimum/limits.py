@@ -1,4 +1,8 @@
-"""The figures of many seeds by action, and the limits that they are to keep."""
+"""The figures of many seeds by action, and the limits that they are to keep.
+
+The fewest pods and the fewest GPUs are mostly those of different sets. Pods come first (R14.8), so the gap in
+GPUs is that to the sets with the fewest pods, of those the fewest GPUs. The fewest GPUs of all are shown.
+"""
 
 import math
 from collections import Counter
@@ -28,6 +32,7 @@ class Summary(NamedTuple):
     pods_gap_in_order: int
     gpus_in_order: int
     gpus_gap_in_order: int
+    """To the sets with the fewest pods."""
     captured_pods: float
     captured_gpus: float
     more_pods: int
@@ -42,6 +47,8 @@ class Summary(NamedTuple):
     refuted: int
     missed: int
     """Gangs that do not start, although a certified set exists."""
+    lost: int
+    """Gangs that start with the first victims in order, and only with those."""
     remarks: dict[str, int]
 
 
@@ -61,7 +68,7 @@ def summary(cases: Iterable[Case]) -> Summary:
     both = [(case.now, case.first) for case in cases if case.now is not None and case.first is not None]
     ratios = sorted(each.pods / each.fewest_pods for each in now) or [math.nan]
     pods_gap = sum(first.pods - first.fewest_pods for _, first in both)
-    gpus_gap = sum(first.gpus - first.fewest_gpus for _, first in both)
+    gpus_gap = sum(first.gpus - first.gpus_of_fewest_pods for _, first in both)
     return Summary(
         clusters=len(cases),
         decisions=len(now),
@@ -85,6 +92,7 @@ def summary(cases: Iterable[Case]) -> Summary:
         ratio_max=ratios[-1],
         refuted=sum(bool(each.refuted) for each in now),
         missed=sum(case.is_missed for case in cases),
+        lost=sum(case.first is not None and case.now is None for case in cases),
         remarks=_remarks(now),
     )
 
