@@ -81,8 +81,8 @@ def summary(cases: Iterable[Case]) -> Summary:
         pods_gap_in_order=pods_gap,
         gpus_in_order=sum(first.gpus for _, first in both),
         gpus_gap_in_order=gpus_gap,
-        captured_pods=_part(sum(first.pods - each.pods for each, first in both), pods_gap),
-        captured_gpus=_part(sum(first.gpus - each.gpus for each, first in both), gpus_gap),
+        captured_pods=_closed(sum(each.pods - each.fewest_pods for each, _ in both), pods_gap),
+        captured_gpus=_closed(sum(each.gpus - each.gpus_of_fewest_pods for each, _ in both), gpus_gap),
         more_pods=sum(each.pods > each.fewest_pods for each in now),
         more_gpus=sum(each.gpus > each.fewest_gpus for each in now),
         dominated=sum(each.dominated for each in now),
@@ -144,6 +144,11 @@ def limits(found: dict[str, Summary]) -> list[Limit]:
 def _part(amount: int, whole: int) -> float:
     """The part of a whole; all of it where there is none."""
     return amount / whole if whole else 1.0
+
+
+def _closed(left: int, gap: int) -> float:
+    """The part of a gap that is closed. Both ways to choose have an optimum of their own scope of victims."""
+    return 1 - left / gap if gap else 1.0
 
 
 def _quantile(ordered: Sequence[float], part: float) -> float:
