@@ -134,7 +134,8 @@ class ClusterFacts:
         if group.uid == GANG or not pods or self.action in group.opt_out_actions:
             return None
         is_same = group.queue == gang.queue
-        if is_same != (self.action == "preempt") or (is_same and group.priority >= gang.priority):
+        is_lower = group.priority < gang.priority
+        if not {"preempt": is_same and is_lower, "reclaim": not is_same}.get(self.action, True):
             return None
         if group.preemptibility == PREEMPTIBILITY_NON_PREEMPTIBLE:
             return None
@@ -157,11 +158,11 @@ class ClusterFacts:
         return candidate if has_surplus or not candidate.keeps_core else None
 
     def _min_runtime(self, group: PodGroup) -> int:
-        """Seconds (R7.10, R7.12): of its leaf queue, or below the common ancestor, or of the next above."""
-        path = self.path(group.queue)
-        if self.action == "reclaim":
-            path = path[: path.index(self.levels(group.queue)[1]) + 1]
-        values = (_min_runtime_of(self._queues[name], self.action) for name in reversed(path))
+        """Seconds (R7.10, R7.12, R7.46): of its leaf queue, or below the common ancestor, or of one above."""
+        path, action = self.path(group.queue), "preempt"
+        if group.queue != self.groups[GANG].queue:
+            path, action = path[: path.index(self.levels(group.queue)[1]) + 1], "reclaim"
+        values = (_min_runtime_of(self._queues[name], action) for name in reversed(path))
         return next((value.seconds for value in values if value is not None), 0)
 
 

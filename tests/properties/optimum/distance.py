@@ -7,10 +7,10 @@ without it has no other way to choose, and captures nothing.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing import Pool
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import typer
 from rich import box
@@ -22,11 +22,13 @@ from tenure.process.options import Output
 from tests.checks import Counts
 from tests.properties.checks.many_seeds import PROCESSES
 from tests.properties.optimum.case import Case, case_of
+from tests.properties.optimum.consolidations import moves_of, moves_summary, moves_table
 from tests.properties.optimum.gang_snapshots import ACTIONS
 from tests.properties.optimum.limits import Limit, Summary, limits, summary
-from tests.properties.optimum.shown_seed import write_seed
+from tests.properties.optimum.shown_seed import write_moves, write_seed
 from tests.tools.tool import ROOT
 
+T = TypeVar("T")
 BATCH: Final = 10
 WIDTH: Final = 100
 FOLDER: Final = ROOT / ".cache/optimum"
@@ -43,12 +45,18 @@ def main(
         bool,
         typer.Option("--any-surplus", help="Let any pods beyond a minimum leave, not the last"),
     ] = False,
+    consolidation: Annotated[
+        bool, typer.Option("--consolidation", help="Compare moves of consolidations instead")
+    ] = False,
 ) -> Counts | None:
     """Compare sets of victims with proven optima: pods, GPUs, dominated sets, refuted claims."""
+    seeds = range(first, first + count)
+    if consolidation:
+        return _compare_moves(seeds, output)
     if show is not None:
-        print(write_seed(show, FOLDER, not any_surplus))
+        print(write_moves(show, FOLDER) if consolidation else write_seed(show, FOLDER, not any_surplus))
         return None
-    cases = cases_of(range(first, first + count), not any_surplus)
+    cases = cases_of(seeds, not any_surplus)
     found = {action: summary(case for case in cases if case.action == action) for action in ACTIONS}
     judged = limits(found)
     if output is Output.JSON:
@@ -58,10 +66,26 @@ def main(
     return Counts(sum(limit.passed for limit in judged), sum(not limit.passed for limit in judged))
 
 
+def _compare_moves(seeds: Sequence[int], output: Output) -> Counts:
+    """All that is required is that no claim is refuted."""
+    moves = [each for each in _each(moves_of, seeds) if each is not None]
+    found = moves_summary(len(seeds), moves)
+    if output is Output.JSON:
+        print(json.dumps({"figures": found._asdict(), "seeds": [each._asdict() for each in moves]}, indent=2))
+    else:
+        Console(width=WIDTH).print(moves_table(found))
+    return Counts(found.both - found.refuted, found.refuted)
+
+
 def cases_of(seeds: Sequence[int], in_order: bool = True) -> list[Case]:
     """The cases of seeds, in their order."""
+    return _each(partial(case_of, in_order=in_order), seeds)
+
+
+def _each(judge: Callable[[int], T], seeds: Sequence[int]) -> list[T]:
+    """What is found for each seed, in their order."""
     with Pool(PROCESSES) as pool:
-        results = pool.imap(partial(case_of, in_order=in_order), seeds, BATCH)
+        results = pool.imap(judge, seeds, BATCH)
         progress = track(results, "comparing", total=len(seeds), console=Console(stderr=True))
         return list(progress)
 

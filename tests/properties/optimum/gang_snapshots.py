@@ -2,7 +2,8 @@
 
 4 to 40 nodes of 8 GPUs, up to 92 running pod groups that hold 90 to 100 % of the GPUs: gangs, elastic pod
 groups and single pods; a quarter of them is protected, in one of the ways that a caller has. Even seeds
-contend within the leaf queue of the gang (preempt), odd seeds between leaf queues (reclaim).
+contend within the leaf queue of the gang (preempt), odd seeds between leaf queues (reclaim). For
+consolidation, 10 to 40 % of the GPUs are free, and scattered.
 """
 
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tests.properties.generators.draw import Draw, SeededDraw
 
 ACTIONS: Final = ("preempt", "reclaim")
+CONSOLIDATION: Final = "consolidation"
 GANG: Final = "gang"
 GPUS: Final = 8
 NODES: Final = (4, 5, 6, 8, 8, 10, 12, 16, 20, 28, 40)
@@ -39,9 +41,12 @@ def action_of(seed: int) -> str:
     return ACTIONS[seed % len(ACTIONS)]
 
 
-def gang_snapshot(seed: int) -> ClusterSnapshot:
-    """The snapshot of a seed. A part of the gangs need no victims, or have no legal ones."""
-    return ParseDict(_Drawn(SeededDraw(seed), action_of(seed)).rows(), ClusterSnapshot())
+def gang_snapshot(seed: int, action: str = "") -> ClusterSnapshot:
+    """The snapshot of a seed for an action, by default its own.
+
+    A part of the gangs need no victims, or have no legal ones.
+    """
+    return ParseDict(_Drawn(SeededDraw(seed), action or action_of(seed)).rows(), ClusterSnapshot())
 
 
 class _Drawn:
@@ -63,7 +68,8 @@ class _Drawn:
     def rows(self) -> Row:
         """The whole snapshot as JSON."""
         pods, gpus = self._gang()
-        self._add_running(self._total * self._draw.integer(0, 10) // 100)
+        least, most = (10, 40) if self._action == CONSOLIDATION else (0, 10)
+        self._add_running(self._total * self._draw.integer(least, most) // 100)
         return {
             "cluster_id": "optimum",
             "version": 1,
@@ -78,8 +84,10 @@ class _Drawn:
 
     def _gang(self) -> tuple[int, int]:
         """The pod group that waits: its number of pods, and the GPUs of each."""
-        gpus = self._draw.choice((1, 2, 4, 8, 8))
-        pods = min(self._draw.choice((1, 1, 2, 2, 3, 4, 6, 8)), max(1, self._total // 2 // gpus))
+        moves = self._action == CONSOLIDATION
+        gpus = self._draw.choice((2, 4, 4, 8, 8) if moves else (1, 2, 4, 8, 8))
+        wanted = self._draw.choice((1, 1, 1, 2, 2, 3) if moves else (1, 1, 2, 2, 3, 4, 6, 8))
+        pods = min(wanted, max(1, self._total // 2 // gpus))
         self._groups.append(
             {
                 "uid": GANG,
@@ -159,7 +167,7 @@ class _Drawn:
 
     def _queue(self) -> str:
         """Of a running pod group: mostly that of the gang in preempt, and seldom in reclaim."""
-        chance = 65 if self._action == "preempt" else 8
+        chance = {"preempt": 65, "reclaim": 8, CONSOLIDATION: 30}[self._action]
         return "a" if self._draw.chance(chance) else self._draw.choice(self._leaves[1:])
 
     def _queues(self, requested: int) -> list[Row]:

@@ -4,7 +4,7 @@ A least set counts only if Tenure takes it too: given the same snapshot, with al
 disruption budget of 0, it starts the gang with victims of that set.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
@@ -68,7 +68,7 @@ def choose(
 
     None: the gang starts without victims, or has no legal victims.
     """
-    facts, groups = ClusterFacts(snapshot, action), _groups_of_gang(deciding, snapshot, action)
+    facts, groups = ClusterFacts(snapshot, action), groups_of_gang(deciding, snapshot, action)
     if groups:
         with_victims = [group for group in groups if disrupted(group)]
         compared = (_Comparison(deciding, snapshot, facts, group, in_order) for group in with_victims)
@@ -93,20 +93,26 @@ def certified(
     deciding: Engine, snapshot: ClusterSnapshot, facts: ClusterFacts, pods: frozenset[str]
 ) -> ChosenSet | None:
     """The victims that are taken where only these pods may be disrupted; None: the gang does not start."""
-    frozen = ClusterSnapshot()
-    frozen.CopyFrom(snapshot)
-    frozen.disruption_budgets.append(DisruptionBudget(name=FROZEN, allowed=0))
-    for pod in frozen.pods:
-        if pod.status == POD_STATUS_RUNNING and pod.uid not in pods:
-            pod.disruption_budgets.append(FROZEN)
-    for group in _groups_of_gang(deciding, frozen, facts.action):
+    for group in groups_of_gang(deciding, frozen_beside(snapshot, pods), facts.action):
         found = disrupted(group)
         if found and found <= pods:
             return ChosenSet(found, measured(facts, found))
     return None
 
 
-def _groups_of_gang(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> list[DecisionGroup]:
+def frozen_beside(snapshot: ClusterSnapshot, pods: Set[str]) -> ClusterSnapshot:
+    """The snapshot with all other running pods under a disruption budget of 0."""
+    frozen = ClusterSnapshot()
+    frozen.CopyFrom(snapshot)
+    frozen.disruption_budgets.append(DisruptionBudget(name=FROZEN, allowed=0))
+    for pod in frozen.pods:
+        if pod.status == POD_STATUS_RUNNING and pod.uid not in pods:
+            pod.disruption_budgets.append(FROZEN)
+    return frozen
+
+
+def groups_of_gang(deciding: Engine, snapshot: ClusterSnapshot, action: str) -> list[DecisionGroup]:
+    """Decision groups for the gang; none: it does not start."""
     response = deciding.decide(DecideRequest(snapshot=snapshot, actions=[action])).parse()
     return [group for group in response.groups if group.beneficiary == GANG]
 

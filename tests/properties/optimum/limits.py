@@ -66,7 +66,7 @@ def summary(cases: Iterable[Case]) -> Summary:
     cases = list(cases)
     now = [case.now for case in cases if case.now is not None]
     both = [(case.now, case.first) for case in cases if case.now is not None and case.first is not None]
-    ratios = sorted(each.pods / each.fewest_pods for each in now) or [math.nan]
+    ratios = sorted(each.pods / each.fewest_pods for each in now)
     pods_gap = sum(first.pods - first.fewest_pods for _, first in both)
     gpus_gap = sum(first.gpus - first.gpus_of_fewest_pods for _, first in both)
     return Summary(
@@ -86,10 +86,10 @@ def summary(cases: Iterable[Case]) -> Summary:
         more_pods=sum(each.pods > each.fewest_pods for each in now),
         more_gpus=sum(each.gpus > each.fewest_gpus for each in now),
         dominated=sum(each.dominated for each in now),
-        ratio_median=_quantile(ratios, 0.5),
-        ratio_p90=_quantile(ratios, 0.9),
-        ratio_p99=_quantile(ratios, 0.99),
-        ratio_max=ratios[-1],
+        ratio_median=quantile(ratios, 0.5),
+        ratio_p90=quantile(ratios, 0.9),
+        ratio_p99=quantile(ratios, 0.99),
+        ratio_max=quantile(ratios, 1),
         refuted=sum(bool(each.refuted) for each in now),
         missed=sum(case.is_missed for case in cases),
         lost=sum(case.first is not None and case.now is None for case in cases),
@@ -151,9 +151,9 @@ def _closed(left: int, gap: int) -> float:
     return 1 - left / gap if gap else 1.0
 
 
-def _quantile(ordered: Sequence[float], part: float) -> float:
-    """The nearest rank."""
-    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """The nearest rank; not a number if there are none."""
+    return math.nan if not ordered else ordered[max(0, math.ceil(part * len(ordered)) - 1)]
 
 
 def _remarks(now: Sequence[Figures]) -> dict[str, int]:

@@ -13,14 +13,16 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tests import __main__ as command
 from tests.properties.optimum.case import ENGINE, Case, Figures, case_of
 from tests.properties.optimum.cluster_facts import Candidate, ClusterFacts
+from tests.properties.optimum.consolidations import moves_of, moves_summary, moves_table
 from tests.properties.optimum.fair_shares import QueueFacts, fair_shares
-from tests.properties.optimum.gang_snapshots import ACTIONS, GANG, action_of, gang_snapshot
+from tests.properties.optimum.gang_snapshots import ACTIONS, CONSOLIDATION, GANG, action_of, gang_snapshot
 from tests.properties.optimum.judged_choice import Chosen, certified, choose
+from tests.properties.optimum.least_moves import least_moves
 from tests.properties.optimum.least_victims import LeastVictims, Scope, measured
 from tests.properties.optimum.legal_sets import legal_sets
 from tests.properties.optimum.limits import limits, summary
 from tests.properties.optimum.needless_moves import needless_moves
-from tests.properties.optimum.shown_seed import write_seed
+from tests.properties.optimum.shown_seed import write_moves, write_seed
 
 SEEDS = range(60)
 
@@ -151,6 +153,25 @@ def test_pods_that_change_places_are_needless_moves() -> None:
     assert needless_moves(facts, {"two-0"}, {"one-0"}) == 0
 
 
+def test_the_fewest_moves_of_scattered_pods() -> None:
+    placed = {"one-0": ("n0", 1), "two-0": ("n1", 2), "two-1": ("n1", 1)}
+    facts = ClusterFacts(_contest(placed, 4, {"one": 1, "two": 2}), CONSOLIDATION)
+    assert least_moves(facts, "pods") == least_moves(facts, "gpus") == frozenset({"one-0"})
+    facts = ClusterFacts(_contest({**placed, "one-1": ("n0", 2)}, 4, {"one": 2, "two": 2}), CONSOLIDATION)
+    assert least_moves(facts, "pods") is None
+
+
+def test_no_consolidation_of_a_sample_moves_fewer_pods_than_the_fewest() -> None:
+    found = [moves_of(seed) for seed in range(30)]
+    total = moves_summary(len(found), found)
+    assert total.both > 3
+    assert total.beyond_the_rules == total.not_proven == 0
+    assert total.fewest_pods <= total.certified_pods <= total.pods
+    assert total.fewest_gpus <= total.gpus
+    assert total.ratio_median >= 1
+    assert f"{total.pods:,}" in moves_table(total).columns[1]._cells
+
+
 def test_fair_shares_of_the_examples_of_the_rulebook() -> None:
     """R4.21 and R4.22."""
     queues = [QueueFacts("A", "", 2, 2, 0, 0, 8), QueueFacts("B", "", 2, 1, 1, 0, 8)]
@@ -195,3 +216,6 @@ def test_a_shown_seed_is_a_snapshot_with_its_sets(tmp_path: Path) -> None:
     assert ParseDict(yaml.safe_load(text), ClusterSnapshot()) == gang_snapshot(seed)
     names = [line.split(":")[0] for line in text.splitlines()[1:4]]
     assert names == ["# taken", "# fewest pods", "# fewest GPUs"]
+    text = write_moves(0, tmp_path).read_text()
+    assert ParseDict(yaml.safe_load(text), ClusterSnapshot()) == gang_snapshot(0, CONSOLIDATION)
+    assert "# fewest: " in text
