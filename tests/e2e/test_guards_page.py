@@ -149,11 +149,18 @@ def test_the_test_of_the_plugin_page_passes(configuration: Path) -> None:
     assert ran.returncode == 0, ran.stdout
 
 
+COMPANIONS = {
+    *("guard_cache_key", "may_expire", "concerns", "placement_kind"),
+    *("node_state", "request_index", "least", "rank"),
+}
+"""Optional methods of extension points."""
+
+
 @pytest.mark.interpreted
 def test_every_extension_point_and_trait_is_in_the_tables_of_the_plugin_page() -> None:
     source = Path(points.__file__).read_text() + Path(traits.__file__).read_text()
     table = rows("## Extension points\n", PLUGINS)
     protocols, methods = ({name for row in table for name in re.findall(r"`(\w+)`", row[i])} for i in (0, 1))
     assert protocols == set(re.findall(r"^class (\w+)\(Protocol", source, re.MULTILINE))
-    assert methods == {*POINTS.values(), "guard_cache_key", "may_expire", "concerns", "placement_kind"}
+    assert methods == {*POINTS.values(), *COMPANIONS}
     assert {row[0].strip("`") for row in rows("## Traits\n", PLUGINS)} == set(traits.Traits._fields)

@@ -27,6 +27,7 @@ from tests.properties.generators.disruption_budgets import random_pacing, with_d
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 from tests.properties.generators.standing_reservations import with_reservations
+from tests.solver.placement_profiles import with_fragmentation
 from tests.solver.sessions import session_state
 
 PROCESSES: Final = 2
@@ -39,7 +40,8 @@ def compare(seed: int) -> Counter[str]:
 
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
-    One of five is decided with costs of evictions, one of eleven with reservations.
+    One of five is decided with costs of evictions, one of eleven with reservations, one of three with the
+    plugin `fragmentation`.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
     cluster = (
@@ -52,7 +54,7 @@ def compare(seed: int) -> Counter[str]:
         cluster, options = random_pacing(SeededDraw(-7 - seed), cluster)
     off = SPEEDUPS[seed % len(SPEEDUPS)]
     has_costs = seed % 10 in (4, 6)
-    profile = _profile(options, has_costs)
+    profile = _profile(with_fragmentation() if seed % 3 == 1 else default_profile(), options, has_costs)
     if seed % 11 == 5:
         cluster, profile = with_reservations(SeededDraw(-11 - seed), cluster, profile)
     some = tuple(name for name in SPEEDUPS if name != off)
@@ -63,6 +65,7 @@ def compare(seed: int) -> Counter[str]:
             "with constraints on other pods": beside is not None,
             "with disruption budgets": bool(cluster.disruption_budgets),
             "with costs of evictions": has_costs,
+            "placed by fragmentation": seed % 3 == 1,
             "with planned starts": bool(cluster.carried.rows(PLANNED_STARTS)),
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
@@ -171,9 +174,9 @@ def decide_with(cluster: Cluster, speedups: tuple[str, ...], profile: Profile | 
     return answer(cluster, replace(profile, options=options))
 
 
-def _profile(options: CycleOptions, has_costs: bool) -> Profile:
-    """The default one; with costs, victims are ordered by them as well and sets of victims are compared."""
-    profile = replace(default_profile(), options=options)
+def _profile(profile: Profile, options: CycleOptions, has_costs: bool) -> Profile:
+    """With these options. With costs, victims are ordered by them, too, and sets of victims are compared."""
+    profile = replace(profile, options=options)
     if not has_costs:
         return profile
     options = replace(options, victim_alternatives=3)

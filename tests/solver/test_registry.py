@@ -50,6 +50,11 @@ PROBLEMS = {
         "plugins[0].arguments.gpu",
         "binpack or spread",
     ),
+    "two plugins that choose nodes": (
+        Profile((), (PluginConfig("fragmentation"), PluginConfig("gpusharingorder"))),
+        "plugins[1].name",
+        "gpusharingorder is replaced by fragmentation",
+    ),
     "a bad number": (with_plugin("proportion", kValue="much"), "plugins[0].arguments.kValue", "much"),
 }
 

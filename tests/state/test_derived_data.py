@@ -11,6 +11,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugins.proportion.initial_usage import ShareSum
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.registry import default_profile
@@ -19,9 +20,10 @@ from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.wire.deltas import compute_delta
 
 from tests.properties.generators.draw import SeededDraw
+from tests.solver.placement_profiles import with_fragmentation
 from tests.state.small_changes import STEPS, first_snapshot, next_snapshot
 
-PROFILE: Final = default_profile()
+PROFILES: Final = {"packing": default_profile(), "by fragmentation": with_fragmentation()}
 ATTRIBUTES: Final = {
     "PodGroupPhases": ("pending", "held", "running", "stale", "blocked"),
     "InitialUsage": ("allocated", "firm", "request", "impossible", "paths", "kinds", "firm_cores"),
@@ -29,11 +31,14 @@ ATTRIBUTES: Final = {
     "_WarningCandidates": ("legacy", "odd", "bad"),
     "_Protected": ("now", "pod_groups"),
     "BudgetedTasks": ("names", "counts"),
+    "ShapeCounts": ("counts",),
+    "NodeClasses": ("of",),
 }
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_value_that_followed_equals_one_that_is_built(seed: int) -> None:
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_value_that_followed_equals_one_that_is_built(profile: Profile, seed: int) -> None:
     draw = SeededDraw(seed)
     snapshot = first_snapshot(draw)
     state = full_state("epoch", snapshot, DEFAULT_ROWS)
@@ -42,19 +47,19 @@ def test_value_that_followed_equals_one_that_is_built(seed: int) -> None:
         after = next_snapshot(draw, snapshot)
         state = next_state(state, compute_delta(snapshot, after), 2**30, DEFAULT_ROWS)
         snapshot = after
-        followed = values(state.cluster, state.warm_start.fork())
-        built = values(state.cluster, WarmStartCache())
+        followed = values(state.cluster, profile, state.warm_start.fork())
+        built = values(state.cluster, profile, WarmStartCache())
         assert followed.keys() == built.keys()
         for spec in built:
             assert followed[spec] == built[spec], spec
         compared += len(built)
-        values(state.cluster, state.warm_start)
+        values(state.cluster, profile, state.warm_start)
     assert compared >= 8 * STEPS
 
 
-def values(cluster: Cluster, warm_start: WarmStartCache) -> dict[Derived[Any, Any], Any]:
+def values(cluster: Cluster, profile: Profile, warm_start: WarmStartCache) -> dict[Derived[Any, Any], Any]:
     """The derived data of a session at the end of its cycle."""
-    context = decide(cluster, PROFILE, warm_start=warm_start).context
+    context = decide(cluster, profile, warm_start=warm_start).context
     for group in cluster.pod_groups:
         if group.queue is not None:
             context.pod_groups.key_after_eviction(group.index)
@@ -109,7 +114,7 @@ def test_first_session_of_a_kept_state_builds_what_played_cycles_need() -> None:
     cluster = full_state("epoch", first_snapshot(SeededDraw(0)), DEFAULT_ROWS).cluster
     leaves = {queue.index for queue in cluster.queues if queue.is_leaf}
     for warm_start, kinds in ((WarmStartCache(), leaves), (None, set[int]())):
-        context = decide(cluster, PROFILE, warm_start=warm_start).context
+        context = decide(cluster, default_profile(), warm_start=warm_start).context
         built = {type(each): each for each in context.session.derived_data._values.values()}
         assert (PodGroupSizes in built) == (warm_start is not None)
         assert built[FiledPodGroups].by_kind.keys() == kinds

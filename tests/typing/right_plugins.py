@@ -17,6 +17,7 @@ from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
+from tenure.solver.plugin_api.traits import NodeState
 
 
 class TaskPreFilter:
@@ -91,6 +92,25 @@ class NodeScore:
 
 class NodePreference:
     def preference(self, task: int) -> Callable[[Sequence[int]], Sequence[int]] | None:
+        raise NotImplementedError
+
+
+class DeviceScore:
+    def device_score(self, shape: TaskShape, node_index: int, free: int) -> int:
+        raise NotImplementedError
+
+
+class StateRank:
+    def node_state(self, node_index: int) -> NodeState:
+        raise NotImplementedError
+
+    def request_index(self, shape: TaskShape) -> int:
+        raise NotImplementedError
+
+    def least(self, request_index: int) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def rank(self, request_index: int, state: NodeState) -> int:
         raise NotImplementedError
 
 
@@ -251,6 +271,7 @@ _NumaZoneSelector: type[points.NumaZoneSelector] = NumaZoneSelector
 _NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
 _NodeScore: type[points.NodeScore] = NodeScore
 _NodePreference: type[points.NodePreference] = NodePreference
+_DeviceScore: type[points.DeviceScore] = DeviceScore
 _GpuScore: type[points.GpuScore] = GpuScore
 _PodDependency: type[points.PodDependency] = PodDependency
 _PodBlocking: type[points.PodBlocking] = PodBlocking
@@ -277,5 +298,6 @@ _GuardCacheKey: type[traits.GuardCacheKey] = GuardCacheKey
 _GuardExpiry: type[traits.GuardExpiry] = GuardExpiry
 _PlacementKind: type[traits.PlacementKind] = PlacementKind
 _ReclaimCap: type[traits.ReclaimCap] = ReclaimCap
+_StateRank: type[traits.StateRank] = StateRank
 _ScoreConcerns: type[traits.ScoreConcerns] = ScoreConcerns
 _PluginFactory: context.PluginFactory = PluginFactory

@@ -91,6 +91,25 @@ class NodePreference:
         raise NotImplementedError
 
 
+class DeviceScore:
+    def device_score(self, shape: TaskShape, node_index: int, used: float) -> float:
+        raise NotImplementedError
+
+
+class StateRank:
+    def node_state(self, node_index: int) -> int:
+        raise NotImplementedError
+
+    def request_index(self, shape: TaskShape) -> int:
+        raise NotImplementedError
+
+    def least(self, request_index: int) -> int:
+        raise NotImplementedError
+
+    def rank(self, request_index: TaskShape, state: int) -> float:
+        raise NotImplementedError
+
+
 class GpuScore:
     def gpu_score(self, used: str) -> float:
         raise NotImplementedError
@@ -246,6 +265,7 @@ _NumaZoneSelector: type[points.NumaZoneSelector] = NumaZoneSelector
 _NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
 _NodeScore: type[points.NodeScore] = NodeScore
 _NodePreference: type[points.NodePreference] = NodePreference
+_DeviceScore: type[points.DeviceScore] = DeviceScore
 _GpuScore: type[points.GpuScore] = GpuScore
 _PodDependency: type[points.PodDependency] = PodDependency
 _PodBlocking: type[points.PodBlocking] = PodBlocking
@@ -272,5 +292,6 @@ _GuardCacheKey: type[traits.GuardCacheKey] = GuardCacheKey
 _GuardExpiry: type[traits.GuardExpiry] = GuardExpiry
 _PlacementKind: type[traits.PlacementKind] = PlacementKind
 _ReclaimCap: type[traits.ReclaimCap] = ReclaimCap
+_StateRank: type[traits.StateRank] = StateRank
 _ScoreConcerns: type[traits.ScoreConcerns] = ScoreConcerns
 _PluginFactory: context.PluginFactory = PluginFactory

@@ -32,6 +32,8 @@ from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
 from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLimit
 from tenure.solver.plugins.guards.timed_guards import NearCompletion, VictimCooldown
 from tenure.solver.plugins.nodes import node_scores
+from tenure.solver.plugins.nodes.fragmentation import NAME as FRAGMENTATION
+from tenure.solver.plugins.nodes.fragmentation import Fragmentation
 from tenure.solver.plugins.nodes.numa import Numa
 from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
 from tenure.solver.plugins.nodes.preferences import make_pod_affinity
@@ -72,6 +74,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "nominatednode": node_scores.NominatedNode,
     "dynamicresources": DynamicResources,
     "nodeplacement": node_scores.NodePlacement,
+    FRAGMENTATION: Fragmentation,
     "podaffinity": make_pod_affinity,
     "minruntime": MinRuntime,
     "evictionbackoff": EvictionBackoffGuard,
@@ -205,6 +208,7 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
         wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))
     problems.extend(_check_aging(profile))
+    problems.extend(_check_placement(profile))
     problems.extend(_check_speedups(profile))
     problems.extend(_check_rates(profile, registry))
     problems.extend(_check_notice(profile))
@@ -217,6 +221,18 @@ def _check_aging(profile: Profile) -> list[tuple[str, str]]:
     if AGING not in names or "priority" not in names[: names.index(AGING)]:
         return []
     return [(f"plugins[{names.index(AGING)}].name", "must precede the plugin priority: list it before")]
+
+
+def _check_placement(profile: Profile) -> list[tuple[str, str]]:
+    """Beside fragmentation, other scores of the same would only disturb it (semantics R3.79)."""
+    names = [setting.name for setting in profile.plugins]
+    if FRAGMENTATION not in names:
+        return []
+    return [
+        (f"plugins[{place}].name", f"{name} is replaced by {FRAGMENTATION}: use one of them")
+        for place, name in enumerate(names)
+        if name in ("nodeplacement", "gpusharingorder")
+    ]
 
 
 def _check_rates(profile: Profile, registry: Registry) -> list[tuple[str, str]]:

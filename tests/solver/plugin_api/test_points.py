@@ -8,7 +8,10 @@ from tenure.solver.framework.chains import POINTS
 from tenure.solver.plugin_api import points, traits
 from tenure.solver.registry import BUILT_IN
 
-COMPANIONS: Final = {"guard_cache_key", "may_expire", "concerns", "placement_kind"}
+COMPANIONS: Final = {
+    *("guard_cache_key", "may_expire", "concerns", "placement_kind"),
+    *("node_state", "request_index", "least", "rank"),
+}
 """Optional methods of extension points, without a chain."""
 
 

@@ -21,7 +21,15 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.plugin_api.traits import Ranking, ReclaimCap, ScoreConcerns, Traits, Validity, traits_of
+from tenure.solver.plugin_api.traits import (
+    Ranking,
+    ReclaimCap,
+    ScoreConcerns,
+    StateRank,
+    Traits,
+    Validity,
+    traits_of,
+)
 
 POINTS: Final[Mapping[str, str]] = {
     "task_pre_filters": "blocked_tasks",
@@ -39,6 +47,7 @@ POINTS: Final[Mapping[str, str]] = {
     "node_subset_providers": "node_sets",
     "node_scores": "scores",
     "node_preferences": "preference",
+    "device_scores": "device_score",
     "gpu_scores": "gpu_score",
     "search_listeners": "on_search_start",
     "pod_dependencies": "needed",
@@ -111,6 +120,7 @@ class Chains:
         )
         self.node_scores: Final[tuple[points.NodeScore, ...]] = tuple(found["node_scores"])
         self.node_preferences: Final[tuple[points.NodePreference, ...]] = tuple(found["node_preferences"])
+        self.device_scores: Final[tuple[points.DeviceScore, ...]] = tuple(found["device_scores"])
         self.gpu_scores: Final[tuple[points.GpuScore, ...]] = tuple(found["gpu_scores"])
         self.search_listeners: Final[tuple[points.SearchListener, ...]] = tuple(found["search_listeners"])
         self.pod_dependencies: Final[tuple[points.PodDependency, ...]] = tuple(found["pod_dependencies"])
@@ -149,7 +159,9 @@ class Chains:
             traits[replacement] = traits[id(plugin)]
         orders, filters, gates = self.pod_group_orders, self.node_filters, (*self.gates, *self.capacity_gates)
         self.unranked_scores: Final = _unranked(self.node_scores, traits)
-        """Node scores beside the four standard rankings; None: the node index cannot be used."""
+        """Node scores beside the standard rankings; None: the node index cannot be used."""
+        self.state_rank: Final = _state_rank(self.node_scores, traits)
+        """The node score by the states of nodes."""
         is_lasting = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
         self.has_lasting_order: Final = is_lasting and not self.victim_orders
         """Whether keys of all pod group orders follow from facts."""
@@ -254,6 +266,13 @@ class Chains:
         for score in self.node_scores:
             totals = [a + b for a, b in zip(totals, score.scores(task, nodes), strict=True)]
         return totals
+
+    def device_score(self, shape: TaskShape, node: int, free: int) -> int:
+        """Sum of the scores of a device by what is free."""
+        total = 0
+        for score in self.device_scores:
+            total += score.device_score(shape, node, free)
+        return total
 
     def gpu_score(self, used: float) -> float:
         """Sum of the device scores."""
@@ -378,7 +397,12 @@ class Chains:
         return Rejection(code, detail, until, self._names[id(plugin)], custom, by_own)
 
 
-_RANKINGS: Final = tuple(Ranking)
+_PACKING: Final = frozenset(
+    (Ranking.BIN_PACKING, Ranking.AVAILABILITY, Ranking.GPU_SHARING, Ranking.RESOURCE_TYPE)
+)
+_BY_STATE: Final = frozenset((Ranking.STATE, Ranking.AVAILABILITY))
+_RANKINGS: Final = (_PACKING, _BY_STATE, _BY_STATE | {Ranking.RESOURCE_TYPE})
+"""Rankings of which the node index knows the combined order."""
 _CHAINS: Final[dict[type, tuple[str, ...]]] = {}
 
 
@@ -392,7 +416,16 @@ def _chains_of(kind: type) -> tuple[str, ...]:
 def _unranked(scores: Sequence[Any], traits: Mapping[int, Traits]) -> tuple[ScoreConcerns, ...] | None:
     """Scores beside the standard rankings, if each ranking occurs once and all others have `concerns`."""
     rankings = [traits[id(score)].ranks_by for score in scores]
-    if any(rankings.count(ranking) != 1 for ranking in _RANKINGS):
-        return None
     others = [score for score, ranking in zip(scores, rankings, strict=True) if ranking is None]
+    known = [ranking for ranking in rankings if ranking is not None]
+    if len(set(known)) < len(known) or frozenset(known) not in _RANKINGS:
+        return None
     return tuple(others) if all(hasattr(score, "concerns") for score in others) else None
+
+
+def _state_rank(scores: Sequence[Any], traits: Mapping[int, Traits]) -> StateRank | None:
+    for score in scores:
+        if traits[id(score)].ranks_by is Ranking.STATE:
+            rank: StateRank = score
+            return rank
+    return None

@@ -172,6 +172,18 @@ class NodeInfo(NodeInfoView):
         free = [max(0, self.device_memory - gpu.allocated + gpu.releasing) for gpu in shared]
         return sum([memory * WHOLE_GPU // self.device_memory for memory in free])
 
+    def free_parts(self) -> tuple[int, ...]:
+        """MiB that are free now or soon on each device in shared use that has any, smallest first."""
+        if not self.gpus:
+            return ()
+        parts = list[int]()
+        for gpu in self.gpus.values():
+            free = self.device_memory - gpu.allocated + gpu.releasing
+            if gpu.allocated != gpu.releasing and free > 0:
+                parts.append(free)
+        parts.sort()
+        return tuple(parts)
+
     def overused_gpu_milli(self) -> int:
         """Use of devices beyond their memory, in thousandths of a GPU. Other devices cannot serve it."""
         used = [_milli_rounded_up(gpu.allocated, self.device_memory) for gpu in self.gpus.values()]

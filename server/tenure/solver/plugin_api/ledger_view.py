@@ -28,6 +28,9 @@ class NodeInfoView(Protocol):
     def free_shared_milli(self) -> int:
         """Free parts of devices in shared use, in thousandths of a GPU."""
 
+    def free_parts(self) -> tuple[int, ...]:
+        """Free MiB of each device in shared use, including what terminating tasks release; smallest first."""
+
     def share_memory(self, shape: TaskShape) -> int:
         """MiB that a shared request takes on each device of the node (semantics R1.17)."""
 

@@ -171,6 +171,13 @@ def equal_scores(nodes: Sequence[int]) -> Sequence[int]:
     return [0] * len(nodes)
 
 
+class DeviceScore(Protocol):
+    """Preferred device of a node for a share of a GPU, before `GpuScore`. Scores of plugins are added."""
+
+    def device_score(self, shape: TaskShape, node_index: int, free: int) -> int:
+        """Score of a device with so many MiB left, all of them if nothing uses it; higher is better."""
+
+
 class GpuScore(Protocol):
     """Preferred device of a node for a share of a GPU. Scores of plugins are added."""
 

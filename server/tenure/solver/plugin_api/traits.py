@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol
 
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 
 
@@ -54,6 +55,12 @@ class Ranking(Enum):
     """Nodes with a fitting shared device first (semantics R3.55)."""
     RESOURCE_TYPE = 3
     """Nodes without GPUs first, for tasks that request none (semantics R3.53)."""
+    STATE = 4
+    """Nodes by the rank of their free capacity: `StateRank`. In place of BIN_PACKING and GPU_SHARING."""
+
+
+NodeState = tuple[int, int, int, tuple[int, ...]]
+"""What ranks a node: a class of nodes, free CPU, whole free GPUs, and the free parts (MiB) of shared ones."""
 
 
 class Traits(NamedTuple):
@@ -64,7 +71,9 @@ class Traits(NamedTuple):
     node_fits: Validity = Validity.SESSION
     """`NodeFilter`. FACTS: results depend on the shape and the node only."""
     ranks_by: Ranking | None = None
-    """`NodeScore`. The standard ranking that the scores implement. The index requires all four."""
+    """`NodeScore`. The standard ranking that the scores implement. The index requires the first four, or
+    STATE and AVAILABILITY.
+    """
     verdicts: SameFor = SameFor.PAIR
     """`Guard`. Preemptors that receive the same verdicts."""
     expiry: Expiry = Expiry.POSSIBLE
@@ -136,6 +145,26 @@ class ScoreConcerns(Protocol):
 
     def concerns(self, task: int) -> bool:
         """Whether any two nodes may have different scores for this task."""
+
+
+class StateRank(Protocol):
+    """Required from a `NodeScore` with `Ranking.STATE`: lets the node index keep its order.
+
+    The order of scores is that of the ranks, and all of them are within 999 points. For a task without GPUs,
+    nodes without GPUs have a higher rank than all others.
+    """
+
+    def node_state(self, node_index: int) -> NodeState:
+        """State of a node, which changes only with the free amounts of the node."""
+
+    def request_index(self, shape: TaskShape) -> int:
+        """Index of the request of a shape; shapes with the same one have the same ranks."""
+
+    def least(self, request_index: int) -> tuple[int, int]:
+        """CPU and number of whole GPUs without which no task with this request fits."""
+
+    def rank(self, request_index: int, state: NodeState) -> int:
+        """Rank of nodes in this state; higher is better. Negative: no task with this request fits."""
 
 
 def traits_of(plugin: Any) -> Traits:

@@ -20,26 +20,29 @@ class DeviceSelector:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._node_infos = session.ledger.node_infos
+        self._has_device_scores = bool(session.chains.device_scores)
 
     def select(self, shape: TaskShape, node: int) -> SelectedDevices | None:
         """Best devices; equal ones by name, whole devices last. None if there are not enough."""
         info = self._node_infos[node]
-        memory = info.share_memory(shape)
+        memory, total = info.share_memory(shape), info.device_memory
         ranked = [
-            (-self._score(gpu.used / info.device_memory), False, group)
+            (self._by_free(shape, node, total - gpu.active), -self._score(gpu.used / total), False, group)
             for group, gpu in info.gpus.items()
-            if gpu.fits(memory, info.device_memory)
+            if gpu.fits(memory, total)
         ]
         whole = (info.idle.gpu + info.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         opened = self._new_groups(node, min(whole, shape.gpu.devices))
-        ranked.extend((-self._score(0.0), True, group) for group in opened)
+        if opened:
+            score = (self._by_free(shape, node, total), -self._score(0.0))
+            ranked.extend((*score, True, group) for group in opened)
         best = sorted(ranked)[: shape.gpu.devices]
-        count = sum(is_new for _, is_new, _ in best)
+        count = sum(is_new for _, _, is_new, _ in best)
         if len(best) < shape.gpu.devices or (count and self._lacks_pod_slot(node)):
             return None
-        joins_idle = all(is_new or info.gpus[g].fits_now(memory, info.device_memory) for _, is_new, g in best)
+        joins_idle = all(is_new or info.gpus[g].fits_now(memory, total) for _, _, is_new, g in best)
         return SelectedDevices(
-            tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= info.idle.gpu
+            tuple(g for _, _, _, g in best), joins_idle and count * WHOLE_GPU <= info.idle.gpu
         )
 
     def reselect(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> SelectedDevices | None:
@@ -57,6 +60,10 @@ class DeviceSelector:
             return None
         joins_idle = all(gpu.fits_now(memory, info.device_memory) for gpu in shared)
         return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= info.idle.gpu)
+
+    def _by_free(self, shape: TaskShape, node: int, free: int) -> int:
+        """Ascending with what precedes the GPU scores."""
+        return -self._session.chains.device_score(shape, node, free) if self._has_device_scores else 0
 
     def _score(self, used: float) -> float:
         return self._session.chains.gpu_score(used)

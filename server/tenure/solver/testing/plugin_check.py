@@ -277,6 +277,8 @@ def _values(context: PluginContext) -> dict[str, Sequence[Any]]:
         "threshold": [0, 1],
         "shape": cluster.shapes,
         "node": cluster.nodes,
+        "node_index": range(len(cluster.nodes)),
+        "free": [cluster.nodes[0].gpu_memory_mib] if cluster.nodes else [],
         "used": [0.0, 0.5],
     }
 

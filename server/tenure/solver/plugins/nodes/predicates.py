@@ -52,13 +52,15 @@ class Predicates(NodeFilter):
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """The first reason against the node."""
-        problem = (
-            node.unready
-            or self._selection(shape, node)
-            or self._taint(shape, node)
-            or self._kind(shape, node)
-        )
+        problem = node.unready or self._problem(shape, node)
         return Rejection(ReasonCode.NO_NODE_MATCHES, problem) if problem else None
+
+    def accepts(self, shape: TaskShape, node: Node) -> bool:
+        """Whether the node fits when it is ready."""
+        return not self._problem(shape, node)
+
+    def _problem(self, shape: TaskShape, node: Node) -> str:
+        return self._selection(shape, node) or self._taint(shape, node) or self._kind(shape, node)
 
     def _selection(self, shape: TaskShape, node: Node) -> str:
         return "" if shape.constraints.selects(node.facts.labels) else "its labels are not selected"

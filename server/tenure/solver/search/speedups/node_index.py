@@ -21,6 +21,7 @@ from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.node_order import NodeFit, NodeOrder, ScoredNodes, bits
 from tenure.solver.search.speedups.fit_cache import Buckets, FitCache, NodeChanges
+from tenure.solver.search.speedups.ranked_nodes import RankedNodes
 
 ROUNDING: Final = 20
 """Maximum amount hidden by rounding to hundredths on a device, idle and releasing parts together."""
@@ -254,6 +255,8 @@ class IndexedNodes(NodeOrder):
         """Shapes without capacity on a set of nodes, in the ledger's current epoch."""
         self._full_epoch = 0
         self._unranked_scores = session.chains.unranked_scores
+        rank = session.chains.state_rank
+        self._ranked = None if rank is None else RankedNodes(rank, session.ledger)
 
     def in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
         """By the index, unless the task is distinguished by other scores or the fit by more than capacity."""
@@ -266,6 +269,9 @@ class IndexedNodes(NodeOrder):
                 if score.concerns(task.index):
                     break
             else:
+                ranked = self._ranked
+                if ranked is not None:
+                    return ranked.in_order(shape, self._index.changes(), nodes)
                 return self._index.in_order(shape, nodes)
         return self._scored.in_order(task, nodes)
 
