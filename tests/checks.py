@@ -118,6 +118,12 @@ CHECKS: Final = (
         "tests.bench.counters:main",
     ),
     Check(
+        "placement-exam",
+        "the GPUs in use when 130 % of a production cluster are asked for, against the published results",
+        "2 min",
+        "tests.placement_exam.command:main",
+    ),
+    Check(
         "eviction-thrash",
         "how often pod groups evict each other in turn, in 300 simulations of four hours",
         "30 min",
