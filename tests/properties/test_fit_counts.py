@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tenure.solver.search.speedups.fit_counts import FitCounts, count_fits
+from tenure.solver.search.fits import count_fits
+from tenure.solver.search.speedups.fit_counts import FitCounts
 from tenure.solver.search.speedups.node_index import NodeIndex
 
 from tests.properties.generators.draw import ShrinkingDraw

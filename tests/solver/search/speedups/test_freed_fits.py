@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.search.speedups.fit_counts import count_fits
+from tenure.solver.search.fits import count_fits
 from tenure.solver.search.speedups.freed_fits import FreedFits
 from tenure.solver.testing import ClusterBuilder
 

@@ -11,9 +11,10 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NOTHING, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.search.fits import NO_BOUND, count_fits
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.speedup import FitCheck
-from tenure.solver.search.speedups.fit_counts import NO_BOUND, FitCounts, count_fits
+from tenure.solver.search.speedups.fit_counts import FitCounts
 
 
 class _NodeFits:

@@ -14,7 +14,7 @@ from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.speedups.fit_counts import NO_BOUND
+from tenure.solver.search.fits import NO_BOUND
 from tenure.solver.search.speedups.returning_victims import ReturningVictims
 
 Bounds = dict[int, tuple[int, int]]

@@ -21,10 +21,11 @@ from tenure.solver.model.resources import GPU, NO_SHARE, WHOLE_GPU, Share
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugin_api.traits import traits_of
+from tenure.solver.search.fits import NO_BOUND
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.pod_group_lists import ALONE, Key
 from tenure.solver.search.search_components import SearchComponents
-from tenure.solver.search.speedups.fit_counts import NO_BOUND, requests_whole_gpus
+from tenure.solver.search.speedups.fit_counts import requests_whole_gpus
 
 _MAX_LOOKED_AT: Final = 64
 """Pod groups of a queue, or their kinds, up to which those ahead of another one are looked at."""

@@ -5,9 +5,9 @@ from typing import Final, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.search.fits import NO_BOUND, count_fits
 from tenure.solver.search.node_order import AllowedNodes, bits
 from tenure.solver.search.search import Budget
-from tenure.solver.search.speedups.fit_counts import NO_BOUND, count_fits
 
 
 @final
