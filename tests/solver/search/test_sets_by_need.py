@@ -156,7 +156,8 @@ def test_a_moved_pod_that_might_have_stayed_is_not_called_needed_r14_20() -> Non
     builder.node("n2", gpus=3).pod_group("gang", queue="q", priority=40, min_member=3)
     builder.running("gang", node="n1", gpus=1, count=3)
     builder.pending("job", queue="q", priority=50, gpus=2, node_selector={"first": "yes"})
-    (group,) = _decide(builder, "consolidation").groups
+    (group,) = _decide(builder, "consolidation", victim_choice="inOrder").groups
+    assert len(group.evictions) == 2
     assert group.victim_set is not None
     assert group.victim_set.minimality is Minimality.HEURISTIC
 
@@ -170,3 +171,29 @@ def test_each_pod_group_has_a_part_of_the_looks_that_are_left_r14_18() -> None:
             budget.check()
             looks += 1
         assert looks == left // CHECKS_PART
+
+
+def scattered(others: int = 1) -> ClusterBuilder:
+    """Two nodes of four GPUs are half free; the pods of a gang on them fit elsewhere."""
+    builder = ClusterBuilder().queue("q", quota=16)
+    for node in ("n1", "n2", "n3"):
+        builder.node(node, gpus=4)
+    builder.pod_group("gang", queue="q", priority=50, min_member=4)
+    for node in ("n1", "n1", "n2", "n3"):
+        builder.running("gang", node=node, gpus=1)
+    builder.running("firm", queue="q", priority=50, node="n3", gpus=others)
+    return builder.pending("job", queue="q", priority=50, count=2, gpus=3)
+
+
+@pytest.mark.parametrize("speedups", [(), SPEEDUPS], ids=["plain", "speedups"])
+def test_consolidation_moves_few_pods_and_leaves_the_others_of_a_gang_r6_39(
+    speedups: tuple[str, ...],
+) -> None:
+    builder = scattered()
+    (group,) = _decide(builder, "consolidation", speedups=speedups).groups
+    assert len(group.evictions) == 1
+    assert group.evictions[0].relocating
+
+
+def test_few_moves_need_a_place_for_each_pod_r6_39() -> None:
+    assert _decide(scattered(others=3), "consolidation").groups == ()

@@ -5,6 +5,7 @@ from typing import Final, final
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.search.search import NEVER
 
 Kind = tuple[int | None, int, object]
 
@@ -14,12 +15,13 @@ class EqualTasks:
     """Exchanges the targets of tasks that nothing distinguishes: pod set, shape and labels."""
 
     def __init__(self, session: Session) -> None:
+        self._is_used: Final = session.options.fill_back != NEVER
         self._ledger: Final = session.ledger
         self._tasks: Final = session.cluster.tasks
 
     def stay(self, statement: Statement, mark: int) -> None:
         """Of what was placed again since the mark, let each task stay whose node an equal one moved to."""
-        targets = self._targets(statement, mark)
+        targets = self._targets(statement, mark) if self._is_used else {}
         if not targets:
             return
         moves = statement.moves[mark:]

@@ -197,8 +197,7 @@ class ScenarioSimulator:
         if not tasks or place(statement, victim, tasks, usable, simulation=True, tries_others=False):
             return False
         if self._has_minimum(victim) or not any(map(self._is_elsewhere, tasks)):
-            if self._fills_back:
-                self._equals.stay(statement, mark)
+            self._equals.stay(statement, mark)
             return True
         statement.rollback(mark)
         return False

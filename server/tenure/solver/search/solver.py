@@ -18,12 +18,14 @@ from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.attempts import Attempt, SearchVictims
 from tenure.solver.search.needed_victims import without_needed
 from tenure.solver.search.placer import Placer
+from tenure.solver.search.relocations import Relocations
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator
 from tenure.solver.search.search import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.victim_sets.fill_back import BesideAll
+from tenure.solver.search.victim_sets.last_resort import LastResort
 
 
 class Solver:
@@ -34,6 +36,8 @@ class Solver:
         self._components = components
         self._placer = placer
         self._beside_all = BesideAll(session, components.gangs, placer)
+        self._relocations = Relocations(session, components, placer)
+        self._last_resort = LastResort(session, components)
         self.simulator = ScenarioSimulator(session, components.gangs, placer, components.simulation_order)
 
     def solve(self, statement: Statement, search: Search, budget: Budget) -> SearchResult:
@@ -64,9 +68,9 @@ class Solver:
         if not budget.is_exhausted:
             if self._beside_all.places(statement, state, budget):
                 return state.success(None)
-            if self._solve_first(statement, state, budget):
-                generator = self._session.chains.scenario_generators[0]
-                return state.success(state.victims.attempt(generator, (), len(state.search.tasks)))
+            few = self._relocations.solve(statement, state, budget)
+            if few or self._solve_first(statement, state, budget):
+                return self._found(state)
             if not state.victims.are_there():
                 return state.failure(NO_SOLUTION)  # semantics R5.50
         rejection = self._components.add_conditions(state)
@@ -78,7 +82,16 @@ class Solver:
                 return state.success(attempt)
             if budget.is_exhausted:
                 return state.failure(BUDGET_EXHAUSTED)
-        return state.failure(state.rejection)
+        rejection = state.rejection
+        for scenario in self._last_resort.scenarios(state, budget):
+            if self.works(statement, state, scenario) and self._is_satisfied(state):
+                return self._found(state)
+            statement.rollback(0)
+        return state.failure(rejection)
+
+    def _found(self, state: SearchState) -> SearchResult:
+        generator = self._session.chains.scenario_generators[0]
+        return state.success(state.victims.attempt(generator, (), len(state.search.tasks)))
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
@@ -202,17 +215,15 @@ class Solver:
         return True
 
     def works(
-        self, statement: Statement, state: SearchState, scenario: Scenario, *, preemptor_first: bool = False
+        self, statement: Statement, state: SearchState, scenario: Scenario, *, first: bool = False
     ) -> bool:
-        """Simulate and validate; on failure the statement is empty."""
+        """Simulate, if wanted with the preemptor `first`, and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        is_blocked = None if preemptor_first else state.is_blocked_by
-        run = self.simulator.run
-        if not run(statement, scenario, state.feasible, is_blocked, preemptor_first=preemptor_first):
+        blocked = None if first else state.is_blocked_by
+        if not self.simulator.run(statement, scenario, state.feasible, blocked, preemptor_first=first):
             return False
         state.was_validated = True
-        rejection = state.search.validates(scenario)
-        if rejection is None:
+        if (rejection := state.search.validates(scenario)) is None:
             state.accepted = scenario
             return True
         if rejection is not NO_SOLUTION:

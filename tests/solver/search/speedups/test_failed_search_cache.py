@@ -28,7 +28,7 @@ def reclaim(*asking: tuple[int, int]) -> CycleResult:
     for number, (count, cpus) in enumerate(asking):
         builder.pending(f"asks{number}", queue="second", gpus=1, cpus=cpus, count=count)
     speedups = tuple(name for name in SPEEDUPS if name != "reclaim_bound")
-    options = CycleOptions(skip_similar_pod_groups=False, speedups=speedups)
+    options = CycleOptions(skip_similar_pod_groups=False, victim_choice="inOrder", speedups=speedups)
     return answer(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
 
 
@@ -99,7 +99,7 @@ def test_one_that_ends_before_a_reserved_start_is_searched_for_after_one_that_do
     profile = profile_with(("reservation",), maxFraction="1")
     cluster = builder.build()
     cluster = cluster.carrying(PLANNED_STARTS, answer(cluster, profile).planned_starts or ())
-    options = CycleOptions(skip_similar_pod_groups=False, speedups=speedups)
+    options = CycleOptions(skip_similar_pod_groups=False, victim_choice="inOrder", speedups=speedups)
     decision = answer(cluster, replace(profile, actions=("preempt",), options=options))
     names = [cluster.pod_groups[group.beneficiary].facts.name for group in decision.groups]
     assert (names, decision.counters.simulated) == (["short"], 2 if speedups else 3)

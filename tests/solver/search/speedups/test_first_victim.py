@@ -56,7 +56,7 @@ def decision_of(builder: ClusterBuilder, speedups: tuple[str, ...]) -> CycleResu
     [
         (evictable_victim, 1),
         (victim_with_too_few_cpus, 2),
-        (victims_within_fair_share, 2),
+        (victims_within_fair_share, 3),
         (gang_on_two_nodes, 1),
     ],
 )

@@ -16,23 +16,19 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.verdict import OtherSet, VictimSet
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.scenarios import ScenarioAccumulator
-from tenure.solver.search.search import NEVER, Budget
+from tenure.solver.search.search import Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.solver import Solver
-from tenure.solver.search.victim_sets.by_need import ByNeed
+from tenure.solver.search.victim_sets.by_need import MAX_PROPOSALS, ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
 from tenure.solver.search.victim_sets.harm import Harm, Harms
 from tenure.solver.search.victim_sets.least_harm import HarmBounds
 from tenure.solver.search.victim_sets.solutions import redo
 
-LEAST: Final = "least"
-"""The option `victimChoice` with which sets by need compete."""
 MAX_TRIALS: Final = 64
 """Simulations of other scenarios for each solution."""
-MAX_PROPOSALS: Final = 16
-"""Simulations of sets by need for each solution."""
 
 
 class FoundSet(NamedTuple):
@@ -79,7 +75,7 @@ class Alternatives:
         self._costs = VictimCosts(session)
         self._bounds = HarmBounds(session, components.allowed_nodes)
         self._most = options.victim_alternatives
-        self._is_by_need = options.victim_choice == LEAST and options.fill_back != NEVER
+        self._is_by_need = is_by_need(options)
 
     def minimize(self, statement: Statement, result: SearchResult, budget: Budget) -> VictimSet | None:
         """Replace the solution in the statement by the least of it and of others, each made smaller.
@@ -182,7 +178,7 @@ class Alternatives:
             scenario = Scenario(search.preemptor, search.tasks, (), batches)
             if not budget.spend():
                 return
-            if self._solver.works(statement, state, scenario, preemptor_first=True):
+            if self._solver.works(statement, state, scenario, first=True):
                 if self._components.gangs.is_satisfied(search.preemptor):
                     yield scenario
                     return

@@ -10,9 +10,10 @@ from itertools import combinations
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.node_order import AllowedNodes
-from tenure.solver.search.search import Budget
+from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.solver.search.victim_sets.harm import LOWEST, Harm, Harms
@@ -27,6 +28,10 @@ MAX_ON_NODE: Final = 8
 MAX_SWAPPED: Final = (16, 8)
 """Batches of a set of which one is swapped for others, and of which two are; in larger sets, none are."""
 
+MAX_PROPOSALS: Final = 16
+"""Sets that are simulated for each search."""
+LEAST: Final = "least"
+"""The option `victimChoice` with which sets by need compete."""
 _NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, ())
 
 Numbers = tuple[int, ...]
@@ -40,6 +45,11 @@ class _Option(NamedTuple):
     numbers: Numbers
     is_best: bool
     """Whether no other batches do that at less harm; else none do at less harm than this."""
+
+
+def is_by_need(options: CycleOptions) -> bool:
+    """Whether sets by need are looked for."""
+    return options.victim_choice == LEAST and options.fill_back != NEVER
 
 
 @final

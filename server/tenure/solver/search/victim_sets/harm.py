@@ -44,6 +44,10 @@ class Harm(NamedTuple):
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
 
 
+WORST: Final = Harm(_HIGHEST, 0, 0, 0, 0, 0, 0, ())
+"""More than any set does."""
+
+
 @final
 class Harms:
     """Measures sets of victims of one search, by the state before any of them is evicted."""

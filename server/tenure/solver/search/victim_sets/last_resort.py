@@ -1,0 +1,40 @@
+"""Sets by need where no scenario in victim order works (semantics R14.22)."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.search.search import Budget
+from tenure.solver.search.search_components import SearchComponents
+from tenure.solver.search.search_result import SearchState
+from tenure.solver.search.victim_sets.by_need import MAX_PROPOSALS, ByNeed, is_by_need
+from tenure.solver.search.victim_sets.costs import VictimCosts
+from tenure.solver.search.victim_sets.harm import WORST, Harms
+
+
+@final
+class LastResort:
+    """Proposes scenarios for searches that failed; each must be simulated and undone before the next one."""
+
+    def __init__(self, session: Session, components: SearchComponents) -> None:
+        self._session = session
+        self._allowed = components.allowed_nodes
+        self._costs = VictimCosts(session)
+        self._is_used = is_by_need(session.options)
+
+    def scenarios(self, state: SearchState, budget: Budget) -> Iterator[Scenario]:
+        """Scenarios that were not simulated yet, within the budget. Where all victims are moved: none."""
+        search = state.search
+        if not self._is_used or search.action.relocates_all:
+            return
+        needs = ByNeed(
+            self._session, self._allowed, state, Harms(self._session, self._costs, search, {}), budget
+        )
+        for batches in islice(needs.proposals((), WORST), MAX_PROPOSALS):
+            scenario = Scenario(search.preemptor, search.tasks, (), batches)
+            if scenario.fingerprint() not in state.failed:
+                if not budget.spend():
+                    return
+                yield scenario
