@@ -90,6 +90,15 @@ class ClusterFacts:
         parent = self.queues[queue].parent
         return [*(self.path(parent) if parent else ()), queue]
 
+    def spare(self, queue: str) -> int | None:
+        """GPUs that a queue can lose to the gang until it, or one above it alone, is below its quota (R14.8).
+
+        None: it is the queue of the gang.
+        """
+        shared = self.path(self.groups[GANG].queue)
+        own = [self.queues[name] for name in self.path(queue) if name not in shared]
+        return min((max(each.used - each.quota, 0) for each in own), default=None)
+
     def levels(self, queue: str) -> tuple[str, str]:
         """The queues of the gang's path and of that of another leaf queue where they part (R4.45)."""
         pairs = zip(self.path(self.groups[GANG].queue), self.path(queue), strict=False)

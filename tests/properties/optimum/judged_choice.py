@@ -151,7 +151,9 @@ class _Comparison:
 
     def _least(self, measure: str, second: str) -> ChosenSet:
         """The certified least set in these measures, or the decision's own."""
-        found = self._proven(lambda: self._question().least(measure, second))
+        found = self._proven(
+            lambda: self._question().least(measure, second, self._taken.measures.queues_below)
+        )
         order = attrgetter(measure, second)
         if found is None or order(measured(self._facts, found)) >= order(self._taken.measures):
             return self._taken
@@ -176,7 +178,7 @@ class _Comparison:
             return f"{needless} of {len(moved)} moved pods could stay"
         own = [each for each in self._facts.candidates if each.uid in self._victims]
         question = LeastVictims(self._facts, own, in_order=False, among=self._taken.pods)
-        found = self._proven(lambda: question.least("pods", "gpus"))
+        found = self._proven(lambda: question.least("pods", "gpus", len(self._facts.queues)))
         if found is None or len(found) >= len(self._taken.pods) or self._certified(found) is None:
             return ""
         return f"{len(self._taken.pods) - len(found)} of {len(self._taken.pods)} pods could stay"

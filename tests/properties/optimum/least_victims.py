@@ -44,6 +44,8 @@ class Measures(NamedTuple):
     gpu_seconds: int
     priority: int
     """The highest one of its victims."""
+    queues_below: int
+    """Queues that lose GPUs below their quota, or below that of a queue above them."""
 
 
 class Scope(NamedTuple):
@@ -82,11 +84,13 @@ class LeastVictims:
             self._add_saturation()
         self._measured = self._measures()
 
-    def least(self, measure: str, second: str) -> frozenset[str] | None:
+    def least(self, measure: str, second: str, queues_below: int | None = None) -> frozenset[str] | None:
         """Pods of the least set in a measure, of those the least in the second one; None: none is legal.
 
-        Raises NotProven.
+        No more queues than these lose GPUs below their quota. Raises NotProven.
         """
+        if queues_below is not None:
+            self._model.add(self._measured["queues_below"] <= queues_below)
         return self._solved(_FIRST * self._measured[measure] + self._measured[second])
 
     def better_than(self, known: Measures) -> frozenset[str] | None:
@@ -203,7 +207,20 @@ class LeastVictims:
             "gpus": sum(facts.gpus(pod) * taken for pod, taken in self._taken.items()),
             "gpu_seconds": sum(facts.gpu_seconds(pod) * taken for pod, taken in self._taken.items()),
             "priority": priority,
+            "queues_below": self._queues_below(),
         }
+
+    def _queues_below(self) -> cp_model.LinearExprT:
+        number: cp_model.LinearExprT = 0
+        for queue in sorted({candidate.queue for candidate in self._candidates}):
+            spare = self._facts.spare(queue)
+            if spare is not None:
+                is_below = self._model.new_bool_var(f"{queue} is below its quota")
+                own = [each for each in self._candidates if each.queue == queue]
+                lost = sum(each.gpus * self._number(each) for each in own)
+                self._model.add(lost <= spare).only_enforce_if(is_below.negated())
+                number += is_below
+        return number
 
 
 def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
@@ -215,7 +232,14 @@ def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
         sum(facts.gpus(pod) for pod in pods),
         sum(facts.gpu_seconds(pod) for pod in pods),
         max((facts.groups[group].priority for group in groups), default=0),
+        sum(_is_below(facts, queue, pods) for queue in {facts.groups[group].queue for group in groups}),
     )
+
+
+def _is_below(facts: ClusterFacts, queue: str, pods: frozenset[str]) -> bool:
+    spare = facts.spare(queue)
+    lost = sum(facts.gpus(pod) for pod in pods if facts.groups[facts.group_of[pod]].queue == queue)
+    return spare is not None and lost > spare
 
 
 def _in_victim_order(candidate: Candidate) -> tuple[str, int, bool, int, tuple[int, ...]]:
