@@ -165,7 +165,7 @@ class PriorityBands:
 
 
 class QueueGuarantees:
-    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
+    def gpus_above_guarantees(self, queue: int, beneficiary: int) -> Sequence[tuple[int, int]]:
         raise NotImplementedError
 
 

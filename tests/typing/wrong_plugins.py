@@ -161,7 +161,7 @@ class PriorityBands:
 
 
 class QueueGuarantees:
-    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> str:
+    def gpus_above_guarantees(self, queue: int, beneficiary: int) -> int:
         raise NotImplementedError
 
 

@@ -4,6 +4,7 @@ It knows the snapshots of `gang_snapshots`: one gang that waits, whole GPUs, pod
 subgroups, queues without limits. Amounts of pods and nodes are CPU, memory, thousandths of GPUs and slots.
 """
 
+from collections.abc import Set
 from typing import Final, NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
@@ -90,14 +91,11 @@ class ClusterFacts:
         parent = self.queues[queue].parent
         return [*(self.path(parent) if parent else ()), queue]
 
-    def spare(self, queue: str) -> int | None:
-        """GPUs that a queue can lose to the gang until it, or one above it alone, is below its quota (R14.8).
-
-        None: it is the queue of the gang.
-        """
+    def spare(self, leaves: Set[str]) -> dict[str, int]:
+        """GPUs above their quotas of these queues and those above them, but for the path of the gang."""
         shared = self.path(self.groups[GANG].queue)
-        own = [self.queues[name] for name in self.path(queue) if name not in shared]
-        return min((max(each.used - each.quota, 0) for each in own), default=None)
+        names = sorted({name for leaf in leaves for name in self.path(leaf)}.difference(shared))
+        return {name: max(self.queues[name].used - self.queues[name].quota, 0) for name in names}
 
     def levels(self, queue: str) -> tuple[str, str]:
         """The queues of the gang's path and of that of another leaf queue where they part (R4.45)."""

@@ -45,7 +45,7 @@ class Measures(NamedTuple):
     priority: int
     """The highest one of its victims."""
     queues_below: int
-    """Queues that lose GPUs below their quota, or below that of a queue above them."""
+    """Queues, at any level, that lose GPUs below their quota."""
 
 
 class Scope(NamedTuple):
@@ -212,14 +212,10 @@ class LeastVictims:
 
     def _queues_below(self) -> cp_model.LinearExprT:
         number: cp_model.LinearExprT = 0
-        for queue in sorted({candidate.queue for candidate in self._candidates}):
-            spare = self._facts.spare(queue)
-            if spare is not None:
-                is_below = self._model.new_bool_var(f"{queue} is below its quota")
-                own = [each for each in self._candidates if each.queue == queue]
-                lost = sum(each.gpus * self._number(each) for each in own)
-                self._model.add(lost <= spare).only_enforce_if(is_below.negated())
-                number += is_below
+        for queue, spare in self._facts.spare({candidate.queue for candidate in self._candidates}).items():
+            is_below = self._model.new_bool_var(f"{queue} is below its quota")
+            self._model.add(self._lost(queue) <= spare).only_enforce_if(is_below.negated())
+            number += is_below
         return number
 
 
@@ -232,14 +228,16 @@ def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
         sum(facts.gpus(pod) for pod in pods),
         sum(facts.gpu_seconds(pod) for pod in pods),
         max((facts.groups[group].priority for group in groups), default=0),
-        sum(_is_below(facts, queue, pods) for queue in {facts.groups[group].queue for group in groups}),
+        _queues_below(facts, pods),
     )
 
 
-def _is_below(facts: ClusterFacts, queue: str, pods: frozenset[str]) -> bool:
-    spare = facts.spare(queue)
-    lost = sum(facts.gpus(pod) for pod in pods if facts.groups[facts.group_of[pod]].queue == queue)
-    return spare is not None and lost > spare
+def _queues_below(facts: ClusterFacts, pods: frozenset[str]) -> int:
+    queues = {pod: facts.groups[facts.group_of[pod]].queue for pod in pods}
+    return sum(
+        sum(facts.gpus(pod) for pod in pods if queue in facts.path(queues[pod])) > spare
+        for queue, spare in facts.spare(set(queues.values())).items()
+    )
 
 
 def _in_victim_order(candidate: Candidate) -> tuple[str, int, bool, int, tuple[int, ...]]:

@@ -1,12 +1,15 @@
 """Decisions beside proven optima, and proofs beside exhaustion. The check `optimum` compares many more."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from google.protobuf.json_format import ParseDict
+from tenure.codec.engine import Engine
+from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -16,7 +19,7 @@ from tests.properties.optimum.cluster_facts import Candidate, ClusterFacts
 from tests.properties.optimum.consolidations import moves_of, moves_summary, moves_table
 from tests.properties.optimum.fair_shares import QueueFacts, fair_shares
 from tests.properties.optimum.gang_snapshots import ACTIONS, CONSOLIDATION, GANG, action_of, gang_snapshot
-from tests.properties.optimum.judged_choice import Chosen, certified, choose
+from tests.properties.optimum.judged_choice import Chosen, certified, choose, groups_of_gang
 from tests.properties.optimum.least_moves import least_moves
 from tests.properties.optimum.least_victims import LeastVictims, Scope, measured
 from tests.properties.optimum.legal_sets import legal_sets
@@ -219,3 +222,13 @@ def test_a_shown_seed_is_a_snapshot_with_its_sets(tmp_path: Path) -> None:
     text = write_moves(0, tmp_path).read_text()
     assert ParseDict(yaml.safe_load(text), ClusterSnapshot()) == gang_snapshot(0, CONSOLIDATION)
     assert "# fewest: " in text
+
+
+@pytest.mark.parametrize("seed", [79, 583, 919])
+def test_sets_by_need_start_a_gang_where_no_set_in_order_does_r14_22(seed: int) -> None:
+    """Three clusters for which a legal set was known that no search in victim order finds."""
+    profile = default_profile()
+    in_order = Engine(replace(profile, options=replace(profile.options, victim_choice="inOrder")))
+    snapshot, action = gang_snapshot(seed), action_of(seed)
+    assert groups_of_gang(in_order, snapshot, action) == []
+    assert groups_of_gang(Engine(profile), snapshot, action) != []

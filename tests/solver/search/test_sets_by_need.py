@@ -197,3 +197,57 @@ def test_consolidation_moves_few_pods_and_leaves_the_others_of_a_gang_r6_39(
 
 def test_few_moves_need_a_place_for_each_pod_r6_39() -> None:
     assert _decide(scattered(others=3), "consolidation").groups == ()
+
+
+def elastic_gang() -> ClusterBuilder:
+    """Two pods of a gang of four are its minimum, on other nodes than one of the others."""
+    builder = ClusterBuilder().queue("q", quota=32)
+    for node in ("n1", "n2", "n3"):
+        builder.node(node, gpus=4)
+    builder.pod_group("g", queue="q", priority=50, min_member=2)
+    for node, gpus in (("n1", 2), ("n2", 4), ("n3", 1), ("n1", 2)):
+        builder.running("g", node=node, gpus=gpus)
+    builder.running("firm", queue="q", priority=90, node="n3", gpus=3)
+    return builder.pending("urgent", queue="q", priority=80, gpus=4, count=2)
+
+
+def test_sets_by_need_leave_a_gang_its_minimum_or_nothing_r14_18() -> None:
+    """One pod of the gang would be enough beside its core, but could not run alone."""
+    builder = elastic_gang()
+    assert _victims(builder, _decide(builder, "preempt")) == ["g-0", "g-1", "g-2", "g-3"]
+
+
+def sibling_queues() -> ClusterBuilder:
+    """Two queues of a department could lose a GPU or two, but not both what they would have to."""
+    builder = ClusterBuilder().node("n1", gpus=3).node("n2", gpus=3).node("n3", gpus=2).node("n4", gpus=8)
+    builder.queue("dep", quota=3).queue("a", parent="dep", quota=0).queue("b", parent="dep", quota=0)
+    builder.queue("other", quota=0).queue("mine", quota=5)
+    builder.running("a1", queue="a", node="n1", gpus=1).running("b1", queue="b", node="n1", gpus=2)
+    builder.running("a2", queue="a", node="n3", gpus=1).running("b2", queue="b", node="n3", gpus=1)
+    for number in range(11):
+        node = "n4" if number < 8 else "n2"
+        builder.running(f"other-{number:02}", queue="other", node=node, gpus=1, started_ago="9h")
+    return builder.pending("new", queue="mine", gpus=3)
+
+
+def test_losses_of_queues_below_one_guarantee_add_up_r14_8() -> None:
+    builder = sibling_queues()
+    assert {victim[:5] for victim in _victims(builder, _decide(builder, "reclaim"))} == {"other"}
+
+
+@pytest.mark.parametrize("speedups", [(), SPEEDUPS], ids=["plain", "speedups"])
+def test_equal_pods_of_a_gang_do_not_change_places_r5_67(speedups: tuple[str, ...]) -> None:
+    """Two pods of three make way; none of them moves to a node that another one leaves."""
+    builder = ClusterBuilder().queue("q", quota=24)
+    for number in range(4):
+        builder.node(f"n{number}", gpus=4)
+    builder.pod_group("gang", queue="q", priority=50, min_member=3)
+    for number in range(3):
+        builder.running("gang", node=f"n{number}", gpus=2)
+    builder.pending("job", queue="q", priority=50, count=2, gpus=4)
+    decision = _decide(builder, "consolidation", speedups=speedups, victim_choice="inOrder")
+    (group,) = decision.groups
+    moved, tasks = {step.task for step in group.evictions}, builder.build().tasks
+    targets = {step.node for step in group.reservations if step.task in moved}
+    assert targets
+    assert targets.isdisjoint({tasks[task].placement.node for task in moved})

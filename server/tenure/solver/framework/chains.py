@@ -63,7 +63,7 @@ POINTS: Final[Mapping[str, str]] = {
     "protection_reporters": "protections",
     "eviction_costs": "eviction_cost",
     "priority_bands": "priority_band",
-    "queue_guarantees": "gpus_above_guarantee",
+    "queue_guarantees": "gpus_above_guarantees",
     "eviction_counters": "evictions_without_progress",
     "eviction_tallies": "eviction_tally",
     "requeue_nominators": "nominate",
@@ -330,11 +330,11 @@ class Chains:
         """Number of the band of a priority; without a plugin, the priority."""
         return self.priority_bands[0].priority_band(priority) if self.priority_bands else priority
 
-    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int | None:
-        """What the first plugin says that a queue can lose, in thousandths of a GPU; None: there is none."""
+    def gpus_above_guarantees(self, queue: int, beneficiary: int) -> Sequence[tuple[int, int]]:
+        """Queues with the GPUs above their guarantees, in thousandths, by the first plugin."""
         for guarantees in self.queue_guarantees:
-            return guarantees.gpus_above_guarantee(queue, beneficiary)
-        return None
+            return guarantees.gpus_above_guarantees(queue, beneficiary)
+        return ()
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """The first rejection of a scenario validator."""

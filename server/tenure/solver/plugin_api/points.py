@@ -267,10 +267,9 @@ class QueueGuarantees(Protocol):
     no queue has a guarantee.
     """
 
-    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
-        """GPUs, in thousandths, that a leaf queue can lose to another one before it has less than its
-        guarantee, or a queue above it has that is not above the other one. Negative if one has less already.
-        As of the start of the search.
+    def gpus_above_guarantees(self, queue: int, beneficiary: int) -> Sequence[tuple[int, int]]:
+        """A leaf queue and those above it that are not above the beneficiary's, each with the GPUs, in
+        thousandths, that it has above its guarantee; negative if it has less. As of the start of the search.
         """
 
 

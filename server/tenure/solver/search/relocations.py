@@ -57,8 +57,12 @@ class Relocations:
         shape = facts[tasks[0]].shape
         if shape.shares_devices or any(facts[task].shape is not shape for task in tasks):
             return False
+        budget.begin_last_resort()
+        if not budget.has_checks:
+            return False
         plan = _Plan(self._session, self._components, state, shape, budget)
         moves = plan.moves(len(tasks))
+        budget.end_last_resort()
         if not moves or not budget.spend():
             return False
         return self._make(statement, state, moves)
@@ -117,7 +121,10 @@ class _Plan:
             for task in batch.tasks:
                 if not tasks[task].shape.shares_devices:
                     self._pods.setdefault(placements[task].node, []).append(task)
-        for node in {*bits(state.feasible), *self._pods}:
+        for node in dict.fromkeys((*self._pods, *bits(state.feasible))):
+            session.stop.check()
+            if not budget.check():
+                break
             self._free[node] = infos[node].soon()
         self._targets: Final = sorted(node for node, free in self._free.items() if free.gpu > 0)
         for on_node in self._pods.values():
@@ -147,8 +154,10 @@ class _Plan:
         """The fewest pods that make way for one more task on any node."""
         best: _Move | None = None
         request = self._shape.request_vector[GPU] or 1
-        order = sorted(self._pods, key=lambda node: (request - self._free[node].gpu % request, node))
+        known = [node for node in self._pods if node in self._free]
+        order = sorted(known, key=lambda node: (request - self._free[node].gpu % request, node))
         for node in order:
+            self._session.stop.check()
             if not self._hosts >> node & 1:
                 continue
             pods, before = self._pods[node][:MAX_ON_NODE], self._slots(node, self._free[node])

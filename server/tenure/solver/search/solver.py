@@ -214,13 +214,10 @@ class Solver:
             state.was_validated, state.rejection = True, state.first_rejection
         return True
 
-    def works(
-        self, statement: Statement, state: SearchState, scenario: Scenario, *, first: bool = False
-    ) -> bool:
-        """Simulate, if wanted with the preemptor `first`, and validate; on failure the statement is empty."""
+    def works(self, statement: Statement, state: SearchState, scenario: Scenario) -> bool:
+        """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        blocked = None if first else state.is_blocked_by
-        if not self.simulator.run(statement, scenario, state.feasible, blocked, preemptor_first=first):
+        if not self.simulator.run(statement, scenario, state.feasible, state.is_blocked_by):
             return False
         state.was_validated = True
         if (rejection := state.search.validates(scenario)) is None:

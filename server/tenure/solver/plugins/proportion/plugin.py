@@ -50,9 +50,6 @@ def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Re
     return None
 
 
-_UNBOUNDED: Final = 1 << 60
-
-
 def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand: Share) -> Rejection | None:
     """Rejection by the first queue whose quota a non-preemptible demand would exceed."""
     for queue in queues:
@@ -252,16 +249,14 @@ class Proportion(
         firm = self._cores.firm_demand(group, scenario.pending, request)
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
-    def gpus_above_guarantee(self, queue: int, beneficiary: int) -> int:
-        """The least that the queue, or one above it, has above its quota; an unlimited quota says nothing."""
-        spare, shared = _UNBOUNDED, self._queues[beneficiary].path
+    def gpus_above_guarantees(self, queue: int, beneficiary: int) -> Sequence[tuple[int, int]]:
+        """Above their quotas; an unlimited quota says nothing."""
+        shared, found = self._queues[beneficiary].path, list[tuple[int, int]]()
         for each in self._queues[queue].path:
-            if each in shared:
-                continue
             quota = self._queues[each].facts.quota[GPU]
-            if quota != UNLIMITED:
-                spare = min(spare, self._usage.at_search_start(each)[GPU] - quota)
-        return spare
+            if each not in shared and quota != UNLIMITED:
+                found.append((each, self._usage.at_search_start(each)[GPU] - quota))
+        return found
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Fair share, usage and requests of every queue; with past use, if any queue has some."""

@@ -170,6 +170,7 @@ class Alternatives:
         found: list[_Solution],
     ) -> Iterator[Scenario]:
         """Scenarios of sets by need that work; the moves of each are in the statement."""
+        budget.end_last_resort()
         state, search, first = result.state, result.state.search, result.scenario
         assert first is not None
         needs = ByNeed(self._session, self._components.allowed_nodes, state, harms, budget)
@@ -178,7 +179,7 @@ class Alternatives:
             scenario = Scenario(search.preemptor, search.tasks, (), batches)
             if not budget.spend():
                 return
-            if self._solver.works(statement, state, scenario, first=True):
+            if self._solver.works(statement, state, scenario):
                 if self._components.gangs.is_satisfied(search.preemptor):
                     yield scenario
                     return

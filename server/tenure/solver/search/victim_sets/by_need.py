@@ -17,6 +17,7 @@ from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.solver.search.victim_sets.harm import LOWEST, Harm, Harms
+from tenure.solver.search.victim_sets.necessary_victims import is_coherent
 from tenure.solver.search.victim_sets.slots import Slots
 
 MAX_BATCHES: Final = 128
@@ -70,6 +71,8 @@ class ByNeed:
         """Sets that may do less harm than `least`, the least one first. `first` are victims that suffice."""
         tasks, facts = self._state.search.tasks, self._session.cluster.tasks
         shape, count = facts[tasks[0]].shape, 0
+        if not self._budget.has_checks:
+            return
         if any(facts[task].shape is not shape for task in tasks):
             return  # slots of several shapes cannot be added up
         while count < MAX_BATCHES and self._sequence.reaches(count) and self._budget.check():
@@ -79,9 +82,10 @@ class ByNeed:
             return  # amounts do not tell what is missing
         plan = _Plan(self._session, self._sequence, count, self._harms, slots, self._budget)
         found: dict[Numbers, Harm] = {}
-        for numbers in plan.sets(self._numbers(first, count), len(tasks), least):
+        for chosen in plan.sets(self._numbers(first, count), len(tasks), least):
+            numbers = plan.completed(chosen)
             harm = plan.harm(numbers)
-            if harm < least:
+            if harm < least and plan.leaves_whole(numbers):
                 found[numbers] = harm
         for numbers in sorted(found, key=found.__getitem__):
             yield tuple([self._sequence.batches[number] for number in numbers])
@@ -130,7 +134,7 @@ class _Plan:
         self._own: Final[list[Harm]] = [self.harm((number,)) for number in range(count)]
         """Harm of each batch alone."""
         self._by_harm: Final = sorted(range(count), key=self._own.__getitem__)
-        self._closed: Final = [self._closure(number) for number in range(count)]
+        self._closed: Final = [self.completed((number,)) for number in range(count)]
         """Each batch with those that must go before it."""
         self._nodes: Final = [
             node for node, on in sequence.nodes.items() if on.numbers[0] < count and slots.allowed >> node & 1
@@ -178,8 +182,28 @@ class _Plan:
             taken.setdefault(batch.pod_group, []).extend(batch.tasks)
         return self._harms.of(taken, taken)
 
-    def _closure(self, number: int) -> Numbers:
-        found = {number}
+    def leaves_whole(self, numbers: Iterable[int]) -> bool:
+        """Whether every subgroup keeps its minimum or no pod without these batches, if it did before."""
+        facts, active = self._session.cluster.tasks, self._session.ledger.active_allocated
+        left: dict[int, dict[int, int]] = {}
+        for number in numbers:
+            batch = self._sequence.batches[number]
+            group = self._session.cluster.pod_groups[batch.pod_group]
+            if batch.pod_group not in left:
+                left[batch.pod_group] = {each.index: active[each.index] for each in group.pod_sets}
+            for task in batch.tasks:
+                pod_set = facts[task].pod_set
+                if pod_set is not None:
+                    left[batch.pod_group][pod_set] -= 1
+        for pod_group, counts in left.items():
+            root = self._session.cluster.pod_groups[pod_group].root
+            if is_coherent(root, active) and not is_coherent(root, counts):
+                return False
+        return True
+
+    def completed(self, numbers: Iterable[int]) -> Numbers:
+        """Batches with those that must go before them."""
+        found = set(numbers)
         self._sequence.complete(found, self._session.cluster.pod_groups)
         return tuple(sorted(found))
 
@@ -209,6 +233,8 @@ class _Plan:
             for left_out in combinations(best, size) if 1 < len(best) <= most else ():
                 self._session.stop.check()
                 kept = [number for number in best if number not in left_out]
+                if not self._budget.has_checks:
+                    return ()
                 if not all(set(self._closed[number]).isdisjoint(left_out) for number in kept):
                     continue
                 self._give(left_out)
@@ -249,21 +275,6 @@ class _Plan:
             self._floor = priority
             self._options.clear()
 
-    def _replacement(self, left_out: Numbers, missing: int) -> Numbers:
-        """A batch, with those before it, that is enough at less harm than these; it is chosen."""
-        least = self._sum(left_out)
-        for number in self._by_harm:
-            if self._own[number] >= least or not self._budget.check():
-                break
-            added = tuple([each for each in self._closed[number] if each not in self._chosen])
-            if number in self._chosen or not set(added).isdisjoint(left_out) or self._sum(added) >= least:
-                continue
-            self._take(added)
-            if self._slots.total >= missing:
-                return added
-            self._give(added)
-        return ()
-
     def _fill(self, missing: int, least: Harm) -> bool:
         """Choose batches until there are enough slots; whether there are, at less harm."""
         while self._slots.total < missing:
@@ -281,6 +292,7 @@ class _Plan:
         """The batches that free a slot on some node at the least harm."""
         best: _Option | None = None
         for node in self._nodes:
+            self._session.stop.check()
             limit = least if best is None else best.harm
             option = self._options.get(node)
             if option is None or not (option.is_best or option.harm >= limit):
@@ -313,11 +325,13 @@ class _Plan:
         on_node = [n for n in self._sequence.on(node) if n < self._count and n not in closed]
         on_node.sort(key=self._own.__getitem__)
         for size in range(1, MAX_TOGETHER + 1):
-            if sum([self._own[number].pods for number in on_node[:size]]) > best.pods:
+            if best[:3] <= (self._floor, 0, 0) and self._sum(on_node[:size]).pods > best.pods:
                 break
             for together in combinations(on_node[:MAX_ON_NODE], size):
                 added = dict.fromkeys([each for number in together for each in self._closed[number]])
                 fresh = [number for number in added if number not in self._chosen]
+                if not self._budget.check():
+                    return _Option(best, numbers, False)
                 if not self._excluded.isdisjoint(fresh):
                     continue
                 harm = self._sum(fresh)
@@ -331,19 +345,20 @@ class _Plan:
         return [task for n in numbers for task in batches[n].tasks if placements[task].node == node]
 
     def _sum(self, numbers: Sequence[int]) -> Harm:
-        """Harm of batches, as if that of one did not depend on the others."""
+        """Harm of batches, as if that of one did not depend on the others, and without their names."""
         priority, below, cost, pods, gpus, lost, others = self._floor, 0, 0, 0, 0, 0, 0
         for number in numbers:
             harm = self._own[number]
             priority, below = max(priority, harm.priority), below + harm.below_guarantee
             cost, pods, gpus = max(cost, harm.cost_class), pods + harm.pods, gpus + harm.gpu_milli
             lost, others = lost + harm.lost, max(others, harm.other_queues)
-        names = tuple(sorted([name for number in numbers for name in self._own[number].names]))
-        return Harm(priority, below, cost, pods, gpus, lost, others, names)
+        return Harm(priority, below, cost, pods, gpus, lost, others, ())
 
     def _leave_out(self, missing: int) -> None:
         """Give up chosen batches that are not needed, those that do most harm first."""
         for number in sorted(self._chosen, key=self._own.__getitem__, reverse=True):
+            if not self._budget.has_checks:
+                return
             if any(number in self._closed[other] for other in self._chosen if other != number):
                 continue
             self._give((number,))

@@ -22,7 +22,8 @@ LOWEST: Final = -_HIGHEST
 class Harm(NamedTuple):
     """What a set of victims costs, the most important measure first.
 
-    With victims of queues from which the search took none, priority and class of cost are at least those of
+    Priorities of queues from which the search took none count from the lowest candidate of the queue on, as
+    if that had the highest one that the search took. With such victims, the class of cost is at least that of
     what it took. So what is written in one queue does not make it yield before or after another one.
     """
 
@@ -44,7 +45,7 @@ class Harm(NamedTuple):
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
 
 
-WORST: Final = Harm(_HIGHEST, 0, 0, 0, 0, 0, 0, ())
+WORST: Final = Harm(_HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, ())
 """More than any set does."""
 
 
@@ -62,8 +63,8 @@ class Harms:
         self._victims: Final = search.victims
         self._lowest: dict[int, int] = {}
         """Priority of the first candidate in victim order, by queue."""
-        self._spare: dict[int, int | None] = {}
-        """GPUs above the guarantee, by queue; None: no plugin says."""
+        self._spare: dict[int, Sequence[tuple[int, int]]] = {}
+        """Queues with the GPUs above their guarantees, by leaf queue."""
         groups = session.cluster.pod_groups
         self._own = groups[search.preemptor].queue
         self._first_queues: Final = frozenset([groups[pod_group].queue for pod_group in first])
@@ -90,27 +91,37 @@ class Harms:
             held = sum([self.gpu_milli(task) for task in tasks])
             pods, gpus = pods + len(tasks), gpus + held
             lost += held * self._age(pod_group)
-            priority = max(priority, self._rank(pod_group))
-            if self._costs.is_known:
+            rank = self._rank(pod_group)
+            if queue is not None and queue not in self._first_queues:
+                rank = self._least_priority + max(rank - self._lowest_rank(queue), 0)
+            priority = max(priority, rank)
+            if self._costs.is_known and (queue in self._first_queues or not self._first_queues):
                 cost += self._costs.of(pod_group, active, tasks).cost
             if queue is not None:
                 gone = sum([self.gpu_milli(task) for task in evicted.get(pod_group, ())])
                 lower[queue] = lower.get(queue, 0) + gone
-        below = sum([self._is_below_guarantee(queue, amount) for queue, amount in lower.items()])
+        below = self._queues_below(lower)
         cost_class, others = (1 + cost // CLASS_SIZE).bit_length() - 1, len(lower.keys() - self._first_queues)
         if others:
-            priority, cost_class = max(priority, self._least_priority), max(cost_class, self._least_class)
+            cost_class = max(cost_class, self._least_class)
         names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
         return Harm(priority, below, cost_class, pods, gpus, lost, others, names)
 
-    def _is_below_guarantee(self, queue: int, gpu_milli: int) -> bool:
-        """Whether a queue loses GPUs below its guarantee if it loses this amount, in thousandths."""
-        if queue == self._own or self._own is None or not gpu_milli:
-            return False
-        if queue not in self._spare:
-            self._spare[queue] = self._session.chains.gpus_above_guarantee(queue, self._own)
-        spare = self._spare[queue]
-        return spare is not None and gpu_milli > max(spare, 0)
+    def _queues_below(self, lost: Mapping[int, int]) -> int:
+        """Queues that lose GPUs below their guarantees if leaf queues lose these, in thousandths."""
+        spare, total = dict[int, int](), dict[int, int]()
+        for queue, amount in lost.items():
+            for each, above in self._spare_of(queue) if amount else ():
+                spare[each], total[each] = above, total.get(each, 0) + amount
+        return sum([amount > max(spare[each], 0) for each, amount in total.items()])
+
+    def _spare_of(self, queue: int) -> Sequence[tuple[int, int]]:
+        found = self._spare.get(queue)
+        if found is None:
+            own = self._own
+            found = () if own is None else self._session.chains.gpus_above_guarantees(queue, own)
+            self._spare[queue] = found
+        return found
 
     def gpu_milli(self, task: int) -> int:
         """GPUs that a task holds where it is, in thousandths."""

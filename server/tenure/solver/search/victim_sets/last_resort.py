@@ -29,6 +29,7 @@ class LastResort:
         search = state.search
         if not self._is_used or search.action.relocates_all:
             return
+        budget.begin_last_resort()
         needs = ByNeed(
             self._session, self._allowed, state, Harms(self._session, self._costs, search, {}), budget
         )
