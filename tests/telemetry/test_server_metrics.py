@@ -100,7 +100,7 @@ ALL_CYCLES = CYCLES + NOTICE_CYCLES + RESERVATION_CYCLES + CHECKPOINT_CYCLES
         ("tenure_cycles_queued", {}, 0),
         ("tenure_queue_fair_share", {"queue": "right", "resource": "gpu"}, 2),
         ("tenure_held_pod_groups", {"why": "user"}, 1),
-        ("tenure_queue_class_allocated", {"queue": "left", "class": "h100"}, 2),
+        ("tenure_queue_class_allocated", {"queue": "left", "class": "h100"}, 1),
         ("tenure_queue_usage", {"queue": "left", "resource": "gpu"}, 0.25),
         ("tenure_queue_allocated", {"queue": "left", "resource": "gpu"}, 2),
         ("kai_scheduler_requeue_nominations_total", {"plugin": "expectedruntime"}, 0),

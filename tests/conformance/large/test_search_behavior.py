@@ -20,7 +20,7 @@ from tests.solver.sessions import ledger_state, open_session
 pytestmark = pytest.mark.skipif(
     not str(queue_tree.__file__).endswith(".py"), reason="compiled functions cannot be replaced"
 )
-PLAIN = replace(default_profile(), options=CycleOptions(speedups=()))
+PLAIN = replace(default_profile(), options=CycleOptions(speedups=(), victim_choice="inOrder"))
 
 
 @pytest.mark.parametrize(("behaviors", "copies"), [([], 0), ([Behavior.LEFT_BEHIND], 1)])

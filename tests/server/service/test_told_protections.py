@@ -142,11 +142,7 @@ def limited() -> GpuCluster:
     ("cluster", "decided", "sufficient"),
     [
         (large_before_small, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=3), 1),
-        (
-            moved_gang,
-            VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1, tried=1, put_back_pods=4),
-            None,
-        ),
+        (moved_gang, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1), None),
         (two_of_one_pod, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
         (limited, VictimSet(minimality=MINIMALITY_HEURISTIC, disrupted_pods=2, tried=2), None),
     ],
