@@ -5,7 +5,7 @@ Often fewer moves suffice: here, single pods are moved, those of the node on whi
 """
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
@@ -23,6 +23,8 @@ from tenure.solver.search.victim_sets.by_need import is_by_need
 
 MAX_BATCHES: Final = 256
 """Batches whose pods may move, in victim order."""
+MAX_NODES: Final = 128
+"""Nodes that are looked at beside those of these pods."""
 MAX_TOGETHER: Final = 4
 """Pods that make way for one more task on a node."""
 MAX_ON_NODE: Final = 8
@@ -121,7 +123,7 @@ class _Plan:
             for task in batch.tasks:
                 if not tasks[task].shape.shares_devices:
                     self._pods.setdefault(placements[task].node, []).append(task)
-        for node in dict.fromkeys((*self._pods, *bits(state.feasible))):
+        for node in dict.fromkeys((*self._pods, *islice(bits(state.feasible), MAX_NODES))):
             session.stop.check()
             if not budget.check():
                 break

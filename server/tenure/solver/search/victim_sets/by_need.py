@@ -33,7 +33,7 @@ MAX_PROPOSALS: Final = 16
 """Sets that are simulated for each search."""
 LEAST: Final = "least"
 """The option `victimChoice` with which sets by need compete."""
-_NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, ())
+_NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, 0, ())
 
 Numbers = tuple[int, ...]
 """Batches by their numbers in victim order, sorted."""
@@ -346,13 +346,13 @@ class _Plan:
 
     def _sum(self, numbers: Sequence[int]) -> Harm:
         """Harm of batches, as if that of one did not depend on the others, and without their names."""
-        priority, below, cost, pods, gpus, lost, others = self._floor, 0, 0, 0, 0, 0, 0
+        priority, below, cost, pods, gpus, ended, lost, others = self._floor, 0, 0, 0, 0, 0, 0, 0
         for number in numbers:
             harm = self._own[number]
             priority, below = max(priority, harm.priority), below + harm.below_guarantee
             cost, pods, gpus = max(cost, harm.cost_class), pods + harm.pods, gpus + harm.gpu_milli
-            lost, others = lost + harm.lost, max(others, harm.other_queues)
-        return Harm(priority, below, cost, pods, gpus, lost, others, ())
+            ended, lost, others = ended + harm.ended, lost + harm.lost, max(others, harm.other_queues)
+        return Harm(priority, below, cost, pods, gpus, ended, lost, others, ())
 
     def _leave_out(self, missing: int) -> None:
         """Give up chosen batches that are not needed, those that do most harm first."""

@@ -37,6 +37,8 @@ class Harm(NamedTuple):
     """That are evicted or moved."""
     gpu_milli: int
     """That they hold, in thousandths."""
+    ended: int
+    """Pods that are evicted of pod groups that are left without their minimum."""
     lost: int
     """GPUs in thousandths times seconds since the last start of their pod groups."""
     other_queues: int
@@ -45,7 +47,17 @@ class Harm(NamedTuple):
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
 
 
-WORST: Final = Harm(_HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, _HIGHEST, ())
+WORST: Final = Harm(
+    priority=_HIGHEST,
+    below_guarantee=_HIGHEST,
+    cost_class=_HIGHEST,
+    pods=_HIGHEST,
+    gpu_milli=_HIGHEST,
+    ended=_HIGHEST,
+    lost=_HIGHEST,
+    other_queues=_HIGHEST,
+    names=(),
+)
 """More than any set does."""
 
 
@@ -84,7 +96,7 @@ class Harms:
     def of(self, taken: Mapping[int, Sequence[int]], evicted: Mapping[int, Sequence[int]]) -> Harm:
         """Of tasks by pod group, all and those that are not only moved. They need not be evicted yet."""
         groups, active = self._session.cluster.pod_groups, self._session.ledger.active_allocated
-        pods = gpus = lost = cost = 0
+        pods = gpus = ended = lost = cost = 0
         priority, lower = LOWEST, dict[int, int]()
         for pod_group, tasks in taken.items():
             queue = groups[pod_group].queue
@@ -97,6 +109,8 @@ class Harms:
             priority = max(priority, rank)
             if self._costs.is_known and (queue in self._first_queues or not self._first_queues):
                 cost += self._costs.of(pod_group, active, tasks).cost
+            if evicted.get(pod_group) and self._ends(pod_group, evicted[pod_group]):
+                ended += len(evicted[pod_group])
             if queue is not None:
                 gone = sum([self.gpu_milli(task) for task in evicted.get(pod_group, ())])
                 lower[queue] = lower.get(queue, 0) + gone
@@ -105,7 +119,18 @@ class Harms:
         if others:
             cost_class = max(cost_class, self._least_class)
         names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
-        return Harm(priority, below, cost_class, pods, gpus, lost, others, names)
+        return Harm(priority, below, cost_class, pods, gpus, ended, lost, others, names)
+
+    def _ends(self, pod_group: int, tasks: Sequence[int]) -> bool:
+        """Whether a pod group has less than its minimum, or nothing, without these tasks."""
+        group, facts = self._session.cluster.pod_groups[pod_group], self._session.cluster.tasks
+        active = self._session.ledger.active_allocated
+        left = {each.index: active[each.index] for each in group.pod_sets}
+        for task in tasks:
+            pod_set = facts[task].pod_set
+            if pod_set is not None:
+                left[pod_set] -= 1
+        return not any(left.values()) or not group.root.is_met(left)
 
     def _queues_below(self, lost: Mapping[int, int]) -> int:
         """Queues that lose GPUs below their guarantees if leaf queues lose these, in thousandths."""

@@ -25,8 +25,8 @@ class HarmBounds:
     def __init__(self, session: Session, allowed: AllowedNodes) -> None:
         self._session = session
         self._allowed = allowed
-        self._most_gpus = max([node.allocatable[GPU] for node in session.cluster.nodes], default=0)
-        """Of any node."""
+        self._most_gpus = 0
+        """Of any node; 0: not known yet."""
 
     def of(self, state: SearchState) -> LeastHarm:
         """Bounds of a search, in the state before any victim is evicted.
@@ -46,5 +46,7 @@ class HarmBounds:
             most_free = max(most_free, free % request if free > 0 else 0)
         if missing <= 0:
             return NOTHING_KNOWN  # something else than GPUs is missing
+        if not self._most_gpus:  # once a cycle, if at all
+            self._most_gpus = max([node.allocatable[GPU] for node in cluster.nodes], default=0)
         most_on_node = max(self._most_gpus // request, 1)
         return LeastHarm(-(-missing // most_on_node), missing * (request - most_free))
