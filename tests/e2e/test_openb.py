@@ -3,6 +3,7 @@
 The trace is used if it is next to the checkout. A generated cluster in its format is always used.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,9 @@ from tests.e2e.generated_trace import write_trace
 pytestmark = pytest.mark.long
 
 TRACE = ROOT.parent / "shared/traces/openb"
-ENGINE = Engine(default_profile())
+PROFILE = default_profile()
+ENGINE = Engine(PROFILE)
+IN_ORDER = Engine(replace(PROFILE, options=replace(PROFILE.options, victim_choice="inOrder")))
 
 
 class Load(NamedTuple):
@@ -63,6 +66,9 @@ def test_every_response_passes_the_checker_and_a_full_cluster_has_evictions(
     answer = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
     assert verify(snapshot, answer) == []
     if load in FULL:
-        # Sets by need suffice in the generated trace: there, no pod group has to preempt.
+        # In the generated trace, sets by need free so much that no pod group has to preempt.
         assert evicting_actions(answer) >= {"reclaim", *(() if load in GENERATED else ("preempt",))}
+        in_order = IN_ORDER.decide(DecideRequest(snapshot=snapshot)).parse()
+        assert verify(snapshot, in_order) == []
+        assert evicting_actions(in_order) >= {"reclaim", "preempt"}
         assert any(protection.guard == "minruntime" for protection in answer.protections)

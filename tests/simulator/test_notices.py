@@ -206,11 +206,20 @@ def test_an_eviction_without_the_notice_of_the_profile_is_found_from_the_inputs(
 
 
 @pytest.mark.parametrize(
-    ("seed", "jobs"), [(31, 24), *[pytest.param(seed, 45, marks=pytest.mark.long) for seed in (32, 34)]]
+    ("seed", "jobs", "choice"),
+    [
+        (31, 24, "least"),
+        *[
+            pytest.param(seed, 45, choice, marks=pytest.mark.long)
+            for seed, choice in ((32, "least"), (33, "inOrder"), (34, "least"))
+        ],
+    ],
 )
-def test_whole_runs_evict_no_job_before_its_notice_is_over(seed, jobs):
-    run = run_input(noticed_jobs(seed, jobs), (2, 4), NOTICES)
-    checked = CheckedDecider(solver(NOTICES), longest_notice=LONGEST)
+def test_whole_runs_evict_no_job_before_its_notice_is_over(seed, jobs, choice):
+    """With 45 jobs, notices are withdrawn, too: seed 33 has some with victims in order only."""
+    profile = replace(NOTICES, options=replace(NOTICES.options, victim_choice=choice))
+    run = run_input(noticed_jobs(seed, jobs), (2, 4), profile)
+    checked = CheckedDecider(solver(profile), longest_notice=LONGEST)
     results = Simulation(run.cluster, run.trace.jobs, run.settings, checked).run()
     assert checked.problems == []
     assert results.cycles < 6 * jobs  # nothing is decided again and again while notices stand
@@ -219,7 +228,7 @@ def test_whole_runs_evict_no_job_before_its_notice_is_over(seed, jobs):
     assert seen["evictions after notice"] > seen["evictions before the end of a notice"]
     assert jobs < 45 or seen["notices withdrawn"] > 0
     assert sum(each.total for each in (result.gpu_times for result in results.jobs)) == results.used
-    whole = Simulation(run.cluster, run.trace.jobs, run.settings, WholeDecider(NOTICES)).run()
+    whole = Simulation(run.cluster, run.trace.jobs, run.settings, WholeDecider(profile)).run()
     assert (whole.notices, whole.evictions, whole.segments) == (
         results.notices,
         results.evictions,

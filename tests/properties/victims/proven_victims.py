@@ -128,21 +128,24 @@ def _first_search(decision: CycleResult) -> DecisionGroup | None:
 
 
 def judge(seed: int) -> Counter[str]:
-    """Decide on the cluster of a seed with and without fill back. Violations are counted by their text."""
+    """Decide on the cluster of a seed by default, and in victim order with and without fill back. Violations
+    are counted by their text.
+    """
     cluster = contested_cluster(SeededDraw(seed))
-    results = {}
+    results = {"least": answer(cluster, default_profile())}
     for mode in ("never", "full"):
         profile = replace(default_profile(), options=CycleOptions(fill_back=mode, victim_choice="inOrder"))
         results[mode] = answer(cluster, profile)
     found = Counter({"clusters": 1})
     for mode, decision in results.items():
         found[f"pods disrupted, {mode}"] = sum(len(group.evictions) for group in decision.groups)
-    for group in results["full"].groups:
+    for group in (*results["full"].groups, *results["least"].groups):
         if group.victim_set is not None:
             found[f"{group.action}: {group.victim_set.minimality.name}"] += 1
             found["pods put back"] += group.victim_set.put_back
             found["smaller sets tried"] += group.victim_set.tried
     problems = [*find_needless_victims(cluster, results["full"])]
+    problems += [f"least: {problem}" for problem in find_needless_victims(cluster, results["least"])]
     problems += find_additional_victims(results["never"], results["full"])
     found["wrong"] = bool(problems)
     found.update(f"seed {seed}: {problem}" for problem in problems)

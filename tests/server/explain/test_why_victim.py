@@ -300,7 +300,7 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
         "last",
         "job",
         "Another workload of its queue could be evicted for pod group job by preempt, "
-        "but was not needed. Earlier candidates, "
+        "but was not needed. Other victims, "
         "such as another workload of its queue, freed enough capacity.",
     ),
     "no action does": (

@@ -124,8 +124,29 @@ def moved_gang() -> GpuCluster:
     return cluster
 
 
+def two_moves() -> GpuCluster:
+    """Build a full node, and two others with a free GPU each.
+
+    `job` must run on the first node, with two GPUs: consolidation moves a pod of the pair to each of the
+    others.
+    """
+    cluster = GpuCluster().node("n1", 4).node("n2", 1).node("n3", 1).queue("q", quota=6)
+    cluster.job("pair", "q", on="n1", pods=2, priority=40).job("single", "q", on="n1", gpus=2)
+    cluster.snapshot.nodes[0].labels["first"] = "yes"
+    cluster.job("job", "q", gpus=2, priority=90)
+    cluster.snapshot.shapes.add().CopyFrom(cluster.snapshot.shapes[1])
+    cluster.snapshot.shapes[-1].id, cluster.snapshot.pods[-1].shape = "first", "first"
+    cluster.snapshot.shapes[-1].node_selector["first"] = "yes"
+    return cluster
+
+
 def test_relocated_pods_count_as_disrupted(client: Client) -> None:
-    """One pod of the gang suffices, so the others stay."""
+    text = why_victim(client, two_moves().snapshot, "pair").operator
+    assert "2 pods" in text
+    assert "2 of them restart on other nodes" in text
+
+
+def test_of_a_gang_in_the_way_one_pod_moves(client: Client) -> None:
     text = why_victim(client, moved_gang().snapshot, "gang").operator
     assert "1 pod is disrupted; it restarts on another node." in text
 
@@ -143,6 +164,7 @@ def limited() -> GpuCluster:
     [
         (large_before_small, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=3), 1),
         (moved_gang, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1), None),
+        (two_moves, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
         (two_of_one_pod, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
         (limited, VictimSet(minimality=MINIMALITY_HEURISTIC, disrupted_pods=2, tried=2), None),
     ],

@@ -17,7 +17,6 @@ from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.solver.diagnosis.eligibility import EligibilityStage, Ineligibility, VictimQuery
 from tenure.solver.diagnosis.replay import CycleReplay
-from tenure.solver.diagnosis.victim_position import find_position
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
@@ -141,7 +140,7 @@ def _describe_rejection(
                     who=who,
                     action=action.name,
                 ),
-                _describe_unused(replay, names, victim, action),
+                _describe_unused(replay, names),
             ]
         )
     if found.stage is EligibilityStage.NOT_ELIGIBLE:
@@ -171,7 +170,7 @@ def _verdict(
     return next((v for v in verdicts if (v.guard, v.reason) == (rejection.source, rejection.code)), None)
 
 
-def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, action: Action) -> AudienceText:
+def _describe_unused(replay: CycleReplay, names: AudienceNames) -> AudienceText:
     """Why a candidate was not needed."""
     outcome = replay.outcome(names.own)
     assert outcome is not None
@@ -180,9 +179,9 @@ def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, act
         return format_text(
             "In this cycle, {who} is pending because {why}.", who=names.pod_group(names.own), why=why
         )
-    context = replay.before_search(action, names.own)
-    found = find_position(context, VictimQuery(context, action, names.own), victim, 0)
-    if not found.earlier:
-        return for_all("Earlier candidates freed enough capacity.")
-    first = names.pod_group(found.earlier[0])
-    return format_text("Earlier candidates, such as {first}, freed enough capacity.", first=first)
+    groups = [each for each in replay.result.groups if each.beneficiary == names.own]
+    victims = [replay.cluster.tasks[each.task].pod_group for group in groups for each in victims_of(group)]
+    if not victims:
+        return for_all("No pod had to be evicted.")
+    first = names.pod_group(victims[0])
+    return format_text("Other victims, such as {first}, freed enough capacity.", first=first)

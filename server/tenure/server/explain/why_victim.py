@@ -28,6 +28,7 @@ from tenure.solver.diagnosis.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict
 from tenure.solver.result.notices import victims_of
+from tenure.solver.search.victim_sets.by_need import is_by_need
 from tenure.terms.formatting import format_count, format_gpu_time, join_words
 from tenure.terms.reasons import ReasonCode
 
@@ -248,17 +249,24 @@ def _order(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> A
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
     found = find_position(context, query, names.own, MAX_NEXT)
-    return join([_before(replay, names, found), *_after(names, found)])
+    return join([_before(replay, names, found, query), *_after(names, found)])
 
 
-def _before(replay: CycleReplay, names: AudienceNames, found: VictimPosition) -> AudienceText:
+def _before(
+    replay: CycleReplay, names: AudienceNames, found: VictimPosition, query: VictimQuery
+) -> AudienceText:
+    """Who precedes it, and whether they alone would have been enough, which is tried."""
     if not found.earlier:
         return for_all("It is first in victim order.")
     named = join_words([replay.cluster.pod_groups[index].facts.name for index in found.earlier])
     text = f"In victim order, {len(found.earlier)} precede it"
-    return AudienceText(
-        *(f"{text}{part}; they did not free enough capacity." for part in ("", "", f" ({named})"))
-    )
+    if query.disrupted_pods(found.earlier) is None:
+        why = "they did not free enough capacity"
+    elif is_by_need(replay.profile.options):
+        why = "they would have been enough, but the set of victims that does least harm was taken"
+    else:
+        why = "they would have been enough, but the search found this set first"
+    return AudienceText(*(f"{text}{part}; {why}." for part in ("", "", f" ({named})")))
 
 
 def _after(names: AudienceNames, found: VictimPosition) -> Iterator[AudienceText]:
