@@ -6,7 +6,6 @@ above 1 those that the search finds next. They are compared when each is as smal
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Final, NamedTuple
 
 from tenure.solver.framework.session import Session
@@ -20,7 +19,7 @@ from tenure.solver.search.search import Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.solver import Solver
-from tenure.solver.search.victim_sets.by_need import MAX_PROPOSALS, ByNeed, is_by_need
+from tenure.solver.search.victim_sets.by_need import ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
 from tenure.solver.search.victim_sets.harm import Harm, Harms
@@ -171,16 +170,13 @@ class Alternatives:
     ) -> Iterator[Scenario]:
         """Scenarios of sets by need that work; the moves of each are in the statement."""
         budget.end_last_resort()
-        state, search, first = result.state, result.state.search, result.scenario
+        state, first = result.state, result.scenario
         assert first is not None
         needs = ByNeed(self._session, self._components.allowed_nodes, state, harms, budget)
         least = harms.of(found[0].taken, found[0].taken)  # as proposals are measured: they may move some
-        for batches in islice(needs.proposals((*first.recorded, *first.potential), least), MAX_PROPOSALS):
-            scenario = Scenario(search.preemptor, search.tasks, (), batches)
-            if not budget.spend():
-                return
+        for scenario in needs.scenarios((*first.recorded, *first.potential), least):
             if self._solver.works(statement, state, scenario):
-                if self._components.gangs.is_satisfied(search.preemptor):
+                if self._components.gangs.is_satisfied(state.search.preemptor):
                     yield scenario
                     return
                 statement.rollback(0)

@@ -6,12 +6,12 @@ is simulated: what is proposed may fail, and competes with the solution of the s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.profile import CycleOptions
-from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_result import SearchState
@@ -67,8 +67,21 @@ class ByNeed:
         self._budget = budget
         self._sequence: Final = state.victims.sequence()
 
-    def proposals(self, first: Sequence[Batch], least: Harm) -> Iterator[tuple[Batch, ...]]:
-        """Sets that may do less harm than `least`, the least one first. `first` are victims that suffice."""
+    def scenarios(self, first: Sequence[Batch], least: Harm) -> Iterator[Scenario]:
+        """Scenarios that may do less harm than `least`, the least one first, within the budget. `first` are
+        victims that suffice. Each must be simulated and undone before the next one.
+        """
+        search = self._state.search
+        for batches in islice(self._proposals(first, least), MAX_PROPOSALS):
+            scenario = Scenario(search.preemptor, search.tasks, (), batches)
+            if scenario.fingerprint() in self._state.failed:
+                continue
+            if not self._budget.spend():
+                return
+            yield scenario
+
+    def _proposals(self, first: Sequence[Batch], least: Harm) -> Iterator[tuple[Batch, ...]]:
+        """Sets of victims, the least one first."""
         tasks, facts = self._state.search.tasks, self._session.cluster.tasks
         shape, count = facts[tasks[0]].shape, 0
         if not self._budget.has_checks:

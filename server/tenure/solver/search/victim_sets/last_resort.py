@@ -1,7 +1,6 @@
 """Sets by need where no scenario in victim order works (semantics R14.22)."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import final
 
 from tenure.solver.framework.session import Session
@@ -9,7 +8,7 @@ from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.search import Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchState
-from tenure.solver.search.victim_sets.by_need import MAX_PROPOSALS, ByNeed, is_by_need
+from tenure.solver.search.victim_sets.by_need import ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.harm import WORST, Harms
 
@@ -30,12 +29,5 @@ class LastResort:
         if not self._is_used or search.action.relocates_all:
             return
         budget.begin_last_resort()
-        needs = ByNeed(
-            self._session, self._allowed, state, Harms(self._session, self._costs, search, {}), budget
-        )
-        for batches in islice(needs.proposals((), WORST), MAX_PROPOSALS):
-            scenario = Scenario(search.preemptor, search.tasks, (), batches)
-            if scenario.fingerprint() not in state.failed:
-                if not budget.spend():
-                    return
-                yield scenario
+        harms = Harms(self._session, self._costs, search, {})
+        yield from ByNeed(self._session, self._allowed, state, harms, budget).scenarios((), WORST)
