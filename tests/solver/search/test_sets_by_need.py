@@ -86,6 +86,24 @@ def two_nodes_of_gangs() -> ClusterBuilder:
     return builder.pending("urgent", queue="q", priority=90, count=2, gpus=1)
 
 
+def gang_or_surplus(surplus_ago: str) -> ClusterBuilder:
+    """A gang of two that started last, or two pods beyond a minimum that run since then."""
+    builder = ClusterBuilder().node("n1", gpus=5).queue("q", quota=5)
+    builder.running("elastic", queue="q", node="n1", gpus=1, count=3, min_member=1, started_ago=surplus_ago)
+    builder.running("gang", queue="q", node="n1", gpus=1, count=2, min_member=2, started_ago="10m")
+    return builder.pending("urgent", queue="q", priority=90, gpus=2)
+
+
+def surplus_of_minutes() -> ClusterBuilder:
+    """Less than a GPU hour in either set."""
+    return gang_or_surplus("20m")
+
+
+def surplus_of_hours() -> ClusterBuilder:
+    """Six GPU hours in the two pods."""
+    return gang_or_surplus("3h")
+
+
 CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[str]]]] = {
     "one pod of a GPU for a GPU": (gang_or_pod, "preempt", [f"big-{n}" for n in range(4)], ["small-0"]),
     "the lower priority first": (priority_first, "preempt", ["low-a-0", "low-b-0"], ["low-a-0", "low-b-0"]),
@@ -96,6 +114,18 @@ CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[
         "preempt",
         ["gang-0", "gang-1"],
         ["single-n1-0", "single-n2-0"],
+    ),
+    "surplus of no more GPU hours": (
+        surplus_of_minutes,
+        "preempt",
+        ["elastic-1", "elastic-2"],
+        ["elastic-1", "elastic-2"],
+    ),
+    "GPU hours before a minimum": (
+        surplus_of_hours,
+        "preempt",
+        ["elastic-1", "elastic-2"],
+        ["gang-0", "gang-1"],
     ),
 }
 

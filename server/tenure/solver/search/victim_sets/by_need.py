@@ -16,7 +16,7 @@ from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sequence import VictimSequence
-from tenure.solver.search.victim_sets.harm import LOWEST, Harm, Harms
+from tenure.solver.search.victim_sets.harm import GPU_HOUR, LOWEST, Harm, Harms
 from tenure.solver.search.victim_sets.necessary_victims import is_coherent
 from tenure.solver.search.victim_sets.slots import Slots
 
@@ -33,7 +33,7 @@ MAX_PROPOSALS: Final = 16
 """Sets that are simulated for each search."""
 LEAST: Final = "least"
 """The option `victimChoice` with which sets by need compete."""
-_NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, 0, ())
+_NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, 0, 0, ())
 
 Numbers = tuple[int, ...]
 """Batches by their numbers in victim order, sorted."""
@@ -365,7 +365,7 @@ class _Plan:
             priority, below = max(priority, harm.priority), below + harm.below_guarantee
             cost, pods, gpus = max(cost, harm.cost_class), pods + harm.pods, gpus + harm.gpu_milli
             ended, lost, others = ended + harm.ended, lost + harm.lost, max(others, harm.other_queues)
-        return Harm(priority, below, cost, pods, gpus, ended, lost, others, ())
+        return Harm(priority, below, cost, pods, gpus, lost // GPU_HOUR, ended, lost, others, ())
 
     def _leave_out(self, missing: int) -> None:
         """Give up chosen batches that are not needed, those that do most harm first."""
@@ -406,4 +406,4 @@ def _is_cheaper(harm: Harm, gain: int, other: Harm, other_gain: int) -> bool:
 def _for_slots(harm: Harm, slots: int) -> Harm:
     """The harm with its amounts times a number of slots."""
     pods, gpus, lost = harm.pods * slots, harm.gpu_milli * slots, harm.lost * slots
-    return harm._replace(pods=pods, gpu_milli=gpus, lost=lost)
+    return harm._replace(pods=pods, gpu_milli=gpus, hours=lost // GPU_HOUR, lost=lost)

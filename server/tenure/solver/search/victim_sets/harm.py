@@ -12,7 +12,8 @@ from tenure.terms.durations import SECOND
 
 CLASS_SIZE: Final = 900_000
 """Thousandths of a GPU-second of the first class of costs; each later one is twice as wide (R14.15)."""
-
+GPU_HOUR: Final = 3_600_000
+"""In thousandths of a GPU-second."""
 
 _HIGHEST: Final = 1 << 40
 LOWEST: Final = -_HIGHEST
@@ -37,6 +38,8 @@ class Harm(NamedTuple):
     """That are evicted or moved."""
     gpu_milli: int
     """That they hold, in thousandths."""
+    hours: int
+    """Whole ones of `lost`."""
     ended: int
     """Pods that are evicted of pod groups that are left without their minimum."""
     lost: int
@@ -53,6 +56,7 @@ WORST: Final = Harm(
     cost_class=_HIGHEST,
     pods=_HIGHEST,
     gpu_milli=_HIGHEST,
+    hours=_HIGHEST,
     ended=_HIGHEST,
     lost=_HIGHEST,
     other_queues=_HIGHEST,
@@ -119,7 +123,8 @@ class Harms:
         if others:
             cost_class = max(cost_class, self._least_class)
         names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
-        return Harm(priority, below, cost_class, pods, gpus, ended, lost, others, names)
+        hours = lost // GPU_HOUR
+        return Harm(priority, below, cost_class, pods, gpus, hours, ended, lost, others, names)
 
     def _ends(self, pod_group: int, tasks: Sequence[int]) -> bool:
         """Whether a pod group has less than its minimum, or nothing, without these tasks."""
