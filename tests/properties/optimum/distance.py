@@ -22,7 +22,7 @@ from tenure.process.options import Output
 from tests.checks import Counts
 from tests.properties.checks.many_seeds import PROCESSES
 from tests.properties.optimum.case import Case, case_of
-from tests.properties.optimum.consolidations import moves_of, moves_summary, moves_table
+from tests.properties.optimum.consolidations import moves_limits, moves_of, moves_summary, moves_table
 from tests.properties.optimum.gang_snapshots import ACTIONS
 from tests.properties.optimum.limits import Limit, Summary, limits, summary
 from tests.properties.optimum.shown_seed import write_moves, write_seed
@@ -67,14 +67,18 @@ def main(
 
 
 def _compare_moves(seeds: Sequence[int], output: Output) -> Counts:
-    """All that is required is that no claim is refuted."""
     moves = [each for each in _each(moves_of, seeds) if each is not None]
     found = moves_summary(len(seeds), moves)
+    judged = moves_limits(found)
     if output is Output.JSON:
-        print(json.dumps({"figures": found._asdict(), "seeds": [each._asdict() for each in moves]}, indent=2))
+        rows = [each._asdict() for each in moves]
+        print(json.dumps({"figures": found._asdict(), "limits": judged, "seeds": rows}, indent=2))
     else:
-        Console(width=WIDTH).print(moves_table(found))
-    return Counts(found.both - found.refuted, found.refuted)
+        console = Console(width=WIDTH)
+        console.print(moves_table(found))
+        for limit, holds in judged.items():
+            console.print(f"{limit}: {'passed' if holds else 'failed'}", highlight=False)
+    return Counts(sum(judged.values()), sum(not holds for holds in judged.values()))
 
 
 def cases_of(seeds: Sequence[int], in_order: bool = True) -> list[Case]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.search import Search
@@ -65,8 +66,12 @@ class SearchVictims:
     def sequence(self) -> VictimSequence:
         """Victims in the order of all attempts that recorded none, or only complete batches."""
         if self._sequence is None:
-            self._sequence = self._sequence_without(())
+            self._sequence = self._sequence_without((), self._search.max_victims)
         return self._sequence
+
+    def whole_sequence(self) -> VictimSequence:
+        """Victims in this order, also those beyond the most that may be taken."""
+        return self._sequence_without((), UNLIMITED)
 
     def attempt(self, generator: ScenarioGenerator, recorded: tuple[Batch, ...], size: int) -> Attempt:
         """An attempt for `size` tasks; has an order of its own if the recorded victims change it."""
@@ -74,13 +79,13 @@ class SearchVictims:
         skips = sequence.numbers(recorded)
         if skips is not None:
             return Attempt(generator, tasks, recorded, sequence, frozenset(skips), is_main_order=True)
-        others = self._sequence_without(recorded)
+        others = self._sequence_without(recorded, self._search.max_victims)
         return Attempt(generator, tasks, recorded, others, frozenset(), is_main_order=False)
 
-    def _sequence_without(self, recorded: Iterable[Batch]) -> VictimSequence:
-        """Victims in order, without the recorded ones."""
+    def _sequence_without(self, recorded: Iterable[Batch], most: int) -> VictimSequence:
+        """Victims in order, at most so many, without the recorded ones."""
         tasks = frozenset([task for batch in recorded for task in batch.tasks])
-        batches = VictimBatches(self._session, self._entries, tasks, self._search.max_victims)
+        batches = VictimBatches(self._session, self._entries, tasks, most)
         for queue in self._queues:
             batches.fill(queue, self._search.victims.candidates(queue))
         return VictimSequence(self._session.ledger, batches)

@@ -105,7 +105,7 @@ class Budget:
         self._per_pod_group = per_pod_group
         self._action = action
         self._pod_group = 0
-        self._checks, self._action_checks, self._last_checks = 0, MAX_CHECKS, MAX_CHECKS
+        self._checks, self._action_checks, self._last_checks = 0, MAX_CHECKS, 0
         self._is_last_resort = False
         self._stop = stop or _NO_SLICES
 
@@ -136,14 +136,14 @@ class Budget:
         """Count a look at a batch or a node for sets by need; False if it was the last one."""
         self._checks -= 1
         if self._is_last_resort:
-            self._last_checks -= 1
+            self._last_checks += 1
         else:
             self._action_checks -= 1
         return self._checks > 0
 
-    def begin_last_resort(self) -> None:
-        """Count looks from now on to those of searches that may fail, which leave others theirs."""
-        self._is_last_resort, self._checks = True, self._last_checks // CHECKS_PART
+    def begin_last_resort(self, most: int) -> None:
+        """Count looks from now on to those of searches that may fail, at most so many of an action."""
+        self._is_last_resort, self._checks = True, (most - self._last_checks) // CHECKS_PART
 
     def end_last_resort(self) -> None:
         """Count looks to those of searches that succeeded again."""

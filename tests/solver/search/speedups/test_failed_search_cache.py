@@ -50,8 +50,8 @@ def test_equal_requests_of_a_queue_are_searched_for_once(
 def consolidate(*cpus: int, protected: bool, skip_similar_pod_groups: bool = True) -> CycleResult:
     """Consolidate with pending pod groups of these numbers of CPUs.
 
-    They fit on a node with a running job that fits on no other node. If `protected`, pods of another queue
-    cannot be relocated for an hour.
+    They fit on a node with a running job that fits in no other free place. If `protected`, pods of another
+    queue cannot be relocated for an hour.
     """
     builder = ClusterBuilder().node("a", gpus=2, cpus=8).node("b", gpus=2, cpus=4).node("c", gpus=1)
     builder.queue("q").queue("other", reclaim_min_runtime="1h" if protected else "0s")
@@ -60,7 +60,7 @@ def consolidate(*cpus: int, protected: bool, skip_similar_pod_groups: bool = Tru
     builder.running("elsewhere", queue="other", gpus=1, node="c", started_ago="1m")
     for number, amount in enumerate(cpus):
         builder.pending(f"waits{number}", queue="q", gpus=2, cpus=amount, priority=75)
-    options = CycleOptions(skip_similar_pod_groups=skip_similar_pod_groups)
+    options = CycleOptions(skip_similar_pod_groups=skip_similar_pod_groups, victim_choice="inOrder")
     return answer(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
 
 
@@ -122,7 +122,10 @@ def test_search_is_repeated_for_one_that_may_pass_a_reservation_of_another_queue
     builder.pending("later", queue="a", gpus=4, created_ago="2h")
     actions = ("allocate", "consolidation", "reclaim", "preempt", "reservation")
     speedups = tuple(name for name in SPEEDUPS if name != skipped)
-    profile = replace(profile_with(actions, maxFraction="1"), options=CycleOptions(speedups=speedups))
+    profile = replace(
+        profile_with(actions, maxFraction="1"),
+        options=CycleOptions(speedups=speedups, victim_choice="inOrder"),
+    )
     play = Play(builder.build(), profile, absent=("first", "between", "later"))
     play.cycle(0)
     play.arrive("first", "between", "later")

@@ -5,7 +5,7 @@ from typing import final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.search import Budget
+from tenure.solver.search.search import MAX_CHECKS, Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sets.by_need import ByNeed, is_by_need
@@ -28,6 +28,6 @@ class LastResort:
         search = state.search
         if not self._is_used or search.action.relocates_all:
             return
-        budget.begin_last_resort()
+        budget.begin_last_resort(MAX_CHECKS)
         harms = Harms(self._session, self._costs, search, {})
         yield from ByNeed(self._session, self._allowed, state, harms, budget).scenarios((), WORST)
