@@ -1,10 +1,19 @@
 """Programs as child processes, with a log file. They can be paused and killed, and never outlive the test."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 from pathlib import Path
+from typing import Final
+
+LOWEST_OF_SERVERS: Final = 12_000
+LOWEST_OF_CONNECTIONS: Final = 32_768
+"""Default of Linux (`net.ipv4.ip_local_port_range`)."""
+ATTEMPTS: Final = 1_000
+_GIVEN: Final[set[int]] = set()
+"""Ports that this process gave away."""
 
 
 class Program:
@@ -57,8 +66,20 @@ class Program:
 
 
 def free_port() -> int:
-    """Return a free port of the loopback interface."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
+    """Return a free port of the loopback interface, which no outgoing connection takes before it is used.
+
+    The system gives connections ports from `LOWEST_OF_CONNECTIONS` on, so those of servers are below.
+    """
+    draw = random.SystemRandom()
+    for _ in range(ATTEMPTS):
+        port = draw.randrange(LOWEST_OF_SERVERS, LOWEST_OF_CONNECTIONS)
+        if port in _GIVEN:
+            continue
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _GIVEN.add(port)
         return port
+    raise RuntimeError("no port is free")
