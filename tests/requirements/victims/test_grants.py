@@ -12,8 +12,11 @@ from tenure.codec.simulation import SimulationEngine
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
-from tenure.v1.decision_pb2 import REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA
+from tenure.v1.decide_pb2 import WARNING_CODE_UNKNOWN_SUB_GROUP, DecideRequest, DecideResponse
+from tenure.v1.decision_pb2 import (
+    OUTCOME_KIND_INVALID_POD_GROUP,
+    REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA,
+)
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 
 from tests.server.servers import run_server
@@ -216,13 +219,55 @@ def test_class_without_a_bound_covers_a_wish_r8_41() -> None:
 
 
 @pytest.mark.parametrize("queue", ["gone", "research", ""])
-def test_without_a_leaf_queue_no_quota_covers_a_wish_r8_41(queue: str) -> None:
-    """The owner of a running pod group may write any queue: the cycle of all others goes on."""
+def test_without_a_leaf_queue_a_running_pod_group_stays_in_that_of_its_grant_r8_46(queue: str) -> None:
+    """The owner of a running pod group may write any queue: what it was lent is taken back all the same."""
     made = snapshot({"preemptibility": SOFT}, preemptibility=NON)
+    made.pod_groups[0].queue = queue
+    response = decide(made)
+    assert evicted(response) > 0
+    assert "queue borrows has 0 of 0 GPUs" in not_in_force(response)
+    assert stored(response) is None
+
+
+def test_with_pods_that_wait_it_goes_on_in_that_queue_r8_46() -> None:
+    made = snapshot({"preemptibility": SOFT})
+    made.pod_groups[0].queue = "gone"
+    made.pods.add(uid="r8", pod_group="runs", shape="one", status=pb.POD_STATUS_PENDING)
+    (outcome,) = (each for each in decide(made).outcomes if each.pod_group == "runs")
+    assert outcome.kind != OUTCOME_KIND_INVALID_POD_GROUP
+
+
+def test_without_pods_on_nodes_it_has_no_queue_r8_46() -> None:
+    made = snapshot({"preemptibility": SOFT}, 8000)
+    made.pod_groups[0].queue = "gone"
+    for pod in made.pods:
+        pod.status, pod.node = pb.POD_STATUS_PENDING, ""
+    (outcome,) = (each for each in decide(made).outcomes if each.pod_group == "runs")
+    assert outcome.kind == OUTCOME_KIND_INVALID_POD_GROUP
+
+
+@pytest.mark.parametrize("queue", ["gone", "research", ""])
+def test_without_any_leaf_queue_no_quota_covers_a_wish_r8_41(queue: str) -> None:
+    made = snapshot({"preemptibility": SOFT, "queue": "gone, too"}, preemptibility=NON)
     made.pod_groups[0].queue = queue
     response = decide(made)
     assert f"queue {queue or 'none'} is no leaf queue" in not_in_force(response)
     assert stored(response) is not None
+
+
+@pytest.mark.parametrize("parts", [[], ["one"], ["one", "two"]], ids=str)
+@pytest.mark.parametrize("is_known", [True, False], ids=["by name", "unknown"])
+def test_running_pod_of_any_subgroup_can_be_a_victim_r1_53(parts: list[str], is_known: bool) -> None:
+    """The owner of a running pod may write the label that names its subgroup."""
+    made = snapshot({})
+    for part in parts:
+        made.pod_groups[0].sub_groups.add(name=part, min_member=0)
+    for pod in made.pods[:8]:
+        pod.sub_group = parts[0] if is_known and parts else "none of them"
+    response = decide(made)
+    assert evicted(response) > 0
+    warned = {warning.code for warning in response.warnings}
+    assert (WARNING_CODE_UNKNOWN_SUB_GROUP in warned) == (not is_known or not parts)
 
 
 def test_oldest_wish_comes_first_r8_41() -> None:

@@ -4,6 +4,7 @@ Resolution takes the lesser part everywhere, because that follows from one row a
 its queue cover more is found for each cycle, by `solver.grants`.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tenure.solver.model.facts import PodGroupFacts
@@ -27,6 +28,18 @@ def with_grant(group: PodGroup, tasks: PersistentVector[Task]) -> PodGroup:
     if facts is requested and not is_changed(requested, minimum):
         return whole
     return replace(with_facts(whole, facts), requested=requested)
+
+
+def in_granted_queue(facts: PodGroupFacts, leaves: Mapping[str, int], tasks: Iterable[Task]) -> PodGroupFacts:
+    """Facts of a pod group with a grant. While pods of it are on nodes, no queue at all takes it out of the
+    queue of its grant: other queues could not reclaim what it has.
+    """
+    assert facts.grant is not None
+    if facts.queue_name in leaves or facts.grant.queue not in leaves:
+        return facts
+    if not any(task.placement.is_active_allocated for task in tasks):
+        return facts
+    return replace(facts, queue_name=facts.grant.queue)
 
 
 def with_facts(group: PodGroup, facts: PodGroupFacts) -> PodGroup:

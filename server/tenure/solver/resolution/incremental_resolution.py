@@ -181,9 +181,7 @@ class IncrementalResolver:
         if rank is None:
             assert known is not None
             rank = known.rank
-        pod_groups.put(
-            slot, resolve_pod_group(slot, spec, leaves.get(spec.queue_name), rank, numbers, inside, tasks)
-        )
+        pod_groups.put(slot, resolve_pod_group(slot, spec, leaves, rank, numbers, inside, tasks))
         self._groups.add(slot)
 
     def _numbered(self, spec: PodGroupFacts, known: PodGroup | None) -> dict[str, int]:

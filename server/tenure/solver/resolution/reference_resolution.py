@@ -17,7 +17,7 @@ from tenure.solver.model.queue import Queue
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
 from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, SubGroupFacts
-from tenure.solver.resolution.grants import with_grant
+from tenure.solver.resolution.grants import in_granted_queue, with_grant
 
 _BY_UID: Final = attrgetter("uid")
 
@@ -78,8 +78,9 @@ def resolve_workloads(
 ) -> ResolvedWorkloads:
     """Pod groups and tasks, by uid. Uids must be unique, and subgroup trees valid.
 
-    A task of an unknown subgroup has no pod set and is not part of its pod group, with a warning (semantics
-    R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
+    A task of an unknown subgroup has no pod set and is not part of its pod group until it is on a node, with
+    a warning (semantics R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics
+    R3.3), unless it runs with a grant (R8.46).
     """
     ordered = sorted(groups, key=_BY_UID)
     numbers = _number_pod_sets(ordered)
@@ -88,9 +89,7 @@ def resolve_workloads(
     rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
-        pod_groups.append(
-            resolve_pod_group(i, spec, leaves.get(spec.queue_name), rank[i], numbers[i], members, linked)
-        )
+        pod_groups.append(resolve_pod_group(i, spec, leaves, rank[i], numbers[i], members, linked))
     changed = tuple([group.index for group in pod_groups if group.requested is not None])
     late = tuple([i for i, spec in enumerate(ordered) if spec.victim.held_by is HoldReason.NOT_BEFORE])
     return ResolvedWorkloads(PersistentVector(pod_groups), linked, warnings, late, changed)
@@ -147,10 +146,11 @@ def _resolve_tasks(
     for i, spec in enumerate(sorted(specs, key=_BY_UID)):
         group = group_index[spec.pod_group]
         pod_set = pod_set_of(spec, numbers[group])
-        tasks.append(resolve_task(i, spec, group, pod_set, bool(pod_groups[group].victim.held_by)))
         if pod_set is None:
             strays[group, spec.sub_group] += 1
-        else:
+            pod_set = pod_set_on_node(spec, numbers[group])
+        tasks.append(resolve_task(i, spec, group, pod_set, bool(pod_groups[group].victim.held_by)))
+        if pod_set is not None:
             members[pod_set].append(i)
     warnings = tuple(
         unknown_sub_group_warning(group, sub_group, count)
@@ -163,6 +163,11 @@ def pod_set_of(task: TaskFacts, names: dict[str, int]) -> int | None:
     """Pod set of a task among those of its pod group; None: its subgroup does not exist."""
     name = task.sub_group
     return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
+
+
+def pod_set_on_node(task: TaskFacts, names: dict[str, int]) -> int | None:
+    """The first one, for a task of an unknown subgroup on a node: else no other queue could reclaim it."""
+    return next(iter(names.values()), None) if task.placement.status.is_active_used else None
 
 
 def resolve_task(
@@ -238,7 +243,7 @@ def _resolve_tree(
 def resolve_pod_group(
     index: int,
     spec: PodGroupFacts,
-    queue: int | None,
+    leaves: Mapping[str, int],
     rank: int,
     numbers: dict[str, int],
     members: Members,
@@ -246,6 +251,9 @@ def resolve_pod_group(
 ) -> PodGroup:
     """Pod group with its indices; `numbers` are the indices of its pod sets by name."""
     root, pod_sets, tasks = _resolve_tree_parts(spec, numbers, members)
+    if spec.grant is not None:
+        spec = in_granted_queue(spec, leaves, [all_tasks[task] for task in tasks])
+    queue = leaves.get(spec.queue_name)
     group = PodGroup(
         index=index, queue=queue, root=root, pod_sets=pod_sets, tasks=tasks, rank=rank, facts=spec
     )

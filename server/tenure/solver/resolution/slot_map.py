@@ -22,7 +22,12 @@ from tenure.solver.model.workload import PodGroup, SubGroupSet, Task
 from tenure.solver.model.workload_parts import Preemptibility, TaskShape
 from tenure.solver.resolution.age_order import AgeOrder
 from tenure.solver.resolution.persistent_map import PersistentMap
-from tenure.solver.resolution.reference_resolution import pod_set_of, resolve_task, unknown_sub_group_warning
+from tenure.solver.resolution.reference_resolution import (
+    pod_set_of,
+    pod_set_on_node,
+    resolve_task,
+    unknown_sub_group_warning,
+)
 from tenure.solver.resolution.uid_index import UidIndex
 
 EMPTY_SLOT_RATIO: Final = 2
@@ -121,10 +126,11 @@ def resolve_members(
     strays: dict[str, int] = {}
     for slot, spec in zip(slots, specs, strict=True):
         pod_set = pod_set_of(spec, numbers)
-        tasks.put(slot, resolve_task(slot, spec, group, pod_set, is_held))
         if pod_set is None:
             strays[spec.sub_group] = strays.get(spec.sub_group, 0) + 1
-        else:
+            pod_set = pod_set_on_node(spec, numbers)
+        tasks.put(slot, resolve_task(slot, spec, group, pod_set, is_held))
+        if pod_set is not None:
             inside[pod_set].append(slot)
     return inside, strays
 

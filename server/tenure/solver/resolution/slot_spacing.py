@@ -70,9 +70,7 @@ def resolve_with_free_slots(
         if group.victim.held_by is HoldReason.NOT_BEFORE:
             late.add(slot)
         linked_groups.append(
-            resolve_pod_group(
-                *(slot, group, leaves.get(group.queue_name), ranks[uid], numbers, by_set), linked_tasks
-            )
+            resolve_pod_group(slot, group, leaves, ranks[uid], numbers, by_set, linked_tasks)
         )
     return SlotMap(
         PersistentVector(linked_groups),
