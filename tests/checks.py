@@ -106,6 +106,12 @@ CHECKS: Final = (
         "tests.properties.relations.played_clusters:main",
     ),
     Check(
+        "levers",
+        "20 edits of a tenant after the start, in 10,000 random clusters: what others are given without them",
+        "50 min",
+        "tests.properties.levers.judged_levers:main",
+    ),
+    Check(
         "complete",
         "starts of pods with relations in 5,000 small clusters, against an exhaustive search",
         "3 min",

@@ -57,9 +57,12 @@ class ClosedCluster:
             case "evict":
                 pod = pods[step.evict.pod]
                 pod.status = snapshot_pb2.POD_STATUS_RELEASING
-                self._leaving[pod.uid] = 1 + (len(self._leaving) % SLOW == SLOW - 1)
+                self._leaving[pod.uid] = self._cycles_to_terminate(pod)
             case "patch":
                 _patch(groups[step.patch.pod_group], step.patch)
+
+    def _cycles_to_terminate(self, _: snapshot_pb2.Pod) -> int:
+        return 1 + (len(self._leaving) % SLOW == SLOW - 1)
 
     def _let_terminate(self, pods: dict[str, snapshot_pb2.Pod]) -> None:
         """Pods that were evicted a while ago return under other names."""
