@@ -24,7 +24,8 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import SolverDecider
-from tenure.simulator.jobs import FROM_ZERO, Job, Trace, split_jobs
+from tenure.simulator.fitting import fit_jobs
+from tenure.simulator.jobs import FROM_ZERO, Job, Trace
 from tenure.simulator.settings import MINUTE, RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.simulator.traces.formats import read_trace
@@ -155,8 +156,8 @@ def play(
     """Play the jobs of a trace; return what was told from the time `asked` on, and when jobs since a time
     started.
     """
-    split = split_jobs(trace, GPUS, NODES * GPUS)
     nodes = equal_nodes(NODES, GPUS)
+    split = fit_jobs(trace, nodes)
     cluster = build_cluster(nodes, equal_queues(split.queues, gpu_milli_of(nodes)), split.jobs)
     profile = default_profile()
     options = replace(profile.options, max_simulations_per_pod_group=SIMULATIONS)

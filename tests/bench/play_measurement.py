@@ -16,7 +16,8 @@ from typing import Any, Final
 from tenure.server.garbage_collection import pause_gc
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import SolverDecider
-from tenure.simulator.jobs import Trace, split_jobs
+from tenure.simulator.fitting import fit_jobs
+from tenure.simulator.jobs import Trace
 from tenure.simulator.settings import MINUTE, RunSettings
 from tenure.simulator.simulation import Simulation
 from tenure.simulator.traces.formats import read_trace
@@ -64,7 +65,7 @@ def _case(workload: str, nodes: int, trace: Callable[[], Trace], *, is_long: boo
 def measure_play(case: PlayedCase, runs: int) -> Sample:
     """Measure runs from the empty cluster to the end of the last job. The trace is read before."""
     bare = case.build()
-    trace = split_jobs(case.trace(), GPUS, len(bare.nodes) * GPUS)
+    trace = fit_jobs(case.trace(), bare.nodes)
     queues = equal_queues(trace.queues, gpu_milli_of(list(bare.nodes)))
     cluster = build_cluster(list(bare.nodes), queues, trace.jobs)
     default = default_profile()

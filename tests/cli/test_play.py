@@ -52,7 +52,7 @@ def test_json_has_inputs_and_metrics(tenure, load):
 
 def test_json_counts_the_notices_of_a_configuration_that_gives_them(tenure, tmp_path):
     trace, config = tmp_path / "jobs.csv", tmp_path / "notices.yaml"
-    rows = ["long,q,0,3600,8,,,,,,,300,yes,", "urgent,q,600,60,8,,75,,,,,,,"]
+    rows = ["long,q,0,3600,8,,,,,,,300,yes,,,,", "urgent,q,600,60,8,,75,,,,,,,,,,"]
     trace.write_text("\n".join([",".join((*COLUMNS, *OPTIONAL_COLUMNS)), *rows]))
     config.write_text("options: {maxNotice: 1m}")
     result = tenure("play", str(trace), "--nodes", "1x8", "--config", str(config), "--output", "json")
@@ -101,9 +101,92 @@ def test_a_snapshot_gives_nodes_and_queues(tenure, load, tmp_path):
     assert json.loads(result.out)["runs"][0]["nodes"] == 2
 
 
+JOBS = "job,submit,runtime,gpus\na,0,3600,4\nb,60,3600,8\nc,120,600,4\n"
+
+
+def test_easy_without_expected_runtimes_is_refused_and_says_the_choices(tenure, tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(JOBS)
+    refused = tenure("play", str(trace), "--nodes", "1x8", "--baseline", "easy")
+    assert refused.code == 2
+    assert "no job of the trace has one" in " ".join(refused.err.replace("│", "").split())
+    command = ("play", str(trace), "--nodes", "1x8", "--baseline", "easy", "--baseline", "first-fit")
+    played = tenure(*command, "--expected-runtimes", "exact", "--output", "json")
+    runs = json.loads(played.out)["runs"]
+    assert [run["name"] for run in runs] == ["default", "easy", "first-fit"]  # Tenure is played too
+    assert runs[0]["notes"] == ["Expected runtimes: the real ones (exact)."]
+    assert "Expected runtimes: the real ones (exact)." in tenure(*command, "--expected-runtimes", "exact").out
+
+
+def test_easy_tells_how_many_jobs_have_no_expected_runtime(tenure, tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job,submit,runtime,gpus,expected_runtime\na,0,60,4,60\nb,1,60,4,\n")
+    result = tenure("play", str(trace), "--nodes", "1x8", "--baseline", "easy")
+    text = "1 of 2 jobs have no expected runtime: easy starts them only beside what it reserves."
+    assert text in " ".join(result.out.split())
+
+
+def test_expected_runtimes_with_an_error_depend_on_the_seed(tenure, tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(JOBS)
+    command = ("play", str(trace), "--nodes", "1x8", "--expected-runtimes", "factor:2", "--output", "json")
+    digests = [json.loads(tenure(*command, "--seed", seed).out)["runs"][0]["input_digest"] for seed in "112"]
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("baseline", ["first-fit", "fifo", "easy"])
+def test_nodes_of_several_kinds_and_all_amounts_count_for_every_policy(tenure, tmp_path, baseline):
+    trace, nodes = tmp_path / "jobs.csv", tmp_path / "nodes.csv"
+    trace.write_text(
+        "job,submit,runtime,gpus,cpu,memory,gpu_kind\n"
+        "new,0,600,1,1,1,H100\nany,0,600,1,1,1,\n"  # one of both fits on the node with H100, the other not
+        "cores,0,600,1,60,1,\nmemory,0,600,1,1,60,T4|V100\nnone,0,60,1,65,1,\n"
+    )
+    nodes.write_text("count,gpus,cpu,memory,gpu_kind\n1,1,4,4,H100\n1,4,64,64,V100\n")
+    command = (
+        "play",
+        str(trace),
+        "--nodes",
+        str(nodes),
+        "--baseline",
+        baseline,
+        "--expected-runtimes",
+        "exact",
+    )
+    result = json.loads(tenure(*command, "--output", "json").out)
+    for run in result["runs"]:
+        assert (run["nodes"], run["gpus"], run["violations"]) == (2, 5, [])
+        assert run["metrics"]["cluster"]["unbalanced_milli_gpu_ns"] == 0
+        assert run["metrics"]["jobs"]["completed"] == 4
+        waits = run["metrics"]["all"]["wait"]
+        assert waits["max"] <= 600  # `any` takes the only H100, or a V100 whose cores or memory it shares
+        assert run["bad_lines"]["first"] == [
+            {"problem": "job none needs 65 CPU cores, and no node has more than 64"}
+        ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("gpus,colour\n8,red\n", "line 1 has the unknown column colour"),
+        ("count\n8\n", "line 1 has no column gpus"),
+        ("gpus;count\n8;1\n", "line 1 is separated by semicolons"),
+        ("name,gpus\na,8\na,8\n", "line 3: the name 'a' is used twice"),
+        ("gpus\nmany\n", "line 2: gpus 'many' is not a whole number"),
+    ],
+)
+def test_what_is_wrong_with_a_list_of_nodes_is_named(tenure, load, tmp_path, content, problem):
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text(content)
+    result = tenure("play", str(load), "--nodes", str(nodes))
+    assert result.code == 2
+    assert problem in " ".join(result.err.replace("│", "").split())
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
+        (("--expected-runtimes", "factor:0"), "use trace, exact, factor:NUMBER or none"),
         (("--nodes", "many"), "'many' is not COUNTxGPUS, such as 64x8"),
         (("--nodes", "1x0"), "is not COUNTxGPUS"),
         (("--cycle-period", "soon"), "--cycle-period"),

@@ -8,7 +8,8 @@ from tenure.codec.engine import Engine
 from tenure.simulator.baselines import Baseline
 from tenure.simulator.cluster import build_cluster, equal_nodes, equal_queues, gpu_milli_of
 from tenure.simulator.decider import Decider, SolverDecider
-from tenure.simulator.jobs import FROM_ZERO, Job, Trace, split_jobs
+from tenure.simulator.fitting import fit_jobs
+from tenure.simulator.jobs import FROM_ZERO, Job, Trace
 from tenure.simulator.runs import RunInput
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import EPOCH
@@ -40,7 +41,7 @@ def run_input(
     """A run on equal nodes and queues."""
     count, gpus = nodes
     rows = equal_nodes(count, gpus)
-    trace = split_jobs(Trace(jobs), gpus, count * gpus)
+    trace = fit_jobs(Trace(jobs), rows)
     cluster = build_cluster(rows, equal_queues(queues or trace.queues, gpu_milli_of(rows)), trace.jobs)
     return RunInput("run", trace, cluster, settings or RunSettings(), policy or default_profile())
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from tenure.simulator.fitting import GPU_KIND_LABEL
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, PodStatus
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, PodShape, PodStatus
 from tenure.v1.state_pb2 import StateDelta
 
 ACTION: Final = "allocate"
@@ -27,7 +28,7 @@ class Baseline(StrEnum):
     """A job that does not fit is passed over."""
     EASY = "easy"
     """The first job that does not fit gets a reservation; others start if they do not delay it, by their
-    expected runtimes. It counts the GPUs of the whole cluster, so it is exact on one node only.
+    expected runtimes. The reservation counts the GPUs of the whole cluster, so it is exact on one node only.
     """
 
 
@@ -36,40 +37,50 @@ class _Waiting(NamedTuple):
     uid: str
 
 
-_Size = tuple[int, int]
-"""Pods of a job and GPUs of each: what decides whether it fits."""
+_Size = tuple[int, str]
+"""Pods of a job and the shape of each: what decides whether it fits."""
+_Amounts = tuple[int, int, int]
+"""GPUs and CPU in thousandths, and bytes of memory."""
+
+
+class _Shape(NamedTuple):
+    amounts: _Amounts
+    kinds: frozenset[str]
+    """Kinds of GPUs of the nodes that it may use; empty: any."""
 
 
 class _Placed(NamedTuple):
     node: str
-    gpu_milli: int
+    amounts: _Amounts
     pod_group: str
 
 
 class _Job(NamedTuple):
     row: PodGroup
     pods: list[Pod]
-    gpu_milli: int
+    shape: _Shape
     """Of each pod."""
 
     @property
     def size(self) -> _Size:
-        return len(self.pods), self.gpu_milli
+        return len(self.pods), self.pods[0].shape
 
     @property
     def total(self) -> int:
-        return len(self.pods) * self.gpu_milli
+        """Thousandths of a GPU of all pods."""
+        return len(self.pods) * self.shape.amounts[0]
 
 
 class BaselineDecider:
-    """Decides by one of the policies. It reads GPUs only, and pods of a job are alike."""
+    """Decides by one of the policies, by GPUs, CPU, memory and kinds of GPUs. Pods of a job are alike."""
 
     def __init__(self, policy: Baseline) -> None:
         self._policy = policy
-        self._free: dict[str, int] = {}
+        self._free: dict[str, _Amounts] = {}
         self._usable: dict[str, bool] = {}
-        self._allocatable: dict[str, int] = {}
-        self._shapes: dict[str, int] = {}
+        self._kinds: dict[str, str] = {}
+        """Kind of the GPUs of each node."""
+        self._shapes: dict[str, _Shape] = {}
         self._groups: dict[str, PodGroup] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
         """Pending pods of each pod group."""
@@ -83,7 +94,7 @@ class BaselineDecider:
 
     def decide(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> DecideResponse:
         """Start the jobs that the policy lets start."""
-        if not self._allocatable:
+        if not self._free:
             self._read(snapshot(), delta)
         else:
             self._read(delta.upserts, delta)
@@ -139,20 +150,30 @@ class BaselineDecider:
 
     def _place(self, job: _Job) -> list[str]:
         """A node for each pod; empty if they do not fit."""
-        if sum(free for name, free in self._free.items() if self._usable[name]) < job.total:
+        gpu, cpu, memory = wanted = job.shape.amounts
+        if self._free_gpus() < job.total:
             return []
-        taken: dict[str, int] = {}
-        nodes = []
-        by_free = sorted((free, name) for name, free in self._free.items() if self._usable[name])
-        for _ in job.pods:
-            for free, name in by_free:
-                if free - taken.get(name, 0) >= job.gpu_milli:
-                    taken[name] = taken.get(name, 0) + job.gpu_milli
-                    nodes.append(name)
-                    break
-            else:
-                return []
-        return nodes
+        by_free = sorted(
+            (free[0], name)
+            for name, free in self._free.items()
+            if self._usable[name]
+            and free[0] >= gpu
+            and free[1] >= cpu
+            and free[2] >= memory
+            and (not job.shape.kinds or self._kinds[name] in job.shape.kinds)
+        )
+        nodes: list[str] = []
+        for _, name in by_free:
+            free = self._free[name]
+            while len(nodes) < len(job.pods) and all(a >= b for a, b in zip(free, wanted, strict=True)):
+                free = _minus(free, wanted)
+                nodes.append(name)
+            if len(nodes) == len(job.pods):
+                return nodes
+        return []
+
+    def _free_gpus(self) -> int:
+        return sum(free[0] for name, free in self._free.items() if self._usable[name])
 
     def _start(self, response: DecideResponse, job: _Job, nodes: list[str], now: int) -> None:
         """Bind its pods."""
@@ -160,8 +181,8 @@ class BaselineDecider:
         for pod, node in zip(job.pods, nodes, strict=True):
             bind = group.decisions.add().bind
             bind.pod, bind.node = pod.uid, node
-            self._free[node] -= job.gpu_milli
-            self._placed[pod.uid] = _Placed(node, job.gpu_milli, job.row.uid)
+            self._free[node] = _minus(self._free[node], job.shape.amounts)
+            self._placed[pod.uid] = _Placed(node, job.shape.amounts, job.row.uid)
         self._pods[job.row.uid] = {}
         self._ends[job.row.uid] = self._expected_end(job, now)
 
@@ -171,10 +192,10 @@ class BaselineDecider:
 
     def _shadow(self, job: _Job, now: int) -> tuple[int, int]:
         """When the job can start at the latest, and the GPUs that it leaves then."""
-        free = sum(free for name, free in self._free.items() if self._usable[name])
+        free = self._free_gpus()
         held: dict[str, int] = {}
         for placed in self._placed.values():
-            held[placed.pod_group] = held.get(placed.pod_group, 0) + placed.gpu_milli
+            held[placed.pod_group] = held.get(placed.pod_group, 0) + placed.amounts[0]
         for end, uid in sorted((self._ends.get(uid, _UNKNOWN), uid) for uid in held):
             free += held[uid]
             if free >= job.total:
@@ -183,14 +204,16 @@ class BaselineDecider:
 
     def _read(self, rows: ClusterSnapshot, delta: StateDelta) -> None:
         for shape in rows.shapes:
-            self._shapes[shape.id] = shape.gpu.devices * (shape.gpu.portion_milli or 1000)
+            self._shapes[shape.id] = _shape(shape)
         for node in rows.nodes:
             self._usable[node.name] = not node.unready_conditions and not node.unschedulable
-            if node.name not in self._allocatable:
-                self._allocatable[node.name] = self._free[node.name] = node.allocatable.gpu_milli
+            if node.name not in self._free:
+                amounts = node.allocatable
+                self._free[node.name] = amounts.gpu_milli, amounts.cpu_milli, amounts.memory_bytes
+                self._kinds[node.name] = node.labels.get(GPU_KIND_LABEL, "")
         for uid in delta.removals.pods:
             if (placed := self._placed.pop(uid, None)) is not None:
-                self._free[placed.node] += placed.gpu_milli
+                self._free[placed.node] = _plus(self._free[placed.node], placed.amounts)
         for uid in delta.removals.pod_groups:
             self._groups.pop(uid, None)
             self._pods.pop(uid, None)
@@ -208,3 +231,23 @@ class BaselineDecider:
             self._queued.add(uid)
             waiting = _Waiting(job.row.creation_time.ToNanoseconds(), uid)
             heapq.heappush(self._waiting.setdefault(job.size, []), waiting)
+
+
+def _shape(shape: PodShape) -> _Shape:
+    gpu = shape.gpu.devices * (shape.gpu.portion_milli or 1000)
+    kinds = [
+        value
+        for term in shape.node_affinity
+        for requirement in term.requirements
+        for value in requirement.values
+        if requirement.key == GPU_KIND_LABEL
+    ]
+    return _Shape((gpu, shape.requests.cpu_milli, shape.requests.memory_bytes), frozenset(kinds))
+
+
+def _minus(amounts: _Amounts, taken: _Amounts) -> _Amounts:
+    return amounts[0] - taken[0], amounts[1] - taken[1], amounts[2] - taken[2]
+
+
+def _plus(amounts: _Amounts, freed: _Amounts) -> _Amounts:
+    return amounts[0] + freed[0], amounts[1] + freed[1], amounts[2] + freed[2]

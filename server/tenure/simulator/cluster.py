@@ -2,38 +2,69 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from tenure.simulator.fitting import GPU_KIND_LABEL
 from tenure.simulator.jobs import WHOLE_GPU, Job
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, PodShape, Queue
+from tenure.v1.snapshot_pb2 import (
+    SELECTOR_OPERATOR_IN,
+    ClusterSnapshot,
+    Node,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodShape,
+    Queue,
+)
 
 CLUSTER_ID: Final = "simulation"
-_PATTERN: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
+_PATTERN: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})(?::([^,:]{1,63}))?")
 _PLENTY: Final = 10**9
 """CPU in milli-cores and memory in MiB of a node for which only the GPUs are known."""
 _MIB: Final = 1 << 20
 _PODS: Final = 10**6
 
 
-def parse_nodes(text: str) -> tuple[int, int]:
-    """Number of nodes and their GPUs of a text such as `64x8`. Raises ValueError."""
-    match = _PATTERN.fullmatch(text)
-    if match is None or not int(match[1]) or not int(match[2]):
-        raise ValueError(f"{text!r} is not COUNTxGPUS, such as 64x8")
-    return int(match[1]), int(match[2])
+class NodeSort(NamedTuple):
+    """So many equal nodes."""
+
+    nodes: int
+    gpus: int
+    gpu_kind: str = ""
+    """Kind of their GPUs; empty: not stated."""
+
+
+def parse_nodes(text: str) -> list[NodeSort]:
+    """Nodes of a text such as `64x8` or `8x8:V100,4x2:T4`. Raises ValueError."""
+    found = []
+    for part in text.split(","):
+        match = _PATTERN.fullmatch(part.strip())
+        if match is None or not int(match[1]) or not int(match[2]):
+            raise ValueError(
+                f"{part.strip()!r} is not COUNTxGPUS, such as 64x8, or COUNTxGPUS:KIND, such as 8x8:V100"
+            )
+        found.append(NodeSort(int(match[1]), int(match[2]), match[3] or ""))
+    return found
+
+
+def build_nodes(sorts: Sequence[NodeSort]) -> list[Node]:
+    """Nodes of these sorts, with more CPU and memory than GPU jobs use."""
+    nodes: list[Node] = []
+    for sort in sorts:
+        for _ in range(sort.nodes):
+            node = Node(name=f"node-{len(nodes):05d}")
+            node.allocatable.cpu_milli = _PLENTY
+            node.allocatable.memory_bytes = _PLENTY * _MIB
+            node.allocatable.gpu_milli = sort.gpus * WHOLE_GPU
+            node.allocatable.pods = _PODS
+            if sort.gpu_kind:
+                node.labels[GPU_KIND_LABEL] = sort.gpu_kind
+            nodes.append(node)
+    return nodes
 
 
 def equal_nodes(count: int, gpus: int) -> list[Node]:
     """Equal nodes, with more CPU and memory than GPU jobs use."""
-    nodes = []
-    for number in range(count):
-        node = Node(name=f"node-{number:05d}")
-        node.allocatable.cpu_milli = _PLENTY
-        node.allocatable.memory_bytes = _PLENTY * _MIB
-        node.allocatable.gpu_milli = gpus * WHOLE_GPU
-        node.allocatable.pods = _PODS
-        nodes.append(node)
-    return nodes
+    return build_nodes([NodeSort(count, gpus)])
 
 
 def equal_queues(names: Sequence[str], total_gpu_milli: int) -> list[Queue]:
@@ -49,7 +80,8 @@ def equal_queues(names: Sequence[str], total_gpu_milli: int) -> list[Queue]:
 
 def shape_id(job: Job) -> str:
     """ID of the shape of the pods of a job."""
-    return f"gpu-{job.gpu_milli}-cpu-{job.cpu_milli}-memory-{job.memory_bytes}"
+    kinds = f"-kind-{'|'.join(job.gpu_kinds)}" if job.gpu_kinds else ""
+    return f"gpu-{job.gpu_milli}-cpu-{job.cpu_milli}-memory-{job.memory_bytes}{kinds}"
 
 
 def shapes(jobs: Sequence[Job]) -> list[PodShape]:
@@ -66,6 +98,11 @@ def shapes(jobs: Sequence[Job]) -> list[PodShape]:
             shape.gpu.devices = devices or 1
             if portion:
                 shape.gpu.portion_milli = portion
+        if job.gpu_kinds:
+            requirement = NodeSelectorRequirement(
+                key=GPU_KIND_LABEL, operator=SELECTOR_OPERATOR_IN, values=job.gpu_kinds
+            )
+            shape.node_affinity.append(NodeSelectorTerm(requirements=[requirement]))
     return [found[key] for key in sorted(found)]
 
 

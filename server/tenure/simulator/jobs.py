@@ -39,9 +39,9 @@ class Job(NamedTuple):
     runtime: int
     """Alone and without interruption."""
     gpu_milli: int
-    """Thousandths of a GPU of each pod; of the whole job while `pods` is 0."""
+    """Thousandths of a GPU of each pod. Amounts are those of the whole job while `pods` is 0."""
     pods: int = 0
-    """0: as many as needed, by the size of a node (`split_jobs`)."""
+    """0: as many as needed, by the size of a node (`fitting.fit_jobs`)."""
     min_member: int = 0
     """Pods without which it does not run; 0: all."""
     priority: int = DEFAULT_PRIORITY
@@ -59,6 +59,8 @@ class Job(NamedTuple):
     """Whether it saves its work when it is given notice. None: as the run says."""
     time_limit: int = 0
     """How long it may run from each start; 0: as its queue says."""
+    gpu_kinds: tuple[str, ...] = ()
+    """Kinds of GPUs that it can use; empty: any."""
 
     def saves_on_notice(self, default: bool) -> bool:
         """Whether it saves its work when it is given notice; `default` is what the run says."""
@@ -123,37 +125,6 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: job.submit)
 
 
-def split_jobs(trace: Trace, node_gpus: int, total_gpus: int) -> Trace:
-    """Divide jobs into pods that fit on nodes of so many GPUs; leave out jobs that never fit.
-
-    A job of more GPUs than a node has is split into the fewest pods of equal size.
-    """
-    jobs, refused = [], []
-    for job in trace.jobs:
-        split = _split(job, node_gpus * WHOLE_GPU)
-        if (
-            split.gpu_milli > node_gpus * WHOLE_GPU
-            or split.gpu_milli * split.least_pods > total_gpus * WHOLE_GPU
-        ):
-            gpus = split.gpu_milli * split.least_pods / WHOLE_GPU
-            refused.append(BadLine(None, f"job {job.name} needs {gpus:g} GPUs, more than the cluster offers"))
-        else:
-            jobs.append(split)
-    return Trace(jobs, [*trace.bad_lines, *refused], trace.notes, trace.node_gpus, trace.nodes)
-
-
-def _split(job: Job, node_milli: int) -> Job:
-    if job.pods:
-        return job
-    if job.gpu_milli <= node_milli or job.gpu_milli % WHOLE_GPU:
-        return job._replace(pods=1)
-    pods = -(-job.gpu_milli // node_milli)
-    gpus = job.gpu_milli // WHOLE_GPU
-    while gpus % pods:
-        pods += 1
-    return job._replace(pods=pods, gpu_milli=job.gpu_milli // pods)
-
-
 def seconds(text: str) -> int:
     """Nanoseconds of a text with whole or decimal seconds. Raises ValueError."""
     whole, _, fraction = text.strip().partition(".")
@@ -188,3 +159,8 @@ def count(text: str, what: str, least: int = 0) -> int:
     if not stripped.isascii() or not stripped.isdigit() or not least <= int(stripped[:20]) <= MAX_GPUS:
         raise ValueError(f"{what} {text!r} is not a whole number from {least} to {MAX_GPUS}")
     return int(stripped)
+
+
+def read_kinds(text: str) -> tuple[str, ...]:
+    """Kinds of GPUs of a text such as `T4|P100`, sorted; empty: any."""
+    return tuple(sorted({kind.strip() for kind in text.split("|")} - {""}))

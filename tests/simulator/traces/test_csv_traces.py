@@ -1,10 +1,15 @@
 """CSV traces: Philly, openb, spot, our own; bad lines are named and left out."""
 
+import re
 from io import StringIO
 
 import pytest
-from tenure.simulator.jobs import FROM_ZERO, BadLine, Job, TraceError, split_jobs
-from tenure.simulator.traces.openb import read_openb
+from tenure.simulator.cluster import equal_nodes
+from tenure.simulator.fitting import fit_jobs
+from tenure.simulator.jobs import FROM_ZERO, BadLine, Job, TraceError
+from tenure.simulator.traces.formats import TraceFormat, read_trace
+from tenure.simulator.traces.itp import read_itp
+from tenure.simulator.traces.openb import NOTES, read_openb
 from tenure.simulator.traces.own import COLUMNS, OPTIONAL_COLUMNS, read_own, write_own
 from tenure.simulator.traces.philly import read_philly
 from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
@@ -119,6 +124,7 @@ def test_our_own_csv_keeps_every_property():
         Job("e", "r", 7 * SECOND, SECOND, 1_000, notice=90 * SECOND, checkpoint_on_notice=True),
         Job("f", "r", 7 * SECOND, SECOND, 1_000, notice=0, checkpoint_on_notice=False),
         Job("g", "r", 7 * SECOND, SECOND, 1_000, time_limit=3_600 * SECOND),
+        Job("h", "r", 8 * SECOND, SECOND, 1_000, cpu_milli=1_500, memory_bytes=5 << 28, gpu_kinds=("A", "B")),
     ]
     file = StringIO()
     write_own(jobs, file)
@@ -154,9 +160,75 @@ def test_a_bad_line_of_our_own_csv_is_named(row, problem):
 def test_a_bad_optional_value_of_our_own_csv_is_named(values, problem):
     header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
     padded = values + "," * (len(OPTIONAL_COLUMNS) - 1 - values.count(","))
-    trace = read_own([header, f"a,q,1,1,1,,,,,,,{padded}", "b,q,1,1,1,,,,,,,,,"])
+    trace = read_own([header, f"a,q,1,1,1,,,,,,,{padded}", f"b,q,1,1,1,,,,,,{',' * len(OPTIONAL_COLUMNS)}"])
     assert [each.problem for each in trace.bad_lines] == [problem]
     assert [each.name for each in trace.jobs] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (",,,much,,", "cpu 'much' is not a number"),
+        (",,,,-1,", "memory '-1' is not from 0 to 1000000"),
+    ],
+)
+def test_a_bad_amount_of_our_own_csv_is_named(values, problem):
+    header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
+    assert [each.problem for each in read_own([header, f"a,q,1,1,1,,,,,,,{values}"]).bad_lines] == [problem]
+
+
+def test_a_csv_of_jobs_needs_four_columns_and_names_those_that_it_ignores():
+    trace = read_own(["user,job, submit,runtime,gpus", "ann,a,5,60,2"])
+    (job,) = trace.jobs
+    assert (job.name, job.queue, job.submit, job.runtime, job.gpu_milli, job.pods) == (
+        *("a", "all", 5 * SECOND, 60 * SECOND),
+        *(2_000, 0),
+    )
+    assert trace.notes == ("Columns that are not played: user.",)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("job,submit,gpus\na,1,1", "line 1 has no column runtime; expected job,submit,runtime,gpus"),
+        ("Job,submit,runtime,gpus\na,1,1,1", "line 1 has no column job (job is written 'Job')"),
+        ("job;submit;runtime;gpus\na;1;1;1", "line 1 is separated by semicolons; separate values by commas"),
+        ("job\tsubmit\truntime\tgpus\na\t1\t1\t1", "line 1 is separated by tabs"),
+        ("job,submit,runtime,gpus,gpus\na,1,1,1,1", "line 1 has the column gpus more than once"),
+        ("name,age\na,1", "a CSV with the columns job,submit,runtime,gpus can be played"),
+        ("timestamp,duration,num_gpus,gpu_time\n", "line 1 has no column cluster"),
+    ],
+)
+def test_what_is_wrong_with_a_header_is_said_by_name(tmp_path, content, problem):
+    path = tmp_path / "jobs.csv"
+    path.write_text(content)
+    with pytest.raises(TraceError, match=re.escape(problem)):
+        read_trace(path)
+
+
+def test_a_byte_order_mark_is_skipped_and_said_or_refused_by_its_name(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,submit,runtime,gpus\na,1,60,1", encoding="utf-8-sig")
+    form, trace = read_trace(path)
+    assert (form, [job.name for job in trace.jobs]) == (TraceFormat.JOBS, ["a"])
+    assert trace.notes == ("The file begins with a byte order mark, which is skipped.",)
+    path.write_text("job,submit,runtime,gpus\na,1,60,1", encoding="utf-16")
+    with pytest.raises(TraceError, match="has the byte order mark of UTF-16; save it as UTF-8"):
+        read_trace(path)
+
+
+def test_itp_jobs_are_in_one_queue():
+    (job,) = read_itp(["job_id,submission_time,duration,num_gpu", "930dd644,9940,16235,64"]).jobs
+    assert (job.name, job.queue, job.gpu_milli) == ("930dd644", "all", 64_000)
+    assert (job.submit, job.runtime) == (9_940 * SECOND, 16_235 * SECOND)
+
+
+def test_openb_pods_keep_their_kinds_of_gpus():
+    trace = read_openb(
+        [OPENB, "p,6000,1024,1,1000,T4|P100,LS,Running,10,100,30", "q,1,1,0,0,T4,BE,Failed,1,2,1"]
+    )
+    assert [(job.name, job.gpu_kinds) for job in trace.jobs] == [("q", ()), ("p", ("P100", "T4"))]
+    assert trace.notes == NOTES
 
 
 def test_a_name_is_used_once():
@@ -169,13 +241,16 @@ def test_a_name_is_used_once():
 )
 def test_a_job_is_split_into_the_fewest_equal_pods_that_fit_on_a_node(gpus, pods, each):
     trace = read_philly([PHILLY, f"2017-10-09 07:01:55,66.0,{gpus},66.0,b"])
-    (job,) = split_jobs(trace, 8, 512).jobs
+    (job,) = fit_jobs(trace, equal_nodes(64, 8)).jobs
     assert (job.pods, job.gpu_milli, job.least_pods) == (pods, each * 1000, pods)
 
 
 def test_a_job_wider_than_the_cluster_is_refused_by_name():
     trace = read_philly([PHILLY, "2017-10-09 07:01:55,66.0,128,66.0,b"])
-    refused = split_jobs(trace, 8, 64)
+    refused = fit_jobs(trace, equal_nodes(8, 8))
     assert not refused.jobs
     (bad,) = refused.bad_lines
-    assert (bad.where, bad.problem) == ("", "job job-0000002 needs 128 GPUs, more than the cluster offers")
+    assert (bad.where, bad.problem) == (
+        "",
+        "job job-0000002 needs 128 GPUs, more than the cluster offers: 64",
+    )

@@ -29,7 +29,11 @@ def play(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="File with the jobs.")],
     nodes: Annotated[
         str | None,
-        typer.Option(metavar="COUNTxGPUS", help=f"Equal nodes. Default: the trace's, else {DEFAULT_NODES}."),
+        typer.Option(
+            metavar="NODES",
+            help="Nodes such as 64x8 or 8x8:V100,4x2:T4, or a CSV file of nodes. Default: the trace's, else "
+            f"{DEFAULT_NODES}.",
+        ),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -65,6 +69,14 @@ def play(
             help="Play blocks of this length that are drawn from the trace, by seed. Default: the trace.",
         ),
     ] = None,
+    expected_runtimes: Annotated[
+        str,
+        typer.Option(
+            metavar="CHOICE",
+            help="What the solver and easy expect: trace (what the trace says), exact (the real runtimes), "
+            "factor:2 (wrong by so much), or none.",
+        ),
+    ] = "trace",
     cycle_period: Annotated[
         str, typer.Option(metavar="DURATION", help="Shortest time between cycles.")
     ] = "1s",
@@ -120,18 +132,20 @@ def play(
     \b
       tenure play philly.csv
       tenure play jobs.swf --baseline easy --report waits.html
+      tenure play jobs.csv --nodes 8x8:V100,4x2:T4 --baseline easy --expected-runtimes exact
       tenure play philly.csv --config now.yaml --config new.yaml --checkpoint runs
       tenure play load.yaml --nodes 16x8 --seed 3 --output json
       tenure play load.yaml --config a.yaml --config b.yaml --seed 1 --seed 2 --report both.html
       tenure play philly.csv --output parquet --tables philly
       tenure play records.sqlite --config new.yaml
 
-    TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly or openb trace or of
-    Alibaba's trace of spot GPUs, a CSV with the columns job, queue, submit, runtime, gpus, pods, priority,
-    preemptibility, min_member, expected_runtime and checkpoint_interval, optionally notice,
-    checkpoint_on_notice and time_limit, or a YAML description of arrivals. Lines that cannot be read are left
-    out, counted and named. The records of `tenure serve` are a trace too: the first run is then what really
-    happened, and the others what would have happened instead.
+    TRACE is an SWF file of the Parallel Workloads Archive, a CSV of the Philly, openb or ITP traces or of
+    Alibaba's trace of spot GPUs, a CSV with the columns job, submit, runtime and gpus, optionally queue,
+    pods, priority, preemptibility, min_member, expected_runtime, checkpoint_interval, notice,
+    checkpoint_on_notice, time_limit, cpu, memory and gpu_kind, or a YAML description of arrivals. Lines that
+    cannot be read are left out, counted and named; columns that are not played are named. The records of
+    `tenure serve` are a trace too: the first run is then what really happened, and the others what would have
+    happened instead.
 
     Queues share all GPUs equally, unless --cluster has queues. The run is deterministic. JSON has the inputs
     and metrics of each run, and the comparison of policies over the seeds. Parquet has runs, jobs, segments,
@@ -171,21 +185,24 @@ def play(
         make_folder(checkpoint, "--checkpoint")
     with invalid_input():
         if is_records(trace):
-            if block is not None or form is not None:
-                name = "--resample" if form is None else "--format"
+            if block is not None or form is not None or expected_runtimes != "trace":
+                name = "--resample" if block is not None else "--format" if form else "--expected-runtimes"
                 raise typer.BadParameter("cannot be used with records of decisions", param_hint=name)
             samples = read_recorded(trace, settings, seed or [], shard)
         else:
             if shard is not None:
                 raise typer.BadParameter(f"{trace} is no file of records", param_hint="--shard")
-            samples = read_samples(trace, TraceFormat(form) if form else None, settings, seed or [], block)
+            samples = read_samples(
+                trace, TraceFormat(form) if form else None, settings, seed or [], block, expected_runtimes
+            )
     if output is PlayOutput.PARQUET:
         make_folder(folder, "--tables")
     options = config or [], baseline or [], stop
-    by_seed = [
-        build_runs(sample.trace, nodes, cluster, sample.settings, *options, sample.recorded)
-        for sample in samples
-    ]
+    with invalid_input():
+        by_seed = [
+            build_runs(sample.trace, nodes, cluster, sample.settings, *options, sample.recorded)
+            for sample in samples
+        ]
     runs = []
     for run in [run for runs_of_policy in zip(*by_seed, strict=True) for run in runs_of_policy]:
         with show_progress(run, len(samples)) as progress, invalid_input():

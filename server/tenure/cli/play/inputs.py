@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenure.simulator.settings import RunSettings
     from tenure.simulator.traces.formats import TraceFormat
     from tenure.simulator.traces.records import Recorded
-    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot, Queue
 
 DEFAULT_NODES: Final = "64x8"
 
@@ -28,6 +28,7 @@ class TraceFormatName(StrEnum):
     PHILLY = "philly"
     OPENB = "openb"
     SPOT = "spot"
+    ITP = "itp"
     JOBS = "jobs"
     GENERATED = "generated"
 
@@ -122,25 +123,35 @@ class Sample(NamedTuple):
 
 
 def read_samples(
-    path: Path, form: "TraceFormat | None", settings: "RunSettings", seeds: list[int], block: int | None
+    path: Path,
+    form: "TraceFormat | None",
+    settings: "RunSettings",
+    seeds: list[int],
+    block: int | None,
+    runtimes: str = "trace",
 ) -> list[Sample]:
     """The trace and the settings of each seed, or the only ones. Raises TraceError.
 
-    `block` is the length of the blocks that a seed draws from the trace.
+    `block` is the length of the blocks that a seed draws from the trace; `runtimes` is the choice of expected
+    runtimes.
     """
+    from tenure.simulator.expected_runtimes import FACTOR, check_choice, with_expected_runtimes
     from tenure.simulator.traces.formats import TraceFormat, read_trace
     from tenure.simulator.traces.resample import resample
 
     if len(set(seeds)) < len(seeds):
         raise typer.BadParameter("a seed occurs twice", param_hint="--seed")
+    check_choice(runtimes)
     samples: list[Sample] = []
     chosen: list[int | None] = [*seeds] or [None]
     for seed in chosen:
         found, trace = read_trace(path, form, seed)
-        if len(seeds) > 1 and found is not TraceFormat.GENERATED and block is None:
+        is_drawn = found is TraceFormat.GENERATED or block is not None or runtimes.startswith(FACTOR)
+        if len(seeds) > 1 and not is_drawn:
             _check_failures(path, settings)
         if block is not None:
             trace = resample(trace, block, seed or 0)
+        trace = with_expected_runtimes(trace, runtimes, seed or 0)
         samples.append(Sample(trace, replace(settings, seed=seed or 0)))
     return samples
 
@@ -201,6 +212,8 @@ def build_runs(
     from tenure.solver.plugin_api.profile import Profile
 
     whole = trace
+    if BaselineName.EASY in baselines:
+        trace = whole = _with_known_runtimes(trace)
     trace, snapshot = _cluster(whole, nodes, cluster, recorded)
     end = None if stop is None else trace.jobs[0].submit + stop
     stems = [file.stem for file in configs]
@@ -208,7 +221,7 @@ def build_runs(
         (file.stem if stems.count(file.stem) == 1 else str(file), load_settings(file).profile)
         for file in configs
     ]
-    if not configs and not baselines:
+    if not configs:
         policies.append(("default", load_settings(None).profile))
     policies += [(str(name), Baseline(name)) for name in baselines]
     runs = [RunInput(name, trace, snapshot, settings, policy, end) for name, policy in policies]
@@ -218,6 +231,23 @@ def build_runs(
             0, RunInput("recorded", *_cluster(whole, None, None, recorded), exact, recorded.history, end)
         )
     return _with_own_names(runs)
+
+
+def _with_known_runtimes(trace: "Trace") -> "Trace":
+    """The trace for EASY, with a note if it lacks some expected runtimes. Refuses one that has none."""
+    from tenure.simulator.expected_runtimes import missing_text
+
+    if not any(job.expected_runtime for job in trace.jobs):
+        problem = (
+            "easy starts jobs by their expected runtimes, and no job of the trace has one: without, it is "
+            "first-fit. Choose them with --expected-runtimes (exact: the real ones), or use first-fit"
+        )
+        raise typer.BadParameter(problem, param_hint="--baseline")
+    missing = missing_text(trace)
+    if not missing:
+        return trace
+    note = f"{missing}: easy starts them only beside what it reserves."
+    return replace(trace, notes=(*trace.notes, note))
 
 
 def _with_own_names(runs: "list[RunInput]") -> "list[RunInput]":
@@ -237,8 +267,10 @@ def _cluster(
     """The trace with jobs that fit, and the cluster."""
     from tenure.client.snapshot_file import read_snapshot
     from tenure.simulator import cluster as build
-    from tenure.simulator.jobs import split_jobs
+    from tenure.simulator.fitting import fit_jobs
+    from tenure.simulator.node_list import read_nodes
 
+    queues: list[Queue] = []
     if cluster is not None:
         if nodes is not None:
             raise typer.BadParameter("cannot be used with --cluster", param_hint="--nodes")
@@ -248,21 +280,23 @@ def _cluster(
             raise typer.BadParameter(f"{cluster} has no nodes", param_hint="--cluster")
     elif recorded is not None and nodes is None:
         rows, queues = list(recorded.nodes), list(recorded.queues)
+    elif nodes is not None and nodes.endswith(".csv"):
+        rows = read_nodes(Path(nodes))
     else:
         default = f"{trace.nodes}x{trace.node_gpus}" if trace.nodes and trace.node_gpus else DEFAULT_NODES
         try:
-            rows, queues = build.equal_nodes(*build.parse_nodes(nodes or default)), []
+            rows = build.build_nodes(build.parse_nodes(nodes or default))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--nodes") from None
-    total = build.gpu_milli_of(rows)
-    largest = max(node.allocatable.gpu_milli for node in rows)
-    split = split_jobs(trace, largest // 1000, total // 1000)
-    if not split.jobs:
-        raise typer.BadParameter("no job of the trace fits on this cluster", param_hint="--nodes")
+    fitted = fit_jobs(trace, rows)
+    if not fitted.jobs:
+        reason = f": {fitted.bad_lines[-1].problem}" if fitted.bad_lines else ""
+        problem = f"no job of the trace fits on this cluster{reason}"
+        raise typer.BadParameter(problem, param_hint="--nodes")
     if not queues:
-        queues = build.equal_queues(split.queues, total)
+        queues = build.equal_queues(fitted.queues, build.gpu_milli_of(rows))
     known = {queue.name for queue in queues} - {queue.parent for queue in queues}
-    if missing := sorted(set(split.queues) - known):
+    if missing := sorted(set(fitted.queues) - known):
         problem = f"has no leaf queue {missing[0]!r}, which jobs of the trace name"
         raise typer.BadParameter(problem, param_hint="--cluster")
-    return split, build.build_cluster(rows, queues, split.jobs)
+    return fitted, build.build_cluster(rows, queues, fitted.jobs)

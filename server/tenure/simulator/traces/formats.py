@@ -1,16 +1,21 @@
 """Which reader reads a trace: by `--format`, else by the name and the first lines of the file."""
 
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import yaml
 from tenure.simulator.jobs import Trace, TraceError
+from tenure.simulator.traces.csv_lines import check_header, separator_problem
 from tenure.simulator.traces.generated import generate
+from tenure.simulator.traces.itp import COLUMNS as ITP_COLUMNS
+from tenure.simulator.traces.itp import read_itp
 from tenure.simulator.traces.openb import COLUMNS as OPENB_COLUMNS
 from tenure.simulator.traces.openb import read_openb
-from tenure.simulator.traces.own import COLUMNS as OWN_COLUMNS
+from tenure.simulator.traces.own import REQUIRED_COLUMNS as OWN_COLUMNS
 from tenure.simulator.traces.own import read_own
 from tenure.simulator.traces.philly import COLUMNS as PHILLY_COLUMNS
 from tenure.simulator.traces.philly import read_philly
@@ -26,6 +31,7 @@ class TraceFormat(StrEnum):
     PHILLY = "philly"
     OPENB = "openb"
     SPOT = "spot"
+    ITP = "itp"
     JOBS = "jobs"
     GENERATED = "generated"
 
@@ -35,13 +41,18 @@ _READERS: Final[dict[TraceFormat, Callable[[Iterable[str]], Trace]]] = {
     TraceFormat.PHILLY: read_philly,
     TraceFormat.OPENB: read_openb,
     TraceFormat.SPOT: read_spot,
+    TraceFormat.ITP: read_itp,
     TraceFormat.JOBS: read_own,
 }
+_MARK_NOTE: Final = "The file begins with a byte order mark, which is skipped."
+_NEAR: Final = 0.5
+"""Part of the columns of a format from which on a file is taken for one of it."""
 _SQLITE: Final = b"SQLite format 3\0"
 _COLUMNS: Final = {
     TraceFormat.PHILLY: PHILLY_COLUMNS,
     TraceFormat.OPENB: OPENB_COLUMNS,
     TraceFormat.SPOT: SPOT_COLUMNS,
+    TraceFormat.ITP: ITP_COLUMNS,
     TraceFormat.JOBS: OWN_COLUMNS,
 }
 
@@ -57,14 +68,11 @@ def read_trace(
         raise TraceError(
             f"{path} has records of decisions, which only `tenure play` plays; give a trace of jobs"
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: byte {error.start} is not valid UTF-8") from None
+    text, has_mark = _read_text(path)
     found = form or _guess(path, text)
     try:
+        if found in _COLUMNS and (problem := separator_problem(text.partition("\n")[0])):
+            raise TraceError(problem)
         if found is TraceFormat.GENERATED:
             trace = generate(_parse_yaml(text), seed)
         else:
@@ -75,7 +83,22 @@ def read_trace(
         bad = trace.bad_lines[0] if trace.bad_lines else None
         first = f"; line {bad.line}: {bad.problem}" if bad else ""
         raise TraceError(f"{path}: no line is a job ({found} format){first}")
-    return found, trace
+    return found, replace(trace, notes=(*trace.notes, _MARK_NOTE)) if has_mark else trace
+
+
+def _read_text(path: Path) -> tuple[str, bool]:
+    """The text of a file without a byte order mark, and whether it had one. Raises TraceError."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from None
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise TraceError(f"{path}: has the byte order mark of UTF-16; save it as UTF-8")
+    try:
+        text = content.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: byte {error.start} is not valid UTF-8") from None
+    return text, content.startswith(BOM_UTF8)
 
 
 def is_records(path: Path) -> bool:
@@ -99,9 +122,30 @@ def _guess(path: Path, text: str) -> TraceFormat:
         return TraceFormat.GENERATED
     if path.suffix == ".swf" or text.startswith(";"):
         return TraceFormat.SWF
-    header = text.partition("\n")[0].strip().split(",")
+    header = text.partition("\n")[0].strip()
+    if problem := separator_problem(header):
+        raise TraceError(f"{path}: {problem}")
+    names = [name.strip().strip('"') for name in header.split(",")]
     for form, columns in _COLUMNS.items():
-        if set(columns) <= set(header):
+        if set(columns) <= set(names):
             return form
+    plain = {_plain_name(name) for name in names}
+    shared = {
+        form: sum(_plain_name(name) in plain for name in columns) / len(columns)
+        for form, columns in _COLUMNS.items()
+    }
+    nearest = max(shared, key=lambda form: shared[form])
+    if shared[nearest] >= _NEAR:
+        try:
+            check_header(names, _COLUMNS[nearest])
+        except TraceError as error:
+            raise TraceError(f"{path}: {error} (format {nearest}; others: --format)") from None
     known = ", ".join(TraceFormat)
-    raise TraceError(f"{path}: cannot infer the format from its first line; use --format with one of {known}")
+    raise TraceError(
+        f"{path}: cannot infer the format from its first line; a CSV with the columns "
+        f"{','.join(OWN_COLUMNS)} can be played; else use --format with one of {known}"
+    )
+
+
+def _plain_name(name: str) -> str:
+    return name.lower().replace(" ", "_")

@@ -6,7 +6,7 @@ Its pods hardly overlap in time: it tests placement, not queues.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tenure.simulator.jobs import WHOLE_GPU, Job, Trace, count, seconds
+from tenure.simulator.jobs import WHOLE_GPU, Job, Trace, count, read_kinds, seconds
 from tenure.simulator.traces.csv_lines import read_csv
 
 COLUMNS: Final = (
@@ -20,9 +20,9 @@ COLUMNS: Final = (
     "deletion_time",
     "scheduled_time",
 )
+OPTIONAL_COLUMNS: Final = ("gpu_spec", "pod_phase")
 NOTES: Final = (
-    "openb: a pod runs from its scheduled time to its deletion time; queues are the QoS classes; GPU models "
-    "are not played.",
+    "openb: a pod runs from its scheduled time to its deletion time; queues are the QoS classes.",
 )
 _MIB: Final = 1 << 20
 _MAX_AMOUNT: Final = 10**9
@@ -30,7 +30,7 @@ _MAX_AMOUNT: Final = 10**9
 
 def read_openb(lines: Iterable[str]) -> Trace:
     """Jobs of one pod each. A pod that was never scheduled has no run time and is a bad line."""
-    return read_csv(lines, COLUMNS, _job, NOTES)
+    return read_csv(lines, COLUMNS, _job, NOTES, OPTIONAL_COLUMNS)
 
 
 def _job(line: int, row: Mapping[str, str]) -> Job:
@@ -57,6 +57,7 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         pods=1,
         cpu_milli=_amount(row, "cpu_milli"),
         memory_bytes=_amount(row, "memory_mib") * _MIB,
+        gpu_kinds=read_kinds(row.get("gpu_spec", "")) if devices else (),
     )
 
 

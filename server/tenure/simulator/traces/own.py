@@ -1,13 +1,13 @@
 """Tenure's own CSV of jobs, which has every property that the simulation knows.
 
-`job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,checkpoint_interval`,
-and optionally `notice`, `checkpoint_on_notice` (yes or no) and `time_limit`: times in seconds, GPUs of each
-pod, an empty value is the default.
+It needs the columns `job,submit,runtime,gpus`; all others are optional, and an empty value is the default.
+Times are in seconds, GPUs, CPU (cores) and memory (GiB) are those of each pod, or of the whole job if it does
+not say its pods; kinds of GPUs are joined by `|`, such as `T4|P100`.
 """
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Final, TextIO
 
 from tenure.simulator.jobs import (
@@ -20,6 +20,7 @@ from tenure.simulator.jobs import (
     Trace,
     count,
     mode_text,
+    read_kinds,
     read_mode,
     seconds,
 )
@@ -39,21 +40,29 @@ COLUMNS: Final = (
     "expected_runtime",
     "checkpoint_interval",
 )
-OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice", "time_limit")
-"""Columns that a file may lack."""
+REQUIRED_COLUMNS: Final = ("job", "submit", "runtime", "gpus")
+"""Columns that a file must have."""
+OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice", "time_limit", "cpu", "memory", "gpu_kind")
+"""Further columns that few files have."""
+ONE_QUEUE: Final = "all"
+"""Queue of the jobs of a file that names none."""
 _YES_NO: Final = {"yes": True, "no": False}
 NEVER: Final = "never"
 """Checkpoint interval of a job that keeps no work."""
 _MAX_PRIORITY: Final = 10**9
+_MAX_AMOUNT: Final = 10**6
+"""Most cores and GiB of a pod."""
+_CORE: Final = 1000
+_GIB: Final = 1 << 30
 
 
 def read_own(lines: Iterable[str]) -> Trace:
     """Jobs as they are written."""
-    return read_csv(lines, COLUMNS, _job)
+    return read_csv(lines, REQUIRED_COLUMNS, _job, optional=(*COLUMNS, *OPTIONAL_COLUMNS))
 
 
 def write_own(jobs: Sequence[Job], file: TextIO) -> None:
-    """Write jobs; reading them gives the same jobs, except for CPU and memory."""
+    """Write jobs; reading them gives the same jobs."""
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow((*COLUMNS, *OPTIONAL_COLUMNS))
     for job in jobs:
@@ -75,6 +84,9 @@ def write_own(jobs: Sequence[Job], file: TextIO) -> None:
                 "" if job.notice is None else _text(job.notice, SECOND),
                 _saves(job.checkpoint_on_notice),
                 _text(job.time_limit, SECOND) if job.time_limit else "",
+                _text(job.cpu_milli, _CORE) if job.cpu_milli else "",
+                _text(job.memory_bytes, _GIB) if job.memory_bytes else "",
+                "|".join(job.gpu_kinds),
             )
         )
 
@@ -88,33 +100,45 @@ def _text(amount: int, unit: int) -> str:
 
 
 def _job(line: int, row: Mapping[str, str]) -> Job:
-    for key in ("job", "queue"):
-        if not row[key]:
-            raise ValueError(f"{key} is empty")
-    pods = count(row["pods"], "pods", 1) if row["pods"] else 0
-    least = count(row["min_member"], "min_member", 1) if row["min_member"] else 0
+    if not row["job"]:
+        raise ValueError("job is empty")
+    value = {name: row.get(name, "") for name in (*COLUMNS, *OPTIONAL_COLUMNS)}
+    pods = count(value["pods"], "pods", 1) if value["pods"] else 0
+    least = count(value["min_member"], "min_member", 1) if value["min_member"] else 0
     if least > (pods or 1):
         raise ValueError(f"min_member {least} is more than pods")
-    interval, notice = row["checkpoint_interval"], row.get("notice")
-    saves = row.get("checkpoint_on_notice")
+    interval, notice, saves = value["checkpoint_interval"], value["notice"], value["checkpoint_on_notice"]
     if saves and saves not in _YES_NO:
         raise ValueError(f"checkpoint_on_notice {saves!r} is neither yes nor no")
     return Job(
         name=row["job"],
-        queue=row["queue"],
+        queue=value["queue"] or ONE_QUEUE,
         submit=seconds(row["submit"]),
         runtime=seconds(row["runtime"]),
         gpu_milli=_gpus(row["gpus"]),
         pods=pods,
         min_member=least,
-        priority=_priority(row["priority"]),
-        preemptibility=read_mode(row["preemptibility"]) if row["preemptibility"] else DEFAULT_MODE,
-        expected_runtime=seconds(row["expected_runtime"]) if row["expected_runtime"] else 0,
+        priority=_priority(value["priority"]),
+        preemptibility=read_mode(value["preemptibility"]) if value["preemptibility"] else DEFAULT_MODE,
+        cpu_milli=_amount(value["cpu"], "cpu", _CORE),
+        memory_bytes=_amount(value["memory"], "memory", _GIB),
+        expected_runtime=seconds(value["expected_runtime"]) if value["expected_runtime"] else 0,
         checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
         notice=seconds(notice) if notice else None,
         checkpoint_on_notice=_YES_NO[saves] if saves else None,
-        time_limit=_limit(row.get("time_limit") or ""),
+        time_limit=_limit(value["time_limit"]),
+        gpu_kinds=read_kinds(value["gpu_kind"]),
     )
+
+
+def _amount(text: str, column: str, unit: int) -> int:
+    """A decimal amount in a unit, such as cores; rounded up, so that nothing becomes free."""
+    if not text:
+        return 0
+    value = _number(text, column)
+    if not 0 <= value <= _MAX_AMOUNT:
+        raise ValueError(f"{column} {text!r} is not from 0 to {_MAX_AMOUNT}")
+    return int((value * unit).to_integral_value(ROUND_CEILING))
 
 
 def _limit(text: str) -> int:
@@ -124,13 +148,18 @@ def _limit(text: str) -> int:
     return limit
 
 
-def _gpus(text: str) -> int:
+def _number(text: str, column: str) -> Decimal:
     try:
-        value = Decimal(text) * WHOLE_GPU
+        value = Decimal(text)
     except ArithmeticError:
         value = Decimal("NaN")
     if not value.is_finite():
-        raise ValueError(f"gpus {text!r} is not a number")
+        raise ValueError(f"{column} {text!r} is not a number")
+    return value
+
+
+def _gpus(text: str) -> int:
+    value = _number(text, "gpus") * WHOLE_GPU
     if (
         not 0 <= value <= MAX_GPUS * WHOLE_GPU
         or value != int(value)
