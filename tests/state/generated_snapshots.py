@@ -242,6 +242,17 @@ def _change_usage(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
             rows.add(queue=name, time=snapshot.now, used=mean, normalized={"gpu": draw.integer(0, 10**6)})
 
 
+def _change_runtimes(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    rows = snapshot.queue_runtimes
+    if rows and draw.chance(50):
+        del rows[draw.integer(0, len(rows) - 1)]
+    else:
+        name = draw.choice(["gone", *(queue.name for queue in snapshot.queues)])
+        if name not in {row.queue for row in rows}:
+            row = rows.add(queue=name, time=snapshot.now)
+            row.sizes.add(gpu_milli=draw.choice((0, 1_000)), seconds=[draw.integer(0, 9_000)])
+
+
 def _change_holds(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
     for i in _some(draw, len(snapshot.pod_groups)):
         group = snapshot.pod_groups[i]
@@ -264,7 +275,7 @@ def _change_planned_starts(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
-    *(_change_budgets, _change_usage, _change_holds, _change_planned_starts),
+    *(_change_budgets, _change_usage, _change_runtimes, _change_holds, _change_planned_starts),
 )
 _CHANGES_OF_WORKLOADS: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight),

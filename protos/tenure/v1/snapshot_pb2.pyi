@@ -166,7 +166,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +185,7 @@ class ClusterSnapshot(_message.Message):
     QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_RUNTIMES_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -203,7 +204,26 @@ class ClusterSnapshot(_message.Message):
     queue_usage: _containers.RepeatedCompositeFieldContainer[QueueUsage]
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateState]
     planned_starts: _containers.RepeatedCompositeFieldContainer[PlannedStart]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[PlannedStart, _Mapping]]] = ...) -> None: ...
+    queue_runtimes: _containers.RepeatedCompositeFieldContainer[QueueRuntimes]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[PlannedStart, _Mapping]]] = ..., queue_runtimes: _Optional[_Iterable[_Union[QueueRuntimes, _Mapping]]] = ...) -> None: ...
+
+class QueueRuntimes(_message.Message):
+    __slots__ = ("queue", "time", "sizes")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    time: _timestamp_pb2.Timestamp
+    sizes: _containers.RepeatedCompositeFieldContainer[SizeRuntimes]
+    def __init__(self, queue: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sizes: _Optional[_Iterable[_Union[SizeRuntimes, _Mapping]]] = ...) -> None: ...
+
+class SizeRuntimes(_message.Message):
+    __slots__ = ("gpu_milli", "seconds")
+    GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    gpu_milli: int
+    seconds: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, gpu_milli: _Optional[int] = ..., seconds: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PlannedStart(_message.Message):
     __slots__ = ("pod_group", "since", "grown_time", "held", "start_time", "certainty", "pods", "first_bounded_start", "paused_until", "delayed_by")

@@ -127,7 +127,7 @@ class StateDelta(_message.Message):
     def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
 
 class StateKeys(_message.Message):
-    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts")
+    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes")
     NODES_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -141,6 +141,7 @@ class StateKeys(_message.Message):
     QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_RUNTIMES_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     queues: _containers.RepeatedScalarFieldContainer[str]
     pod_groups: _containers.RepeatedScalarFieldContainer[str]
@@ -154,7 +155,8 @@ class StateKeys(_message.Message):
     queue_usage: _containers.RepeatedScalarFieldContainer[str]
     eviction_rates: _containers.RepeatedScalarFieldContainer[str]
     planned_starts: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., planned_starts: _Optional[_Iterable[str]] = ...) -> None: ...
+    queue_runtimes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., planned_starts: _Optional[_Iterable[str]] = ..., queue_runtimes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
     __slots__ = ("delta", "faults")

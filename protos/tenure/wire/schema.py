@@ -188,7 +188,7 @@ class Carried(NamedTuple):
     """How callers store the rows of a list from one cycle to the next (docs/internals/state.md)."""
 
     set_by: str = ""
-    """Change of a StatePatch that stores a row. Empty: patches of decisions store it."""
+    """Change of a StatePatch that stores a row. Empty: patches of decisions store it, or the caller writes it."""
     deleted_by: str = ""
     """Change of a StatePatch that deletes the row with this key. Empty: none does."""
     named_by: str = ""
@@ -233,7 +233,7 @@ ROWS: Final = (
             *values("version", "now"),
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
-            *messages("eviction_rates", "queue_usage", "planned_starts"),
+            *messages("eviction_rates", "queue_usage", "planned_starts", "queue_runtimes"),
         ),
     ),
     Row(
@@ -510,6 +510,14 @@ ROWS: Final = (
         max_rows=10_000,
         carried=Carried(set_by="set_queue_usage", most_stored=6_000, ages=True),
     ),
+    Row(
+        pb.QueueRuntimes,
+        (name("queue", _K.QUEUE), *values("time"), *messages("sizes")),
+        key=("queue",),
+        max_rows=10_000,
+        carried=Carried(most_stored=1_000),
+    ),
+    Row(pb.SizeRuntimes, values("gpu_milli", "seconds")),
     Row(
         pb.PlannedStart,
         (

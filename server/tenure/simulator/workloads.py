@@ -12,7 +12,8 @@ from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import StateRows
 from tenure.terms.durations import SECOND
 from tenure.v1.decision_pb2 import Bind, DecisionGroup
-from tenure.v1.snapshot_pb2 import Pod, PodGroup, PodStatus
+from tenure.v1.snapshot_pb2 import Pod, PodGroup, PodStatus, QueueRuntimes
+from tenure.wire.runtime_history import add_runtime
 from tenure.wire.timestamps import span, timestamp
 
 NODE_FAILED = "failed"
@@ -98,7 +99,18 @@ class Workloads:
         self._meter.demand(run.job.queue, -run.job.total_gpu_milli)
         del self._runs[name]
         self._results.jobs.append(self._result(run, now))
+        if self._settings.keeps_runtimes:
+            self._note_runtime(run, now)
         return True
+
+    def _note_runtime(self, run: JobRun, now: int) -> None:
+        """Write down how long a job ran that has ended, for predictions."""
+        row = QueueRuntimes(queue=run.job.queue)
+        known = self._rows.get("queue_runtimes").get(run.job.queue)
+        if known is not None:
+            row.CopyFrom(known)
+        add_runtime(row, run.job.total_gpu_milli, run.running_time // SECOND, now // SECOND)
+        self._rows.put("queue_runtimes", row)
 
     def bind(self, bind: Bind, now: int) -> None:
         """Place a pending pod. It runs at once, or after the start delay."""

@@ -40,6 +40,8 @@ from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.ruled import PROPORTION
+from tenure.solver.plugins.shortest import NAME as SHORTEST
+from tenure.solver.plugins.shortest import Shortest
 from tenure.solver.reservations.end_backfills import END_BACKFILLS
 from tenure.solver.reservations.step import RESERVATION
 from tenure.solver.result.eviction_history import EVICTION_HISTORY
@@ -61,6 +63,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     AGING: Aging,
     "priority": Priority,
     "elastic": Elastic,
+    SHORTEST: Shortest,
     "evictioncost": EvictionCostPlugin,
     "kubeflow": LeaderFirst,
     "ray": LeaderFirst,

@@ -226,6 +226,19 @@ def _usage_of_unknown_queues(snapshot: pb.ClusterSnapshot, count: int) -> None:
         snapshot.queue_usage.add(queue=f"gone{i}", normalized={"gpu": i})
 
 
+def _queue_runtimes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.queues.add(name=f"ran{i}")
+        row = snapshot.queue_runtimes.add(queue=f"ran{i}", time=TIME)
+        row.sizes.add(gpu_milli=1_000, seconds=[i, 60])
+
+
+def _runtimes_of_many_sizes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    row = snapshot.queue_runtimes.add(queue=snapshot.queues[0].name, time=TIME)
+    for i in range(count):
+        row.sizes.add(gpu_milli=i, seconds=[60])
+
+
 def _planned_starts(snapshot: pb.ClusterSnapshot, count: int) -> None:
     """Of pod groups that wait for a node that is in use until a time."""
     for i in range(count):
@@ -283,6 +296,8 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "PlannedStart.pods": (_planned_pods,),
     "BackfillOwners.pod_groups": (_backfill_owners,),
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
+    "ClusterSnapshot.queue_runtimes": (_queue_runtimes,),
+    "QueueRuntimes.sizes": (_runtimes_of_many_sizes,),
     "DisruptionBudget.counted_pods": (_counted_pods,),
     "PodColumns.string_table": (_columns(_pod_groups),),
     "PodColumns.uid": (_columns(add_pods),),

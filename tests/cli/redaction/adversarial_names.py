@@ -145,6 +145,7 @@ def _place(draw: Draw, snapshot: pb.ClusterSnapshot, pod: pb.Pod) -> None:
         snapshot.queue_usage.add()
         for queue in snapshot.queues:
             snapshot.queue_usage.add(queue=queue.name, normalized={"gpu": 1})
+            snapshot.queue_runtimes.add(queue=queue.name, time=snapshot.now)
     if not snapshot.planned_starts:
         row = snapshot.planned_starts.add(pod_group=pod.pod_group, since=snapshot.now)
         row.pods.add(node=node, shape=pod.shape, pods=1)

@@ -291,6 +291,20 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.queue_usage.add(queue='q').normalized.cpu = 10**9 + 1": (
         f"queue_usage[0].normalized.cpu: {10**9 + 1} is more than the largest amount, {10**9}",
     ),
+    "s.queue_runtimes.extend([*[pb.QueueRuntimes(queue='q')] * 2, pb.QueueRuntimes()])": (
+        "queue_runtimes[0].time: is required",
+        "queue_runtimes[1].queue: 'q' is already used by element 0",
+        "queue_runtimes[1].time: is required",
+        "queue_runtimes[2].queue: is required",
+        "queue_runtimes[2].time: is required",
+    ),
+    "s.queue_runtimes.add(queue='q', time={'seconds': 1}).sizes.extend("
+    "[pb.SizeRuntimes(gpu_milli=-1, seconds=[-1]), pb.SizeRuntimes(), pb.SizeRuntimes(seconds=[1] * 65)])": (
+        "queue_runtimes[0].sizes[0].gpu_milli: -1 is negative",
+        "queue_runtimes[0].sizes[0].seconds[0]: -1 is negative",
+        "queue_runtimes[0].sizes[2].gpu_milli: 0 is already used",
+        "queue_runtimes[0].sizes[2].seconds: has 65 values, more than 64",
+    ),
     "s.disruption_budgets.extend([pb.DisruptionBudget(name='b')] * 2)": (
         "disruption_budgets[1].name: 'b' is already used by element 0",
     ),

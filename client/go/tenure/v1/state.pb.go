@@ -740,6 +740,8 @@ type StateKeys struct {
 	EvictionRates []string `protobuf:"bytes,11,rep,name=eviction_rates,json=evictionRates,proto3" json:"eviction_rates,omitempty"`
 	// Uids of pod groups of planned starts.
 	PlannedStarts []string `protobuf:"bytes,14,rep,name=planned_starts,json=plannedStarts,proto3" json:"planned_starts,omitempty"`
+	// Queues of rows of runtimes.
+	QueueRuntimes []string `protobuf:"bytes,15,rep,name=queue_runtimes,json=queueRuntimes,proto3" json:"queue_runtimes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -861,6 +863,13 @@ func (x *StateKeys) GetEvictionRates() []string {
 func (x *StateKeys) GetPlannedStarts() []string {
 	if x != nil {
 		return x.PlannedStarts
+	}
+	return nil
+}
+
+func (x *StateKeys) GetQueueRuntimes() []string {
+	if x != nil {
+		return x.QueueRuntimes
 	}
 	return nil
 }
@@ -1290,7 +1299,7 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x124\n" +
 	"\aupserts\x18\x04 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\aupserts\x120\n" +
-	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xdb\x03\n" +
+	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\x82\x04\n" +
 	"\tStateKeys\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x1d\n" +
@@ -1309,7 +1318,8 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\vqueue_usage\x18\r \x03(\tR\n" +
 	"queueUsage\x12%\n" +
 	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\x12%\n" +
-	"\x0eplanned_starts\x18\x0e \x03(\tR\rplannedStarts\"k\n" +
+	"\x0eplanned_starts\x18\x0e \x03(\tR\rplannedStarts\x12%\n" +
+	"\x0equeue_runtimes\x18\x0f \x03(\tR\rqueueRuntimes\"k\n" +
 	"\x11ApplyDeltaRequest\x12+\n" +
 	"\x05delta\x18\x01 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x02 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"{\n" +

@@ -13,12 +13,14 @@ from tenure.codec.carried.history import (
     encode_eviction_rates,
 )
 from tenure.codec.carried.planned_starts import decode_planned_starts, encode_planned_starts
+from tenure.codec.carried.runtimes import decode_queue_runtimes, encode_queue_runtimes
 from tenure.codec.carried.usage import decode_queue_usage, encode_queue_usage
 from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.carried import NO_CARRIED_ROWS, CarriedChange, CarriedRows, RowKind
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import DISRUPTION_BUDGETS, EVICTION_RATES
 from tenure.solver.model.queue import QUEUE_USAGE, WHOLE_CLUSTER
+from tenure.solver.model.queue_runtimes import QUEUE_RUNTIMES
 from tenure.v1.decide_pb2 import StatePatch
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateKeys
@@ -67,6 +69,12 @@ CODECS: Final = (
         QUEUE_USAGE,
         lambda rows, known, found: decode_queue_usage(rows, known.queues(), found),
         encode_queue_usage,
+        _queue_key,
+    ),
+    RowCodec(
+        QUEUE_RUNTIMES,
+        lambda rows, known, found: decode_queue_runtimes(rows, known.queues(), found),
+        encode_queue_runtimes,
         _queue_key,
     ),
     RowCodec(

@@ -8,6 +8,7 @@ from tenure.solver.model.fate import EvictionTally, Fate, HoldReason
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus, Zones
 from tenure.solver.model.queue import Queue, QueueStatus
+from tenure.solver.model.queue_runtimes import QUEUE_RUNTIMES, QueueRuntimes
 from tenure.solver.model.rejection import NOT_YET, Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
@@ -97,6 +98,7 @@ from tenure.terms.reasons import ReasonCode
 __all__ = [
     "NOT_YET",
     "NOWHERE",
+    "QUEUE_RUNTIMES",
     "SECOND",
     "Action",
     "ActionContext",
@@ -164,6 +166,7 @@ __all__ = [
     "QueueGuarantees",
     "QueueOrder",
     "QueueReporter",
+    "QueueRuntimes",
     "QueueStatus",
     "Ranking",
     "ReasonCode",
