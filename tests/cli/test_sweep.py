@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -76,9 +77,9 @@ def dask_cluster(workers: int):
 
 
 @contextmanager
-def playing(study: Path, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def playing(study: Path, folder: Path, *options: str, **pipes: Any) -> Iterator[subprocess.Popen[Any]]:
     """A sweep in a process of its own, which ends with the block, whatever fails in it."""
-    with subprocess.Popen(command(study, folder, *options), stdout=subprocess.DEVNULL) as sweep:
+    with subprocess.Popen(command(study, folder, *options), stdout=subprocess.DEVNULL, **pipes) as sweep:
         try:
             yield sweep
         finally:
@@ -322,6 +323,33 @@ def test_control_c_ends_a_sweep_at_once_and_without_a_traceback(tmp_path):
     assert sweep.returncode == 130
     assert errors == f"tenure: interrupted; call it again to go on from {tmp_path / 'runs'}\n"
     assert are_gone(workers)
+
+
+@pytest.mark.long
+def test_a_terminated_sweep_ends_its_workers_and_warns_of_nothing(tmp_path):
+    study = write_long_runs(tmp_path)
+    with playing(study, tmp_path / "runs", "--workers", "2", stderr=subprocess.PIPE, text=True) as sweep:
+        wait_until(lambda: len(children_of(sweep.pid)) == 2)
+        workers = children_of(sweep.pid)
+        time.sleep(5)  # they have started to play
+        sweep.terminate()
+        _, errors = sweep.communicate(timeout=MINUTE)
+    assert sweep.returncode == 143
+    assert errors == f"tenure: terminated; call it again to go on from {tmp_path / 'runs'}\n"
+    assert are_gone(workers)
+
+
+@pytest.mark.long
+def test_a_replaced_worker_is_said(tmp_path):
+    study = write_study(tmp_path, STUDY)
+    with playing(study, tmp_path / "runs", "--workers", "2", stderr=subprocess.PIPE, text=True) as sweep:
+        wait_for_runs(tmp_path / "runs", 1)
+        os.kill(children_of(sweep.pid)[0], signal.SIGKILL)
+        _, errors = sweep.communicate(timeout=5 * MINUTE)
+    assert sweep.returncode == 0
+    assert re.fullmatch(
+        r"tenure: a worker process was lost and is replaced; [0-9]+ runs left to play\n", errors
+    )
 
 
 @pytest.mark.long

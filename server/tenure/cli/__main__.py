@@ -1,5 +1,5 @@
 """`python -m tenure.cli`: the command line, where the console script is not on the path."""
 
-from tenure.cli.main import main
+from tenure.cli.start import main
 
 main()

@@ -22,7 +22,6 @@ from tenure.cli.play.inputs import (
 
 FAILED: Final = 1
 """Exit code: a protection was not kept."""
-INTERRUPTED: Final = 130
 
 
 def play(
@@ -152,8 +151,10 @@ def play(
     evictions and notices, and cluster and queues over time, as tables. The page of --report defines every
     metric.
 
-    Exit status: 0 played; 1 a protection was not kept; 2 invalid command line or file; 130 interrupted.
+    Exit status: 0 played; 1 a protection was not kept; 2 invalid command line or file; 130 interrupted; 143
+    terminated.
     """
+    from tenure.cli.interrupts import clean_end
     from tenure.cli.play.output import show_progress, show_runs
     from tenure.server.installed import installed_registry
     from tenure.simulator.runs import play as play_run
@@ -204,19 +205,16 @@ def play(
             for sample in samples
         ]
     runs = []
-    for run in [run for runs_of_policy in zip(*by_seed, strict=True) for run in runs_of_policy]:
-        with show_progress(run, len(samples)) as progress, invalid_input():
-            try:
+    with clean_end(_advice(checkpoint)):
+        for run in [run for runs_of_policy in zip(*by_seed, strict=True) for run in runs_of_policy]:
+            with show_progress(run, len(samples)) as progress, invalid_input():
                 runs.append(play_run(run, installed_registry(), checkpoint, progress))
-            except KeyboardInterrupt:
-                typer.echo(_interrupted(checkpoint), err=True)
-                raise typer.Exit(INTERRUPTED) from None
     show_runs(runs, output, report, folder)
     if any(played.violations for played in runs):
         raise typer.Exit(FAILED)
 
 
-def _interrupted(checkpoint: Path | None) -> str:
+def _advice(checkpoint: Path | None) -> str:
     if checkpoint is None:
-        return "tenure: interrupted; with --checkpoint FOLDER a run can go on"
-    return f"tenure: interrupted; call it again to go on from {checkpoint}"
+        return "with --checkpoint FOLDER a run can go on"
+    return f"call it again to go on from {checkpoint}"

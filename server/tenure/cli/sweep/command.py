@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 FAILED: Final = 1
 """Exit code: a run failed, or a protection was not kept."""
-INTERRUPTED: Final = 130
 
 
 def sweep(
@@ -50,8 +49,9 @@ def sweep(
     point for `tenure serve --config`.
 
     Exit status: 0 done; 1 a run failed, or a protection was not kept; 2 invalid command line or file; 130
-    interrupted.
+    interrupted; 143 terminated.
     """
+    from tenure.cli.interrupts import clean_end
     from tenure.cli.play.inputs import check_file, check_report, invalid_input, make_folder
     from tenure.cli.sweep.engines import SweepError, run_in_processes, run_on_dask
     from tenure.cli.sweep.output import counted, show_results
@@ -73,7 +73,8 @@ def sweep(
     folder = ResultFolder(path)
     folder.write_configurations(points, base)
     open_runs = list({run.digest: run for run in runs if not folder.has(run)}.values())
-    with counted(len(runs), len(open_runs)) as note:
+    advice = f"call it again to go on from {folder.path}"
+    with clean_end(advice), counted(len(runs), len(open_runs)) as note:
 
         def keep(run: "SingleRun", content: bytes) -> None:
             folder.keep(run, content)
@@ -83,13 +84,10 @@ def sweep(
             if scheduler is not None and open_runs:
                 run_on_dask(open_runs, files, scheduler, keep)
             else:
-                run_in_processes(open_runs, files, workers or os.cpu_count() or 1, keep)
+                run_in_processes(open_runs, files, workers or os.cpu_count() or 1, keep, _say)
         except SweepError as error:
-            typer.echo(f"tenure: {error}; call it again to go on from {folder.path}", err=True)
+            typer.echo(f"tenure: {error}; {advice}", err=True)
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            typer.echo(f"tenure: interrupted; call it again to go on from {folder.path}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
     by_point: dict[int, list[dict[str, Any]]] = {point.number: [] for point in points}
     with invalid_input():
         for run in runs:
@@ -98,6 +96,10 @@ def sweep(
     show_results(read, trace, found, by_point, folder, report, output)
     if any(result.violations for result in found):
         raise typer.Exit(FAILED)
+
+
+def _say(problem: str) -> None:
+    typer.echo(f"tenure: {problem}", err=True)
 
 
 def _check_dask(workers: int | None) -> None:

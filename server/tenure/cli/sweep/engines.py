@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any, Final
 
 from tenure.cli.sweep.single_run import Files, SingleRun, execute
+from tenure.terms.formatting import format_count
 
 MAX_LOSSES: Final = 3
 """Losses of workers in a row, without a run that is done in between, after which the sweep gives up."""
@@ -26,14 +27,18 @@ class SweepError(Exception):
     """The sweep cannot go on. The message says why; runs that are done are kept."""
 
 
-def run_in_processes(runs: Sequence[SingleRun], files: Files, workers: int, done: Done) -> None:
-    """Execute runs in so many processes. Raises SweepError."""
+def run_in_processes(
+    runs: Sequence[SingleRun], files: Files, workers: int, done: Done, say: Callable[[str], None]
+) -> None:
+    """Execute runs in so many processes. `say` takes what a user should know. Raises SweepError."""
     open_runs, losses = list(runs), 0
     while open_runs:
         left = _run_in_pool(open_runs, files, workers, done)
         losses = losses + 1 if len(left) == len(open_runs) else int(bool(left))
         if losses >= MAX_LOSSES:
             raise SweepError(f"worker processes are lost again and again; {len(left)} runs are left")
+        if left:
+            say(f"a worker process was lost and is replaced; {format_count(len(left), 'run')} left to play")
         open_runs = left
 
 
