@@ -33,7 +33,6 @@ FORGED = {
     names.LAST_START: "2026-12-31T00:00:00Z",
     names.LAST_EVICTION: "1971-01-01T00:00:00Z",
     STALE_SINCE: "2261-01-01T00:00:00Z",
-    names.REQUEUE_NOT_BEFORE: "2261-01-01T00:00:00Z",
     names.EVICTION_COUNT: "1000",
     names.TOTAL_EVICTION_WAIT: "5000w",
     names.EVICTIONS_WITHOUT_PROGRESS: "1000",
@@ -117,7 +116,6 @@ def assert_no_memory(row: pb.PodGroup) -> None:
     for field in ("last_eviction_time", "stale_since", "total_eviction_wait", "evictions"):
         assert not row.HasField(field)
     assert (row.eviction_count, row.evictions_without_progress, row.held_by) == (0, 0, 0)
-    assert names.REQUEUE_NOT_BEFORE not in row.annotations
 
 
 @pytest.mark.parametrize("is_running", [False, True])
@@ -125,6 +123,14 @@ def test_times_and_counts_of_others_are_ignored_with_a_warning(is_running: bool)
     tenancy = Tenancy(is_running, annotations=FORGED)
     assert_no_memory(tenancy.row())
     assert any("another writer" in text for text in tenancy.warnings())
+
+
+def test_cooldown_of_others_only_delays_a_requeue_that_the_tenant_opted_into() -> None:
+    far = "2261-01-01T00:00:00Z"
+    tenancy = Tenancy(annotations={**FORGED, names.REQUEUE_NOT_BEFORE: far})
+    row = tenancy.row()
+    assert_no_memory(row)
+    assert dict(row.annotations) == {names.REQUEUE_NOT_BEFORE: far}
 
 
 def test_times_and_counts_on_pods_are_ignored() -> None:

@@ -21,13 +21,16 @@ from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, member, 
 PATH = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g"
 
 
+KEY = new_key()
+
+
 class Stage:
     """An observed pod group, and an API server with its current object."""
 
     def __init__(self, served: Served) -> None:
         self.server, transport = served
         self.world = CachedCluster()
-        self.stored = StoredAnnotations(new_key())
+        self.stored = StoredAnnotations(KEY)
         self.world.put("nodes", node())
         self.world.put("kai_queues", queue("q"))
         self.world.put("pods", pod("p", meta=member("g")))
@@ -162,3 +165,56 @@ def test_object_of_another_pod_group_with_the_name_is_not_changed(stage: Stage) 
     stage.there |= {"resourceVersion": "99", "uid": "another"}
     assert stage.write(count(3)) == ["PATCH", "GET"]
     assert stage.there["annotations"] == {}
+
+
+EARLY, LATE, LATEST = (f"2027-0{month}-01T00:00:00Z" for month in (2, 3, 4))
+
+
+def cooldown_after(stage: Stage, annotations: dict[str, str]) -> tuple[str, list[str]]:
+    """The cooldown that is sent of these annotations, and what is said about it."""
+    stage.world.put("kai_pod_groups", pod_group("g", annotations=annotations))
+    builder = stage.world.builder(stored=stage.stored)
+    [row] = builder.snapshot(NOW).pod_groups
+    said = [warned.text for warned in builder.warnings.active if "requeue-not-before" in warned.text]
+    return row.annotations.get(names.REQUEUE_NOT_BEFORE, ""), said
+
+
+CHANGES: dict[str, tuple[str | None, str, str]] = {
+    "unchanged": (LATE, LATE, ""),
+    "a later one": (LATEST, LATEST, "was not written by the adapter"),
+    "an earlier one": (EARLY, LATE, "that of the adapter counts"),
+    "none any more": (None, LATE, "that of the adapter counts"),
+    "an unreadable one": ("soon", "soon", "is not a time"),
+}
+
+
+@pytest.mark.parametrize(("text", "counts", "said"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("is_count_changed", [False, True])
+def test_cooldown_counts_whoever_wrote_it_and_that_of_the_adapter_stays(
+    stage: Stage, text: str | None, counts: str, said: str, is_count_changed: bool
+) -> None:
+    late = Timestamp()
+    late.FromJsonString(LATE)
+    stage.write(count(2), Patch(requeue_not_before=late))
+    there = dict(stage.there["annotations"])
+    if is_count_changed:
+        there[names.EVICTION_COUNT] = "9"
+    changed = {**there, names.REQUEUE_NOT_BEFORE: text} if text else {**there, names.REQUEUE_NOT_BEFORE: ""}
+    sent, warned = cooldown_after(stage, changed)
+    assert sent == counts
+    assert [said in one for one in warned] == ([True] if said else [])
+    assert read_back(stage, changed).eviction_count == 2
+
+
+def test_cooldown_of_another_writer_outlives_writes_and_ends_when_it_is_removed(stage: Stage) -> None:
+    there = {names.REQUEUE_NOT_BEFORE: LATE}
+    stage.there |= {"resourceVersion": "99", "annotations": dict(there)}
+    assert stage.write(count(2)) == ["PATCH", "GET", "PATCH"]
+    there = dict(stage.there["annotations"])
+    assert cooldown_after(stage, there)[0] == LATE
+    again = StoredAnnotations(KEY)
+    stage.stored = again
+    sent, warned = cooldown_after(stage, there)
+    assert (sent, len(warned)) == (LATE, 1)
+    assert read_back(stage, there).eviction_count == 2
+    assert cooldown_after(stage, {**there, names.REQUEUE_NOT_BEFORE: ""}) == ("", [])

@@ -2,7 +2,8 @@
 
 Server-side apply takes all fields of a manager at once, so all annotations of the adapter are applied
 together with their signature, at the resource version of the cached object; of an outdated one, it is read.
-Values of other writers are cleared. A failed write is retried by the next reconcile.
+Values of other writers are cleared, except for a requeue cooldown. A failed write is retried by the next
+reconcile.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,10 +124,8 @@ class AnnotationWriter:
 
     def _replace(self, subject: ObjectReference, current: ObjectMeta, annotations: Mapping[str, str]) -> None:
         """Write all annotations of the adapter: these, and others that it signed before."""
-        known = self._stored.read(subject.uid, current.annotations, [])
         cleared = dict.fromkeys(ANNOTATIONS & current.annotations.keys(), "")
-        texts = {**cleared, **(known.values if known.is_signed else {}), **annotations}
-        signed = self._stored.sign(subject.uid, texts)
+        signed = {**cleared, **self._stored.renew(subject.uid, current.annotations, annotations)}
         with require_leadership(self._is_leader):
             apply_fields(
                 *(self._transport, path(subject), MANAGER, subject, current.resource_version),

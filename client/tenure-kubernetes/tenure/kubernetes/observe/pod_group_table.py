@@ -152,9 +152,9 @@ class PodGroupTable:
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
-        stored = self._read_stored(uid, warnings)
-        read_annotations(row, stored.values, warnings)
         written = self._users_annotations(uid, origin, pods)
+        stored = self._read_stored(uid, written, warnings)
+        read_annotations(row, stored.values, warnings)
         warn_of_misplaced(written, names.OF_QUEUES, "queues", warnings)
         read_fields(row, SETTINGS, written, warnings)
         read_holds(row, written, now, warnings)
@@ -185,11 +185,15 @@ class PodGroupTable:
         chain = () if origin is None else origin.chain
         return annotations_of([*map(place_of, chain), *(Place(pod.metadata) for pod in oldest)])
 
-    def _read_stored(self, uid: str, warnings: list[str]) -> StoredValues:
-        """Stored annotations of an object. A derived pod group has none: the journal stores its values."""
+    def _read_stored(self, uid: str, written: Mapping[str, str], warnings: list[str]) -> StoredValues:
+        """Stored annotations of an object. A derived pod group has none: the journal stores its values.
+
+        A requeue cooldown that its owners or pods have counts where the journal has none.
+        """
         item = self._caches.pod_group(uid)
         if item is None:
-            return StoredValues({}, False)
+            cooldown = written.get(names.REQUEUE_NOT_BEFORE)
+            return StoredValues({names.REQUEUE_NOT_BEFORE: cooldown} if cooldown else {}, False)
         annotations = item.metadata.annotations
         if self._stored is None:
             return StoredValues(stored_values(annotations), True)

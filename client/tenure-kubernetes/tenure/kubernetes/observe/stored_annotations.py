@@ -13,11 +13,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.objects import names
+from tenure.kubernetes.objects.times import read_time
 
 KEY_BYTES: Final = 32
 _DIGEST_DIGITS: Final = 32
 _MOST_DIGITS: Final = 19
+_SHOWN: Final = 64
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+_UNSIGNED: Final = (names.REQUEUE_NOT_BEFORE,)
+"""What counts whoever wrote it."""
 
 
 class StoredValues(NamedTuple):
@@ -34,6 +40,17 @@ class _Signed(NamedTuple):
     number: int
     """Higher for later ones: an earlier signature is not accepted again."""
     values: Mapping[str, str]
+    """Without the cooldown."""
+
+
+class _Signature(NamedTuple):
+    """What a signature proves of the annotations beside it."""
+
+    number: int
+    has_values: bool
+    """Whether it is that of the values without the cooldown."""
+    has_cooldown: bool
+    """Whether it is that of the cooldown, or of its absence."""
 
 
 def new_key() -> bytes:
@@ -48,56 +65,117 @@ class StoredAnnotations:
         self._key = key
         self._known: dict[str, _Signed] = {}
         """By uid of the pod group."""
+        self._cooldowns: dict[str, tuple[int, str]] = {}
+        """Number and text of the last cooldown that is known to be signed, by uid; "": there is none."""
 
     def read(self, uid: str, annotations: Mapping[str, str], warnings: list[str]) -> StoredValues:
         """The values to use. A change by others is a warning."""
-        there, known = stored_values(annotations), self._known.get(uid)
-        number = self._verified_number(uid, annotations, there)
-        if number is not None and (known is None or number >= known.number):
-            known = self._known[uid] = _Signed(number, there)
-        elif number is None and (there or known is not None):
+        there, known = _without_cooldown(annotations), self._known.get(uid)
+        signature = self._signature(uid, annotations)
+        if signature.has_values and (known is None or signature.number >= known.number):
+            known = self._known[uid] = _Signed(signature.number, there)
+        elif not signature.has_values and (there or known is not None):
             warnings.append("its stored times and counts were changed by another writer, which is ignored")
+        cooldown = self._read_cooldown(uid, annotations, signature, warnings)
+        gate = {names.REQUEUE_NOT_BEFORE: cooldown} if cooldown else {}
         if known is not None:
-            return StoredValues(known.values, True)
+            return StoredValues({**known.values, **gate}, True)
         start = there.get(names.LAST_START)
-        return StoredValues({names.LAST_START: start} if start else {}, False)
+        return StoredValues({**({names.LAST_START: start} if start else {}), **gate}, False)
 
     def is_signed(self, uid: str, annotations: Mapping[str, str]) -> bool:
-        """Whether annotations of a pod group are the last ones that the adapter wrote."""
-        there, known = stored_values(annotations), self._known.get(uid)
-        number = self._verified_number(uid, annotations, there)
-        return number is not None and (known is None or number >= known.number)
+        """Whether annotations of a pod group are the last ones that the adapter wrote, but for a cooldown."""
+        known, signature = self._known.get(uid), self._signature(uid, annotations)
+        return signature.has_values and (known is None or signature.number >= known.number)
 
     def sign(self, uid: str, annotations: Mapping[str, str]) -> dict[str, str]:
         """Annotations with their signature, which is later than all known ones of the pod group."""
-        known, values = self._known.get(uid), stored_values(annotations)
-        number = max(time.time_ns(), known.number + 1 if known else 0)
-        return {**annotations, names.SIGNATURE: f"{number}.{self._digest(uid, number, values)}"}
+        return self._sign(uid, annotations, annotations.get(names.REQUEUE_NOT_BEFORE, ""))
+
+    def renew(self, uid: str, there: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+        """Signed annotations: what counts of those that are there, and changes.
+
+        A cooldown by another writer stays, without a signature.
+        """
+        read = self.read(uid, there, [])
+        kept = {key: text for key, text in read.values.items() if read.is_signed or key in _UNSIGNED}
+        renewed = {**kept, **changes}
+        cooldown, own = renewed.get(names.REQUEUE_NOT_BEFORE, ""), self._own_cooldown(uid)
+        return self._sign(uid, renewed, cooldown if names.REQUEUE_NOT_BEFORE in changes else own)
 
     def on_written(self, uid: str, annotations: Mapping[str, str]) -> None:
         """Remember annotations that are stored now."""
-        values = stored_values(annotations)
-        number = self._verified_number(uid, annotations, values)
-        if number is not None:
-            self._known[uid] = _Signed(number, values)
+        signature = self._signature(uid, annotations)
+        if signature.has_values:
+            self._known[uid] = _Signed(signature.number, _without_cooldown(annotations))
+        if signature.has_cooldown:
+            self._cooldowns[uid] = (signature.number, annotations.get(names.REQUEUE_NOT_BEFORE, ""))
 
     def forget(self, uid: str) -> None:
         """Drop what is known of a deleted pod group."""
         self._known.pop(uid, None)
+        self._cooldowns.pop(uid, None)
 
-    def _verified_number(
-        self, uid: str, annotations: Mapping[str, str], values: Mapping[str, str]
-    ) -> int | None:
-        """Number of a valid signature, or None."""
-        text, _, digest = annotations.get(names.SIGNATURE, "").partition(".")
-        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and digest.isascii()):
-            return None
+    def _read_cooldown(
+        self, uid: str, annotations: Mapping[str, str], signature: _Signature, warnings: list[str]
+    ) -> str:
+        """The cooldown that counts: an unreadable one, else the later one of what is there and was signed."""
+        text, known = annotations.get(names.REQUEUE_NOT_BEFORE, ""), self._cooldowns.get(uid)
+        if signature.has_cooldown and (known is None or signature.number >= known[0]):
+            self._cooldowns[uid] = (signature.number, text)
+            return text
+        own = self._own_cooldown(uid)
+        if text == own:
+            return own
+        there, ours = read_time(text.strip()), read_time(own)
+        counts = (
+            own if not text or (there and ours and there.ToNanoseconds() < ours.ToNanoseconds()) else text
+        )
+        if text and there is None:
+            problem = (
+                f"{text[:_SHOWN]!r} is not a time: it is not requeued until this is corrected or removed"
+            )
+        elif counts == text:
+            problem = (
+                f"{text[:_SHOWN]!r} was not written by the adapter: it counts, as it only delays a requeue"
+            )
+        else:
+            problem = f"it was changed by another writer: that of the adapter counts, {own}"
+        warnings.append(f"annotation {names.REQUEUE_NOT_BEFORE}: {problem}")
+        return counts
+
+    def _own_cooldown(self, uid: str) -> str:
+        """The last cooldown that is known to be signed; "": none."""
+        return self._cooldowns.get(uid, (0, ""))[1]
+
+    def _sign(self, uid: str, annotations: Mapping[str, str], cooldown: str) -> dict[str, str]:
+        known, values = self._known.get(uid), _without_cooldown(annotations)
+        number = max(time.time_ns(), known.number + 1 if known else 0)
+        digests = f"{self._digest(uid, number, values)}.{self._digest(uid, number, cooldown)}"
+        return {**annotations, names.SIGNATURE: f"{number}.{digests}"}
+
+    def _signature(self, uid: str, annotations: Mapping[str, str]) -> _Signature:
+        text, _, digests = annotations.get(names.SIGNATURE, "").partition(".")
+        of_values, _, of_cooldown = digests.partition(".")
+        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and digests.isascii()):
+            return _Signature(0, False, False)
         number = int(text)
-        return number if hmac.compare_digest(digest, self._digest(uid, number, values)) else None
+        is_equal = hmac.compare_digest
+        return _Signature(
+            number,
+            is_equal(of_values, self._digest(uid, number, _without_cooldown(annotations))),
+            is_equal(of_cooldown, self._digest(uid, number, annotations.get(names.REQUEUE_NOT_BEFORE, ""))),
+        )
 
-    def _digest(self, uid: str, number: int, values: Mapping[str, str]) -> str:
+    def _digest(self, uid: str, number: int, values: Mapping[str, str] | str) -> str:
         content = _ENCODE((uid, number, values))
         return hmac.digest(self._key, content, "sha256").hex()[:_DIGEST_DIGITS]
+
+
+def _without_cooldown(annotations: Mapping[str, str]) -> dict[str, str]:
+    values = stored_values(annotations)
+    values.pop(names.REQUEUE_NOT_BEFORE, None)
+    return values
 
 
 def stored_values(annotations: Mapping[str, str]) -> dict[str, str]:
