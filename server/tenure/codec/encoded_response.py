@@ -70,6 +70,8 @@ class NominationSummary(NamedTuple):
     not_before: int | None
     surplus_only: bool
     """Whether it is semi-preemptible."""
+    skips: tuple[tuple[str, int, str], ...] = ()
+    """Plugins that skipped it, each with the number of its reason and the detail."""
 
 
 class WarningSummary(NamedTuple):
@@ -127,7 +129,7 @@ class CycleSummary(NamedTuple):
     """By name."""
     nominations: tuple[NominationSummary, ...]
     without_expected_runtime: int
-    """Number of running pod groups that have none, if the cycle nominates for requeue."""
+    """Number of running pod groups that have none, if the plugin `expectedruntime` nominates in the cycle."""
     warnings: tuple[WarningSummary, ...]
     eviction_rates: tuple[EvictionRateStatus, ...] = ()
     notices: NoticeCounts = NO_NOTICES
@@ -284,6 +286,9 @@ def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[Nomin
                 contender="" if each.contender is None else pod_groups[each.contender].facts.uid,
                 not_before=each.not_before,
                 surplus_only=pod_groups[each.pod_group].is_semi_preemptible,
+                skips=tuple(
+                    [(skip.plugin, int(skip.reason), printable_detail(skip.detail)) for skip in each.skips]
+                ),
             )
             for each in result.nominations
         ]

@@ -183,6 +183,12 @@ def _engine(settings: Settings) -> Engine:
     return ProcessEngine(settings.profile, SolverPool(settings.profile), installed_registry())
 
 
+def _nominators(engine: Engine) -> list[str]:
+    """Plugins of the profile that nominate for requeue."""
+    names = [plugin.name for plugin in engine.profile.plugins]
+    return [name for name in names if hasattr(engine.registry.plugins[name], "nominate")]
+
+
 def _recorder(settings: Settings) -> Recorder:
     """Recorder for the configured file, if any."""
     return FileRecorder(settings.records) if settings.records.enabled else NO_RECORDS
@@ -223,13 +229,14 @@ def serve(
     telemetry.start()
     for warning in guard.warnings():
         _LOG.warning(warning)
-    requeue_metrics.initialize_counters()
     recorder.initialize_counters()
     rejections.initialize_counters()
     audit_log.initialize_counters()
     cycles = Cycles(include_workload_names=settings.telemetry.include_workload_names)
     audit = _audit_log(settings)
-    server = GrpcServer(_engine(settings), settings.limits, guard, _recorder(settings), cycles, audit)
+    engine = _engine(settings)
+    requeue_metrics.initialize_counters(_nominators(engine))
+    server = GrpcServer(engine, settings.limits, guard, _recorder(settings), cycles, audit)
     register_gauges(server.load)
     register_fault_gauge(server.faults)
     stop_signal = threading.Event()

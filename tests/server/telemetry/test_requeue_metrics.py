@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tenure.codec.encoded_response import NominationSummary, WarningSummary
-from tenure.server.telemetry.requeue_metrics import count
+from tenure.server.telemetry.requeue_metrics import count, initialize_counters
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import WARNING_CODE_LEGACY_PREEMPTIBILITY
 from tenure.wire.enum_labels import enum_label
@@ -28,10 +28,11 @@ def _from_nothing() -> None:
 
 def nomination_by_both(result: str, skip_reason: str = "UNSPECIFIED") -> NominationSummary:
     """A nomination by both plugins, or, if not due or skipped, an evaluation by both."""
+    number = pb.NominationSkipReason.Value(f"NOMINATION_SKIP_REASON_{skip_reason}")
     return NominationSummary(
         pod_group="job",
         result=pb.NominationResult.Value(f"NOMINATION_RESULT_{result}"),
-        skip_reason=pb.NominationSkipReason.Value(f"NOMINATION_SKIP_REASON_{skip_reason}"),
+        skip_reason=number,
         is_candidate=result not in ("NOT_DUE", "SKIPPED"),
         plugins=BOTH,
         detail="",
@@ -40,6 +41,7 @@ def nomination_by_both(result: str, skip_reason: str = "UNSPECIFIED") -> Nominat
         contender="",
         not_before=None,
         surplus_only=False,
+        skips=tuple((plugin, number, "") for plugin in BOTH) if result == "SKIPPED" else (),
     )
 
 
@@ -80,7 +82,7 @@ def test_nominations_are_counted_by_plugin() -> None:
 
 def test_skipped_nominations_are_counted_by_plugin_and_reason() -> None:
     skips = [nomination_by_both("SKIPPED", reason) for reason in ("COOLDOWN", "NOT_RUNNING", "COOLDOWN")]
-    skips[2] = skips[2]._replace(plugins=("expectedruntime",))
+    skips[2] = skips[2]._replace(skips=skips[2].skips[:1])
     count(summary_with(nominations=tuple(skips)))
     assert count_metrics() == {
         (SKIPPED, "expectedruntime", "cooldown"): 2,
@@ -88,6 +90,18 @@ def test_skipped_nominations_are_counted_by_plugin_and_reason() -> None:
         (SKIPPED, "expectedruntime", "not_running"): 1,
         (SKIPPED, "idle", "not_running"): 1,
     }
+
+
+def test_surplus_is_a_nomination_and_counts_among_surplus_too() -> None:
+    count(summary_with(nominations=(nomination_by_both("NO_CONTENDER")._replace(surplus_only=True),)))
+    assert count_metrics() == nominated_by_two_plugins(NOMINATED, "tenure_requeue_surplus_nominations_total")
+
+
+def test_counters_exist_for_the_plugins_of_the_profile_only() -> None:
+    initialize_counters(["idle"])
+    assert {labels[1] for labels in count_metrics()} == {"idle"}
+    initialize_counters([])
+    assert count_metrics() == {}
 
 
 def test_warnings_count_pod_groups_and_not_only_those_they_name() -> None:

@@ -1,17 +1,23 @@
 """Metrics and logs of requeue on a real server, with the names, labels and messages of the proposal."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 from tenure.client import Client
+from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_SEMI_PREEMPTIBLE, ClusterSnapshot
 from tenure.wire.enum_labels import enum_label
 
 from tests.codec.snapshots.contested_snapshot import evicted_pods
+from tests.requirements.profiles import changed_profile, client_of
+from tests.requirements.test_extension_points import nominator
 from tests.server.servers import run_server
 from tests.server.telemetry.captured_telemetry import Counts, count_metrics, log_lines
 from tests.server.telemetry.requeue_cases import NOW, REQUEUE_CASES, RequeueCase, add_contender, one_job
@@ -124,7 +130,7 @@ def test_pod_groups_without_expected_runtime_are_counted_and_logged_together(
     for _ in range(3):
         assert not decide(job_without_expected_runtime()).nominations
     assert count_metrics() == {(SKIPPED, PLUGIN, "invalid_duration"): 3}
-    line = "Requeue nomination skipped: 1 jobs, reason=invalid_duration, error=no expected runtime is set"
+    line = "Requeue nomination skipped: 1 job, reason=invalid_duration, error=no expected runtime is set"
     assert log_lines(caplog.records) == [("INFO", line)]
 
 
@@ -139,14 +145,14 @@ def semi_preemptible_job() -> ClusterSnapshot:
     return snapshot
 
 
-def test_surplus_of_a_semi_preemptible_pod_group_is_nominated_and_counted_apart(
+def test_surplus_of_a_semi_preemptible_pod_group_is_nominated_and_counted(
     decide: Decide, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = decide(semi_preemptible_job())
     nomination = job_nomination(answer)
     assert (nomination.result, nomination.surplus_only) == (pb.NOMINATION_RESULT_REQUEUED, True)
     assert evicted_pods(answer) == {"job-1"}
-    assert count_metrics() == {(SURPLUS, PLUGIN): 1, (COMMITTED, PLUGIN): 1}
+    assert count_metrics() == {(NOMINATED, PLUGIN): 1, (SURPLUS, PLUGIN): 1, (COMMITTED, PLUGIN): 1}
     line = f"Requeue candidate nominated: {JOB}, plugin={PLUGIN}, surplus only"
     assert ("INFO", line) in log_lines(caplog.records)
 
@@ -250,3 +256,75 @@ def test_prometheus_exposes_exactly_these_names(decide: Decide) -> None:
         "kai_scheduler_requeue_rolled_back_total": ["plugin"],
         "tenure_snapshot_warnings_total": ["code"],
     }
+
+
+def decide_with(snapshot: ClusterSnapshot, without: str = "", **plugins: Any) -> DecideResponse:
+    """Decide on a server with more plugins, or without one."""
+    with client_of(changed_profile(without, plugins), plugins) as client:
+        return client.decide(snapshot, ["requeue"])
+
+
+def in_cooldown() -> ClusterSnapshot:
+    snapshot = late_job_with_contender()
+    snapshot.pod_groups[0].requeue_not_before.FromSeconds(NOW + 60)
+    return snapshot
+
+
+IDLE = "idle"
+
+
+@pytest.mark.parametrize("snapshot", [late_job, job_without_expected_runtime, semi_preemptible_job])
+@pytest.mark.parametrize("nominated", [(), ("training-job",)], ids=["by none", "by another plugin"])
+def test_nothing_is_counted_or_logged_for_a_plugin_that_is_not_in_the_profile(
+    snapshot: Callable[[], ClusterSnapshot], nominated: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    count_metrics()
+    caplog.set_level(logging.DEBUG, "tenure")
+    decide_with(snapshot(), PLUGIN, idle=nominator(*nominated))
+    assert {labels[1] for labels in count_metrics()} <= {IDLE}
+    assert [
+        text for _, text in log_lines(caplog.records) if PLUGIN in text or "invalid_duration" in text
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "reason"), [(in_cooldown, "cooldown"), (job_without_expected_runtime, "invalid_duration")]
+)
+def test_skip_of_a_plugin_counts_also_where_another_one_nominates(
+    snapshot: Callable[[], ClusterSnapshot], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    count_metrics()
+    caplog.set_level(logging.DEBUG, "tenure")
+    nomination = job_nomination(decide_with(snapshot(), idle=nominator("training-job")))
+    assert list(nomination.nominated_by) == [IDLE]
+    counts = count_metrics()
+    assert (counts[SKIPPED, PLUGIN, reason], counts[NOMINATED, IDLE]) == (1, 1)
+    assert (NOMINATED, PLUGIN) not in counts
+    lines = [text for _, text in log_lines(caplog.records)]
+    assert f"Requeue candidate nominated: {JOB}, plugin={IDLE}" in lines
+    assert any(
+        line.startswith("Requeue nomination skipped: ") and f"reason={reason}" in line for line in lines
+    )
+
+
+def skipping(reason: NominationSkipReason) -> Any:
+    """A plugin that skips every pod group for a reason."""
+
+    class Skipping:
+        def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+            self._number = len(context.cluster.pod_groups)
+
+        def nominate(self, action: Action) -> Iterator[Nomination]:
+            for index in range(self._number):
+                yield Nomination(index, NominationResult.SKIPPED, "so", reason)
+
+    return Skipping
+
+
+def test_plugins_that_skip_for_other_reasons_count_each_with_its_own() -> None:
+    count_metrics()
+    decide_with(in_cooldown(), idle=skipping(NominationSkipReason.NOT_RUNNING))
+    counts = count_metrics()
+    assert counts[SKIPPED, PLUGIN, "cooldown"] == 1
+    assert (SKIPPED, PLUGIN, "not_running") not in counts
+    assert counts[SKIPPED, IDLE, "not_running"] == 2

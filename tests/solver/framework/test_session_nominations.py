@@ -35,9 +35,8 @@ def nominator(*nominations: tuple[int, NominationResult, int]) -> Any:
 def collect_nominations(**plugins: Any) -> list[tuple[int, str, str, int]]:
     cluster = ClusterBuilder().queue("q").pending("a", queue="q").pending("b", queue="q").build()
     profile = Profile((), tuple(PluginConfig(name) for name in plugins))
-    found = Session.open(
-        cluster, profile, Registry(actions=BUILT_IN.actions, plugins=plugins)
-    ).chains.nominations(REQUEUE)
+    registry = Registry(actions=BUILT_IN.actions, plugins=plugins)
+    found, _ = Session.open(cluster, profile, registry).chains.nominations(REQUEUE)
     return [(n.pod_group, n.result.name, ",".join(n.nominated_by), n.overrun) for n in found]
 
 

@@ -104,14 +104,14 @@ class CycleLog:
         what = "without expected runtime"
         if self._seen.is_new(hash((summary.cluster_id, summary.node_pool, what, number))):
             error = "no expected runtime is set"
-            line = "Requeue nomination skipped: %d jobs, reason=invalid_duration, error=%s"
-            _REQUEUE.info(line, number, error)
+            line = "Requeue nomination skipped: %d %s, reason=invalid_duration, error=%s"
+            _REQUEUE.info(line, number, "job" if number == 1 else "jobs", error)
 
     def _nomination(self, workloads: CycleWorkloads, nomination: NominationSummary) -> None:
         name = _Name(workloads, nomination.pod_group)
-        if nomination.skip_reason:
-            self._skip(workloads, nomination, name)
-        elif nomination.is_candidate:
+        for reason, detail in _skips(nomination).items():
+            self._skip(workloads, nomination.pod_group, name, reason, detail)
+        if nomination.is_candidate and not nomination.skip_reason:
             scope = ", surplus only" if nomination.surplus_only else ""
             for plugin in nomination.plugins:
                 _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s%s", name, plugin, scope)
@@ -121,13 +121,12 @@ class CycleLog:
         if _REQUEUE.isEnabledFor(logging.DEBUG):
             _REQUEUE.debug("Requeue eligibility: job=%s, %s", name, _eligibility(nomination))
 
-    def _skip(self, workloads: CycleWorkloads, nomination: NominationSummary, name: "_Name") -> None:
-        reason = enum_label(pb.NominationSkipReason, nomination.skip_reason)
-        if nomination.skip_reason not in _WARNING_CODES:
+    def _skip(self, workloads: CycleWorkloads, pod_group: str, name: "_Name", code: int, error: str) -> None:
+        reason = enum_label(pb.NominationSkipReason, code)
+        if code not in _WARNING_CODES:
             _REQUEUE.info("Requeue nomination skipped: job=%s, reason=%s", name, reason)
             return
-        level = logging.WARNING if self._is_new(workloads, nomination.pod_group, reason) else logging.INFO
-        error = nomination.detail
+        level = logging.WARNING if self._is_new(workloads, pod_group, reason) else logging.INFO
         _REQUEUE.log(level, "Requeue nomination skipped: job=%s, reason=%s, error=%s", name, reason, error)
 
     def _warning(self, workloads: CycleWorkloads, warning: WarningSummary, now: int) -> None:
@@ -214,6 +213,16 @@ class _LegacyWorkloads:
         more = self.number - len(self._named)
         rest = f" and {more} more pod groups" if more else ""
         return f"{'; '.join(self._named)}{rest}; set the annotation {PREEMPTIBILITY}"
+
+
+def _skips(nomination: NominationSummary) -> dict[int, str]:
+    """Why plugins, or the action, skipped a pod group, each reason once, with the first detail."""
+    found: dict[int, str] = {}
+    for _, reason, detail in nomination.skips:
+        found.setdefault(reason, detail)
+    if nomination.is_candidate and nomination.skip_reason:
+        found.setdefault(nomination.skip_reason, nomination.detail)
+    return found
 
 
 def _eligibility(nomination: NominationSummary) -> str:

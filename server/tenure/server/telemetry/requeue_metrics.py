@@ -5,7 +5,7 @@ Without an OpenTelemetry SDK nothing is recorded.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from opentelemetry import metrics
@@ -17,15 +17,15 @@ from tenure.wire.enum_labels import enum_label
 _METER: Final = metrics.get_meter("tenure.server")
 _NOMINATED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nominations_total",
-    description="Pod groups nominated for requeue because they exceeded their expected runtime.",
+    description="Pod groups nominated for requeue, semi-preemptible ones included.",
 )
 _SURPLUS_NOMINATED: Final = _METER.create_counter(
     "tenure_requeue_surplus_nominations_total",
-    description="Semi-preemptible pod groups whose pods beyond the minimum were nominated for requeue.",
+    description="Of the nominated pod groups, semi-preemptible ones: their pods beyond the minimum.",
 )
 _SKIPPED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nomination_skipped_total",
-    description="Pod groups past their expected runtime that were not nominated or requeued, by reason.",
+    description="Pod groups that a plugin skipped, or that their minimum runtime protects, by reason.",
 )
 _COMMITTED: Final = _METER.create_counter(
     "kai_scheduler_requeue_committed_total",
@@ -45,30 +45,29 @@ _WITHOUT: Final = {"plugin": "expectedruntime", "reason": "invalid_duration"}
 """Labels of pod groups without an expected runtime."""
 
 
-def initialize_counters() -> None:
+def initialize_counters(plugins: Iterable[str]) -> None:
     """Create the counters of the proposal at zero, so that their first increase is visible.
 
-    With every reason, and the nominating plugin of the default profile.
+    With every reason, for the nominating plugins of the profile.
     """
-    labels = {"plugin": "expectedruntime"}
-    for counter in (_NOMINATED, _SURPLUS_NOMINATED, _COMMITTED, _ROLLED_BACK):
-        counter.add(0, labels)
-    for value in pb.NominationSkipReason.values():
-        if value:
-            _SKIPPED.add(0, {**labels, "reason": enum_label(pb.NominationSkipReason, value)})
+    for plugin in plugins:
+        labels = {"plugin": plugin}
+        for counter in (_NOMINATED, _SURPLUS_NOMINATED, _COMMITTED, _ROLLED_BACK):
+            counter.add(0, labels)
+        for value in pb.NominationSkipReason.values():
+            if value:
+                _SKIPPED.add(0, {**labels, "reason": enum_label(pb.NominationSkipReason, value)})
 
 
 def count(summary: CycleSummary) -> None:
     """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that evaluated it.
 
-    Pod groups that are not due are not counted. One that its minimum runtime protects counts as skipped only
-    (semantics R12.49). Running pod groups without an expected runtime count as skipped with an invalid one.
+    A plugin that skips a pod group counts that, whatever other plugins say. Pod groups that are not due are
+    not counted. One that its minimum runtime protects counts as skipped only (semantics R12.49). Running pod
+    groups without an expected runtime count as skipped with an invalid one, if `expectedruntime` nominates.
     """
     counts = Counter(
-        (counter, plugin, reason)
-        for nomination in summary.nominations
-        for counter, reason in _count_nomination(nomination)
-        for plugin in nomination.plugins
+        counted for nomination in summary.nominations for counted in _count_nomination(nomination)
     )
     for (counter, plugin, reason), number in counts.items():
         why = {"reason": enum_label(pb.NominationSkipReason, reason)} if reason else {}
@@ -79,13 +78,18 @@ def count(summary: CycleSummary) -> None:
         _WARNING_CODES.add(warning.total, {"code": enum_label(WarningCode, warning.code)})
 
 
-def _count_nomination(nomination: NominationSummary) -> Iterator[tuple[metrics.Counter, int]]:
-    """Counters of a nomination, and why it was skipped."""
-    if nomination.skip_reason:
-        yield _SKIPPED, nomination.skip_reason
-    elif nomination.is_candidate:
-        yield _SURPLUS_NOMINATED if nomination.surplus_only else _NOMINATED, 0
-    if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
-        yield _COMMITTED, 0
-    elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:
-        yield _ROLLED_BACK, 0
+def _count_nomination(nomination: NominationSummary) -> Iterator[tuple[metrics.Counter, str, int]]:
+    """Counters of a nomination with their plugin, and why that or the action skipped it; 0: it did not."""
+    for plugin, reason, _ in nomination.skips:
+        yield _SKIPPED, plugin, reason
+    for plugin in nomination.plugins if nomination.is_candidate else ():
+        if nomination.skip_reason:
+            yield _SKIPPED, plugin, nomination.skip_reason
+            continue
+        yield _NOMINATED, plugin, 0
+        if nomination.surplus_only:
+            yield _SURPLUS_NOMINATED, plugin, 0
+        if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
+            yield _COMMITTED, plugin, 0
+        elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:
+            yield _ROLLED_BACK, plugin, 0

@@ -30,12 +30,14 @@ from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.search import BUDGET_EXHAUSTED, Budget
 from tenure.terms.reasons import ReasonCode
 
+EXPECTED_RUNTIME: Final = "expectedruntime"
+"""The plugin that skips every running pod group without an expected runtime (semantics R12.62)."""
 _NOT_SERVED: Final[frozenset[int]] = frozenset([-1])
 
 
 def _requeue(context: CycleContext, action: Action) -> None:
     """Decide on every candidate; all nominations receive a result."""
-    nominations = context.session.chains.nominations(action)
+    nominations, evaluated = context.session.chains.nominations(action)
     nominated = [nomination for nomination in nominations if nomination.is_candidate]
     groups = context.session.cluster.pod_groups
     candidates = [Candidate(each, groups[each.pod_group]) for each in sorted(nominated, key=_order(context))]
@@ -47,8 +49,9 @@ def _requeue(context: CycleContext, action: Action) -> None:
             if not candidate.is_decided:
                 candidate.exhaust()
     context.session.nominations = sorted(nominations, key=lambda nomination: nomination.pod_group)
-    evaluated = {nomination.pod_group for nomination in nominations}
-    context.session.without_expected_runtime = len(context.session.phases.running - evaluated)
+    if EXPECTED_RUNTIME in evaluated:
+        without = context.session.phases.running - evaluated[EXPECTED_RUNTIME]
+        context.session.without_expected_runtime = len(without)
     context.session.wake_times.extend(each.until for each in nominations if each.until is not None)
 
 

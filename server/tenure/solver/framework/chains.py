@@ -12,7 +12,7 @@ from tenure.solver.model.carried import CarriedChange
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.requeue import Nomination
+from tenure.solver.model.requeue import Nomination, Nominations, NominationSkip
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import Protection
@@ -348,20 +348,32 @@ class Chains:
         """Protections of running pod groups, from all reporters."""
         return [each for reporter in self.protection_reporters for each in reporter.protections(pod_groups)]
 
-    def nominations(self, action: Action) -> list[Nomination]:
-        """One nomination per pod group, with all nominators that agree (semantics R12.6, R12.64, R12.65)."""
+    def nominations(self, action: Action) -> Nominations:
+        """One nomination per pod group, with all nominators that agree (semantics R12.6, R12.64, R12.65).
+
+        A plugin that skips a pod group is noted with its reason, whatever others say.
+        """
         found: dict[int, Nomination] = {}
+        evaluated: dict[str, set[int]] = {}
         for nominator in self.requeue_nominators:
             name = self.name(nominator)
+            own = evaluated.setdefault(name, set())
             for nomination in nominator.nominate(action):
+                own.add(nomination.pod_group)
                 nomination.nominated_by = (name,)
+                if nomination.skip_reason is not None:
+                    nomination.skips = (NominationSkip(name, nomination.skip_reason, nomination.detail),)
                 earlier = found.get(nomination.pod_group)
                 if earlier is None or nomination.is_candidate > earlier.is_candidate:
+                    if earlier is not None:
+                        nomination.skips = earlier.skips + nomination.skips
                     found[nomination.pod_group] = nomination
-                elif nomination.is_candidate == earlier.is_candidate:
+                    continue
+                earlier.skips += nomination.skips
+                if nomination.is_candidate == earlier.is_candidate:
                     earlier.nominated_by += (name,)
                     earlier.overrun = max(earlier.overrun, nomination.overrun)
-        return list(found.values())
+        return Nominations(list(found.values()), evaluated)
 
     def queue_status(self) -> tuple[QueueStatus, ...]:
         """Status of every queue, from the first reporter."""

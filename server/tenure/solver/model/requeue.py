@@ -58,6 +58,14 @@ class NominationResult(IntEnum):
     ALREADY_MOVED = 8
 
 
+class NominationSkip(NamedTuple):
+    """A plugin that evaluated a pod group and did not nominate it, and why."""
+
+    plugin: str
+    reason: NominationSkipReason
+    detail: str
+
+
 @dataclass(slots=True)
 class Nomination:
     """Nomination of one pod group.
@@ -75,6 +83,8 @@ class Nomination:
     """Nanoseconds past the expected runtime."""
     nominated_by: tuple[str, ...] = ()
     """Plugins in the order of the profile, set by the session; for a skip, those that evaluated it."""
+    skips: tuple[NominationSkip, ...] = ()
+    """Plugins that skipped it, with their reasons, set by the session; others may have nominated it."""
     contender: int | None = None
     not_before: int | None = None
     code: ReasonCode | None = None
@@ -84,3 +94,12 @@ class Nomination:
     def is_candidate(self) -> bool:
         """Whether a nominator nominated it."""
         return self.result not in (NominationResult.NOT_DUE, NominationResult.SKIPPED)
+
+
+class Nominations(NamedTuple):
+    """Nominations of all plugins, merged."""
+
+    rows: list[Nomination]
+    """One per pod group, in the order in which plugins first evaluated them."""
+    evaluated: dict[str, set[int]]
+    """Pod groups by plugin that evaluated them."""

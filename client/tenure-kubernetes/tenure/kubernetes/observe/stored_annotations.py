@@ -23,7 +23,7 @@ _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 _UNSIGNED: Final = (names.REQUEUE_NOT_BEFORE,)
-"""What counts whoever wrote it."""
+"""What counts of any writer."""
 
 
 class StoredValues(NamedTuple):
