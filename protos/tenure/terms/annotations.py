@@ -13,7 +13,7 @@ class ValueKind(Enum):
     """How a text becomes the value of a field. An unreadable text is a warning."""
 
     DURATION = auto()
-    """Not negative; unreadable counts as unset."""
+    """Not negative; unreadable counts as `otherwise`, else as unset."""
     PROTECTING_DURATION = auto()
     """Not negative; unreadable counts as the longest one."""
     TIME = auto()
@@ -50,7 +50,7 @@ class Annotation(NamedTuple):
     invalid: str = "treated as unset"
     """Effect of an invalid value."""
     otherwise: str = ""
-    """What an unreadable choice or flag counts as."""
+    """What an unreadable choice, flag or duration counts as."""
     unit: str = ""
     """What a count counts."""
     writer: Writer = Writer.USER
@@ -101,7 +101,9 @@ ANNOTATIONS: Final = (
         _K.DURATION,
         "expected_runtime",
         "duration above zero",
+        "expected runtime of its pod groups that set none themselves; `0s`: they have none",
         invalid="never past its expected runtime",
+        otherwise="0s",
         is_sent=True,
         is_job_option=True,
     ),
@@ -110,6 +112,7 @@ ANNOTATIONS: Final = (
         _K.DURATION,
         "requeue_delay",
         "duration",
+        "requeue delay of its pod groups that set none themselves",
         is_sent=True,
         is_job_option=True,
     ),

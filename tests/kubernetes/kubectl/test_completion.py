@@ -34,7 +34,7 @@ def _without_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.param(["migrate", "a.yaml", ""], [], FILES, id="many files"),
         pytest.param(["set", "m"], ["min-runtime"], NO_FILES, id="a setting"),
         pytest.param(["set", "preemptibility", "job/a", "N"], ["Non-Preemptible"], NO_FILES, id="a value"),
-        pytest.param(["set", "min-runtime", "job/a", ""], [], NO_FILES, id="a duration"),
+        pytest.param(["set", "requeue-delay", "job/a", ""], [], NO_FILES, id="a duration"),
         pytest.param(["set", "-n", "x", "min"], ["min-runtime"], NO_FILES, id="after an option"),
     ],
 )

@@ -191,3 +191,21 @@ def test_class_of_a_node_is_a_label(labels: dict[str, str], expected: str) -> No
     world.put("nodes", {"metadata": {"name": "n", "labels": labels}, "status": {}})
     [row] = world.snapshot().nodes
     assert row.node_class == expected
+
+
+@pytest.mark.parametrize("text", ["soon", "-5s"])
+def test_invalid_expected_runtime_of_a_queue_ends_the_search_and_an_invalid_delay_does_not(text: str) -> None:
+    """No pod group gets easier to evict by a typing error: it does not inherit from a queue above either."""
+    world = CachedCluster()
+    keys = ("kai.scheduler/expected-runtime", "kai.scheduler/requeue-delay")
+    world.put("kai_queues", {"metadata": {"name": "q", "annotations": dict.fromkeys(keys, text)}, "spec": {}})
+    builder = world.builder()
+    (row,) = builder.snapshot(NOW).queues
+    assert row.HasField("expected_runtime")
+    assert row.expected_runtime.ToNanoseconds() == 0
+    assert not row.HasField("requeue_delay")
+    expected = [
+        f"{keys[0]}: {text!r} is not a duration: it counts as 0s",
+        f"{keys[1]}: {text!r} is not a duration: it is ignored",
+    ]
+    assert [warned.text for warned in builder.warnings.active] == [f"annotation {one}" for one in expected]

@@ -6,6 +6,7 @@ from tenure.terms.annotations import ANNOTATIONS, Writer, annotation, key_of, wr
 
 PREEMPTIBILITY, VOLCANO_PREEMPTABLE = annotation("preemptibility").keys
 EXPECTED_RUNTIME: Final = key_of("expected-runtime")
+REQUEUE_DELAY: Final = key_of("requeue-delay")
 MIN_RUNTIME: Final = key_of("min-runtime")
 REQUEUE_NOT_BEFORE: Final = key_of("requeue-not-before")
 SENT: Final = tuple(each for each in written_by(Writer.USER) if each.is_sent and not each.is_label)

@@ -8,6 +8,7 @@ import typer
 from tenure.kubernetes.api.transport import MERGE_PATCH
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.plugin.access import KubeApi, find_resource
+from tenure.terms.annotations import annotation
 from tenure.terms.durations import parse_duration
 from tenure.terms.preemptibility import SPELLINGS, parse_preemptibility
 
@@ -15,15 +16,23 @@ PREEMPTIBILITY: Final = tuple(SPELLINGS.values())
 SETTINGS: Final = {
     "preemptibility": names.PREEMPTIBILITY,
     "expected-runtime": names.EXPECTED_RUNTIME,
+    "requeue-delay": names.REQUEUE_DELAY,
     "min-runtime": names.MIN_RUNTIME,
 }
 """Annotations by setting."""
+OF_QUEUES: Final = tuple(setting for setting in SETTINGS if annotation(setting).on_queue)
+"""Settings that queues have too, for their workloads that set none."""
+_WITH_ZERO: Final = ("requeue-delay",)
+"""Settings of workloads that may be 0."""
 REMOVE: Final = "-"
 """Value that removes a setting."""
 
 
-def checked_value(setting: str, value: str) -> str:
+def checked_value(setting: str, target: str, value: str) -> str:
     """The text of the annotation. Raises typer.BadParameter."""
+    is_queue = _is_queue(target)
+    if is_queue and setting not in OF_QUEUES:
+        raise typer.BadParameter(f"queues have {' and '.join(OF_QUEUES)} only", param_hint="SETTING")
     if value == REMOVE:
         return value
     if setting == "preemptibility":
@@ -35,9 +44,13 @@ def checked_value(setting: str, value: str) -> str:
         nanoseconds = parse_duration(value)
     except ValueError as error:
         raise _invalid(str(error)) from None
-    if nanoseconds <= 0:
+    if nanoseconds <= 0 and not is_queue and setting not in _WITH_ZERO:
         raise _invalid(f"{value!r} is not above zero; use {REMOVE} to remove it")
     return value
+
+
+def _is_queue(target: str) -> bool:
+    return target.partition("/")[0].lower().partition(".")[0] in ("queue", "queues")
 
 
 def complete_value(context: typer.Context, incomplete: str) -> list[str]:
@@ -57,7 +70,9 @@ def assign(api: KubeApi, setting: str, target: str, value: str, is_dry: bool) ->
         raise typer.BadParameter(f"{target!r} is not KIND/NAME, such as job/train", param_hint="KIND/NAME")
     version, resource = find_resource(api, kind.lower())
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    path = f"{base}/namespaces/{quote(api.namespace, safe='')}/{resource}/{quote(name, safe='')}"
+    namespace = "" if _is_queue(target) else api.namespace
+    within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    path = f"{base}{within}/{resource}/{quote(name, safe='')}"
     annotation, text = SETTINGS[setting], None if value == REMOVE else value
     body: dict[str, Any] = {"metadata": {"annotations": {annotation: text}}}
     there = api.read(path)
@@ -67,7 +82,7 @@ def assign(api: KubeApi, setting: str, target: str, value: str, is_dry: bool) ->
     api.transport.patch(path, body, MERGE_PATCH, query)
     return {
         "kind": there.get("kind", kind),
-        "namespace": api.namespace,
+        "namespace": namespace,
         "name": name,
         "annotation": annotation,
         "value": text,

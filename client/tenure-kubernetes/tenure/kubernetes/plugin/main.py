@@ -64,6 +64,7 @@ class Setting(StrEnum):
 
     PREEMPTIBILITY = "preemptibility"
     EXPECTED_RUNTIME = "expected-runtime"
+    REQUEUE_DELAY = "requeue-delay"
     MIN_RUNTIME = "min-runtime"
 
 
@@ -260,21 +261,24 @@ def set_value(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Let the API server check it only.")] = False,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Set preemptibility or runtimes of a workload.
+    """Set preemptibility or runtimes of a workload, or runtimes of a queue.
 
     \b
       kubectl tenure set preemptibility job/train Non-Preemptible
       kubectl tenure set expected-runtime podgroup/train 2h
       kubectl tenure set min-runtime deployment/web 30m
       kubectl tenure set min-runtime deployment/web -
+      kubectl tenure set requeue-delay queue/research 30m
 
-    Values of preemptibility: Preemptible, Non-Preemptible, Semi-Preemptible. Runtimes are durations, such as
-    90m or 2d. A minimum runtime counts as far as the queue permits it.
+    Values of preemptibility: Preemptible, Non-Preemptible, Semi-Preemptible. Runtimes and delays are
+    durations, such as 90m or 2d. A minimum runtime counts as far as the queue permits it. A queue can have
+    an expected runtime and a requeue delay, for its workloads that set none; 0s ends the search in queues
+    above.
 
     Sets the annotation kai.scheduler/SETTING; for the preemptibility of a pod group also its field, if that
     is set. An annotation of an owner counts a few minutes later. You need the right to patch the object.
     """
-    text = checked_value(setting.value, value)
+    text = checked_value(setting.value, target, value)
     with connect(kubeconfig, context, namespace) as api:
         done = assign(api, setting.value, target, text, dry_run)
     if output is Output.JSON:

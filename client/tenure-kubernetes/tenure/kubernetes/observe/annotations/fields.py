@@ -30,8 +30,10 @@ def _set_duration(row: _Row, each: Annotation, text: str, warnings: list[str]) -
         return
     span = read_duration(text)
     if span is None or span.ToNanoseconds() < 0:
-        warnings.append(unreadable(each.key, text, "a duration: it is ignored"))
-    else:
+        effect = f"counts as {each.otherwise}" if each.otherwise else "is ignored"
+        warnings.append(unreadable(each.key, text, f"a duration: it {effect}"))
+        span = read_duration(each.otherwise) if each.otherwise else None
+    if span is not None:
         getattr(row, each.field).CopyFrom(span)
 
 
@@ -118,6 +120,7 @@ COSTS: Final = tuple(each for each in _OF_POD_GROUPS if each.is_cost)
 """What an eviction costs: also read from the pods of pod groups of Kubernetes itself."""
 SETTINGS: Final = tuple(each for each in _OF_POD_GROUPS if not each.is_cost)
 """What else users write on pod groups."""
-OF_QUEUES: Final = _readable(each for each in ANNOTATIONS if each.on_queue)
+OF_QUEUES: Final = tuple(each for each in ANNOTATIONS if each.on_queue and each.kind in SETTERS)
+"""What queues have, for themselves or for their pod groups: none of it is sent unchanged."""
 STORED: Final = _readable(written_by(Writer.ADAPTER))
 """What the adapter stored."""
