@@ -168,7 +168,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "NON_PREEMPTIBLE, its minimum": (
         lambda: evicted_for_job(preemptibility=SEMI),
         "preempt",
-        "it is non-preemptible, and it has no surplus",
+        "its minimum is non-preemptible, and it has no surplus",
         DEFAULT,
     ),
     "OPTED_OUT": (

@@ -139,7 +139,7 @@ CAPACITY = {
     ),
     hoarder: ("NO_CAPACITY", "it needs 2 GPUs; 0 of 4 on nodes that it may use are free"),
     level_queues: ("WITHIN_FAIR_SHARE", "the other queues are within their fair share"),
-    few_cpus: ("NO_CAPACITY", "the nodes with enough free GPUs do not meet its other requirements"),
+    few_cpus: ("NO_CAPACITY", "the nodes with enough free GPUs have too little free CPU"),
 }
 
 

@@ -152,6 +152,7 @@ def explain_pending(
     text = format_text(clause, queue=queue)
     detail = rejection.detail.rstrip(".")
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
+    is_known = is_known or (rejection.code is ReasonCode.OVER_FAIR_SHARE and detail.startswith(text.operator))
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
     is_described = rejection.code in _DESCRIBED and rejection.source == "search"
     if pod_group == names.own and (is_known or is_given):
@@ -198,6 +199,8 @@ def explain_not_evicted(
     if verdict is None:
         return join([text, _until(rejection)])
     if verdict.scope is ProtectionScope.CORE:
+        if rejection.code is ReasonCode.NON_PREEMPTIBLE:
+            text = for_all("its minimum is non-preemptible")
         text = format_text("{text}, and it has no surplus", text=text)
     end = f"until {moment(verdict.until)}, " if verdict.until is not None else ""
     return format_text(

@@ -13,6 +13,7 @@ from tenure.server.explain.audience_text import (
     moment,
 )
 from tenure.solver.diagnosis.capacity import GpuAccount, GpuUse, account_gpus, earlier_in_order, line
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.queue import MILLION
 from tenure.solver.model.resources import GPU
@@ -22,16 +23,26 @@ from tenure.terms.reasons import REASONS, ReasonCode
 
 MAX_NAMED: Final = 3
 _USES: Final = {
+    GpuUse.OWN: "of its own pods",
     GpuUse.TERMINATING: "of terminating pods",
     GpuUse.SCHEDULED_NOW: "given to other pod groups in this cycle",
+    GpuUse.RESERVED: "reserved for other pod groups",
     GpuUse.NEVER_EVICTED: "of pod groups that preempt and reclaim never evict for it",
     GpuUse.PROTECTED: "protected",
     GpuUse.NOT_LOWER: "of its queue at no lower priority",
     GpuUse.WITHIN_SHARE: "of other queues within their fair share",
     GpuUse.NOT_RECLAIMABLE: "of other queues, from which its queue may not reclaim",
-    GpuUse.EVICTABLE: "evictable, but not enough",
     GpuUse.OTHER: "of other pods",
 }
+EVICTABLE: Final = {
+    EvictionObstacle.UNTRIED: "evictable by themselves",
+    EvictionObstacle.AMOUNTS: "evictable, but not enough",
+    EvictionObstacle.FRAGMENTS: "evictable, but on too many nodes",
+    EvictionObstacle.FAIR_SHARES: "kept by fair shares",
+    EvictionObstacle.PLACES: "evictable, but not where its pods may run",
+    EvictionObstacle.SEARCH: "evictable by themselves",
+}
+"""What is said of capacity that could be evicted, by what stops it."""
 _STATED: Final = (ReasonClass.INVALID, ReasonClass.EFFORT)
 """Reasons that come before capacity: nothing is claimed of what lies behind them."""
 _LIMITS: Final = (
@@ -117,6 +128,7 @@ def _account(account: GpuAccount) -> AudienceText:
     for use, amount in account.used.items():
         end = account.protected_until
         until = f" until {moment(end)} or later" if use is GpuUse.PROTECTED and end is not None else ""
-        parts.append(f"{format_gpus(amount)} {_USES[use]}{until}")
+        what = EVICTABLE[account.obstacle] if use is GpuUse.EVICTABLE else _USES[use]
+        parts.append(f"{format_gpus(amount)} {what}{until}")
     text = f"Of {count_gpus(account.total)} on nodes that it may use: {', '.join(parts)}." if parts else ""
     return AudienceText("", text, text)

@@ -1,5 +1,6 @@
 """Remedies in words: the change, and when the pod group would start; and what happens if only time passes."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenure.server.explain.audience_text import (
@@ -8,13 +9,14 @@ from tenure.server.explain.audience_text import (
     AudienceText,
     explain_pending,
     for_all,
+    for_operators,
     format_text,
     join,
     moment,
 )
 from tenure.solver.diagnosis.remedies import Remedy, RemedyKind
 from tenure.solver.diagnosis.waiting import MAX_CYCLES, PendingAt, Waiting
-from tenure.solver.diagnosis.what_if import single_pod_set
+from tenure.solver.diagnosis.what_if import TrialResult, single_pod_set
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
@@ -23,6 +25,8 @@ from tenure.terms.formatting import format_count, join_words
 from tenure.v1 import explain_pb2 as pb
 from tenure.wire.timestamps import timestamp
 
+MAX_NAMED: Final = 3
+"""Other pod groups that a remedy names."""
 _AMOUNTS: Final = {
     CPU: ("CPU", 1000, " cores"),
     MEMORY: ("memory", 2**30, " GiB"),
@@ -33,7 +37,9 @@ _AMOUNTS: Final = {
 
 def remedy_message(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> pb.Remedy:
     """Message of the response."""
-    text = format_text("{change}; {effect}.", change=_change(cluster, names, remedy), effect=_effect(remedy))
+    text = format_text(
+        "{change}; {effect}.", change=_change(cluster, names, remedy), effect=_effect(names, remedy)
+    )
     return pb.Remedy(
         kind=f"REMEDY_KIND_{remedy.kind.name}",
         explanation=text.message(),
@@ -87,16 +93,56 @@ def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> Au
     )
 
 
-def _effect(remedy: Remedy) -> str:
-    evicted = remedy.result.evicted
-    when = "it starts"
-    match remedy.result.kind:
+def _effect(names: AudienceNames, remedy: Remedy) -> AudienceText:
+    """When it starts, who loses pods for that, and who then does not start."""
+    result, when = remedy.result, for_all("it starts")
+    match result.kind:
         case OutcomeKind.WAITING_FOR_VICTIMS:
-            when = f"it starts after {format_count(evicted, 'pod')} of other pod groups "
-            when += "is evicted" if evicted == 1 else "are evicted"
+            pods = f"{format_count(result.evicted, 'pod')} of other pod groups"
+            verb = "is evicted" if result.evicted == 1 else "are evicted"
+            when = format_text(
+                "it starts after {pods} {verb}{named}",
+                pods=pods,
+                verb=verb,
+                named=_named_victims(names, result.victims),
+            )
         case OutcomeKind.WAITING_FOR_RELEASE:
-            when = "it starts when terminating pods have released their resources"
-    return when
+            when = for_all("it starts when terminating pods have released their resources")
+    return join([when, *_not_started(names, result), *_further_losses(names, result)], "; ")
+
+
+def _named_victims(names: AudienceNames, victims: Sequence[tuple[int, int]]) -> AudienceText:
+    """In parentheses, for operators: `2 of pod group a (queue q)`."""
+    parts = [f"{pods:,} of {names.pod_group(index).operator}" for index, pods in victims[:MAX_NAMED]]
+    if left := sum(pods for _, pods in victims[MAX_NAMED:]):
+        parts.append(f"{left:,} of {format_count(len(victims) - MAX_NAMED, 'other pod group')}")
+    return for_operators(f" ({join_words(parts)})" if parts else "")
+
+
+def _not_started(names: AudienceNames, result: TrialResult) -> Iterator[AudienceText]:
+    """Pod groups that would start without the change."""
+    if not result.not_started:
+        return
+    verb = "does" if len(result.not_started) == 1 else "do"
+    yield format_text("{who} then {verb} not start", who=_others(names, result.not_started), verb=verb)
+
+
+def _further_losses(names: AudienceNames, result: TrialResult) -> Iterator[AudienceText]:
+    """Pods that other pod groups lose for others because of the change."""
+    if not result.further_losses:
+        return
+    pods = format_count(sum(pods for _, pods in result.further_losses), "pod")
+    who = _others(names, [index for index, _ in result.further_losses])
+    verb = "loses" if len(result.further_losses) == 1 else "lose"
+    yield format_text("{who} then {verb} {pods}", who=who, verb=verb, pods=pods)
+
+
+def _others(names: AudienceNames, pod_groups: Sequence[int]) -> AudienceText:
+    """Other pod groups: by number, and for operators by name."""
+    number = format_count(len(pod_groups), "other pod group")
+    named = [names.pod_group(index).operator for index in pod_groups[:MAX_NAMED]]
+    more = [f"{len(pod_groups) - MAX_NAMED:,} more"] if len(pod_groups) > MAX_NAMED else []
+    return AudienceText(number, number, join_words([*named, *more]))
 
 
 def describe_waiting(names: AudienceNames, reason: Rejection, waiting: Waiting) -> AudienceText:

@@ -20,6 +20,7 @@ from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.requeue import NominationResult
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api.action import Action, Relation
 from tenure.solver.result.notices import victims_of
@@ -112,7 +113,7 @@ def _requeue(replay: CycleReplay, victim: int) -> AudienceText:
     """Why requeue keeps it running, if it is past its expected runtime."""
     found = (each for each in replay.result.nominations if each.pod_group == victim and each.is_candidate)
     nomination = next(found, None)
-    if nomination is None:
+    if nomination is None or nomination.result is NominationResult.REQUEUED:
         return NOTHING
     why = nomination.detail.rstrip(".") or nomination.result.name.lower().replace("_", " ")
     end = "" if nomination.until is None else f" (until {moment(nomination.until)})"

@@ -15,13 +15,14 @@ from tenure.server.explain.audience_text import (
     moment,
     usual_remedy,
 )
-from tenure.server.explain.capacity_text import describe_capacity
+from tenure.server.explain.capacity_text import EVICTABLE, describe_capacity
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.server.explain.planned_start_text import describe_planned_start
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
 from tenure.solver.diagnosis.eligibility import VictimQuery
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles
 from tenure.solver.diagnosis.remedies import RemedyKind, find_remedies
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
@@ -132,17 +133,23 @@ def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
 def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[ExplainReason]:
     """For each action that searches for victims, why it evicts none."""
     for action in replay.searches():
-        query = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
+        context = replay.before_search(action, pod_group)
+        query = VictimQuery(context, action, pod_group)
         rejection = query.entry()
         is_share = rejection is not None and rejection.code is ReasonCode.OVER_FAIR_SHARE
         if rejection is not None and not (is_share and not any(query.candidates())):
             text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
-            text, rejection = _describe_unevictable(action, query)
+            obstacles = EvictionObstacles(context, replay.result.queues)
+            tasks = context.gangs.tasks_to_allocate(pod_group)
+            obstacle = obstacles.find(pod_group, tasks, str, action).kind
+            text, rejection = _describe_unevictable(action, query, obstacle)
         yield ExplainReason(rejection.code, text, action.name, rejection.until, rejection.custom)
 
 
-def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Rejection]:
+def _describe_unevictable(
+    action: Action, query: VictimQuery, obstacle: EvictionObstacle
+) -> tuple[str, Rejection]:
     found = list(query.candidates())
     rejections = [rejection for _, rejection in found if rejection is not None]
     kinds = Counter(rejection.code for rejection in rejections if rejection.custom is None)
@@ -152,7 +159,7 @@ def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Reje
     )
     parts += [f"{number} by {code}" for code, number in sorted(customs.items())]
     if evictable := len(found) - len(rejections):
-        parts.append(f"{evictable} evictable, but not enough capacity")
+        parts.append(f"{evictable} {_MOVABLE if action.relocates_all else EVICTABLE[obstacle]}")
     none = "" if evictable else ", none evictable"
     text = f"{action.name}: {format_count(len(found), 'candidate')}{none} ({', '.join(parts)})."
     no_solution = Rejection(ReasonCode.NO_SOLUTION, "")
@@ -161,7 +168,9 @@ def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Reje
     return text if found else f"{action.name}: no candidates.", first
 
 
+_MOVABLE = "movable, but that does not free enough"
 _LABELS = {
+    ReasonCode.IN_PROGRESS: ("is moved by this cycle", "are moved by this cycle"),
     ReasonCode.NON_PREEMPTIBLE: ("is non-preemptible", "are non-preemptible"),
     ReasonCode.OPTED_OUT: ("opts out", "opt out"),
     ReasonCode.MIN_RUNTIME: ("has not reached its minimum runtime", "have not reached their minimum runtime"),

@@ -5,10 +5,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tenure.solver.diagnosis.eligibility import VictimQuery
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles
+from tenure.solver.diagnosis.free_gpus import FreeGpus
 from tenure.solver.diagnosis.replay import CycleReplay
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import Task
 from tenure.solver.plugin_api.action import Relation
 from tenure.solver.search.node_order import bits
 from tenure.terms.reason_class import ReasonClass
@@ -18,26 +21,35 @@ from tenure.terms.reasons import REASONS, ReasonCode
 class GpuUse(IntEnum):
     """What GPUs are used by, as seen from the pending pod group; in the order of the text."""
 
-    TERMINATING = 0
-    SCHEDULED_NOW = 1
-    """Pods that start in this cycle."""
-    NEVER_EVICTED = 2
+    OWN = 0
+    """Its own pods."""
+    TERMINATING = 1
+    """Pods that leave, and whose capacity nothing else has been given."""
+    SCHEDULED_NOW = 2
+    """Pods that start, or move here, in this cycle."""
+    RESERVED = 3
+    """Pods that earlier cycles reserved capacity for."""
+    NEVER_EVICTED = 4
     """Non-preemptible pod groups, and protections without an end."""
-    PROTECTED = 3
+    PROTECTED = 5
     """Protections with an end."""
-    NOT_LOWER = 4
+    NOT_LOWER = 6
     """Pod groups of its queue with no lower priority."""
-    WITHIN_SHARE = 5
+    WITHIN_SHARE = 7
     """Other queues that do not exceed their share."""
-    NOT_RECLAIMABLE = 6
+    NOT_RECLAIMABLE = 8
     """Other queues, while its own may not reclaim."""
-    EVICTABLE = 7
-    """Could be evicted, but do not suffice."""
-    OTHER = 8
+    EVICTABLE = 9
+    """Could be evicted by themselves."""
+    OTHER = 10
+    """Everything else: pods that are no tasks, and parts of devices that nothing can use."""
 
 
 class GpuAccount(NamedTuple):
-    """GPUs of the nodes that the pods of a pending pod group may use, in thousandths."""
+    """GPUs of the nodes that the pods of a pending pod group may use, in thousandths.
+
+    What is free and what is used are the total (semantics R13.51).
+    """
 
     total: int
     free: int
@@ -51,6 +63,8 @@ class GpuAccount(NamedTuple):
     used: dict[GpuUse, int]
     protected_until: int | None
     """The first end of those protections."""
+    obstacle: EvictionObstacle
+    """Why those that could be evicted are not."""
 
     @property
     def is_fragmented(self) -> bool:
@@ -70,34 +84,63 @@ def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:
     if per_pod == 0:
         return None
     nodes = set(bits(context.components.allowed_nodes.of(shape)))
-    free = [ledger.node_infos[node].idle_gpu_milli() for node in sorted(nodes)]
-    reasons = _rejections(replay, pod_group)
-    until: int | None = None
-    used: defaultdict[GpuUse, int] = defaultdict(int)
-    for task in cluster.tasks:
-        placement = ledger.placements[task.index]
-        if placement.node not in nodes or not _uses_gpus(placement.status):
-            continue
-        if placement.status is TaskStatus.RELEASING:
-            use = GpuUse.TERMINATING
-        elif task.placement.status is TaskStatus.PENDING:
-            use = GpuUse.SCHEDULED_NOW
-        else:
-            use = _use(reasons, task.pod_group)
-            rejection = reasons.get(task.pod_group)
-            if use is GpuUse.PROTECTED and rejection is not None and rejection.until is not None:
-                until = rejection.until if until is None else min(until, rejection.until)
-        used[use] += ledger.freed_gpu_milli(task.index)
+    uses = _Uses(replay, pod_group, nodes)
+    free = [uses.free(node) for node in sorted(nodes)]
+    total = sum([cluster.nodes[node].allocatable[GPU] for node in nodes])
+    rest = total - sum(free) - sum(uses.amounts.values())
+    uses.amounts[GpuUse.OTHER] += max(0, rest)
+    evictions = EvictionObstacles(context, replay.result.queues)
     return GpuAccount(
-        total=sum(cluster.nodes[node].allocatable[GPU] for node in nodes),
-        free=sum(free),
+        total=total,
+        free=sum(free) + min(0, rest),
         largest_free=max(free, default=0),
         per_pod=per_pod,
         pods=len(_next(replay, pod_group)),
         fitting_pods=sum(each // per_pod for each in free),
-        used={use: amount for use, amount in sorted(used.items()) if amount},
-        protected_until=until,
+        used={use: amount for use, amount in sorted(uses.amounts.items()) if amount},
+        protected_until=uses.until,
+        obstacle=evictions.find(pod_group, _next(replay, pod_group), str).kind,
     )
+
+
+class _Uses:
+    """Who uses GPUs of some nodes."""
+
+    def __init__(self, replay: CycleReplay, pod_group: int, nodes: set[int]) -> None:
+        self._replay, self._own, self._nodes = replay, pod_group, nodes
+        self._ledger = replay.end.session.ledger
+        self._reasons = _rejections(replay, pod_group)
+        self._free = FreeGpus(self._ledger)
+        self.amounts: defaultdict[GpuUse, int] = defaultdict(int)
+        self.until: int | None = None
+        for task in replay.cluster.tasks:
+            self._add(task)
+        for node in nodes:
+            self.amounts[GpuUse.TERMINATING] += self._free.leaving(node)
+
+    def free(self, node: int) -> int:
+        """What is idle on a node, and given to no pod that waits for more."""
+        return self._free.on(node)
+
+    def _add(self, task: Task) -> None:
+        placement = self._ledger.placements[task.index]
+        if placement.node not in self._nodes or not placement.status.is_active_used:
+            return
+        if placement.status is not TaskStatus.RELEASING:
+            self.amounts[self._use(task, placement)] += self._ledger.freed_gpu_milli(task.index)
+
+    def _use(self, task: Task, placement: Placement) -> GpuUse:
+        if task.pod_group == self._own:
+            return GpuUse.OWN
+        if placement != task.placement:
+            return GpuUse.SCHEDULED_NOW
+        if placement.status in (TaskStatus.PIPELINED, TaskStatus.BINDING):
+            return GpuUse.RESERVED
+        use = _use_by(self._reasons, task.pod_group)
+        rejection = self._reasons.get(task.pod_group)
+        if use is GpuUse.PROTECTED and rejection is not None and rejection.until is not None:
+            self.until = rejection.until if self.until is None else min(self.until, rejection.until)
+        return use
 
 
 def earlier_in_order(replay: CycleReplay, pod_group: int) -> list[int]:
@@ -131,10 +174,6 @@ def _next(replay: CycleReplay, pod_group: int) -> list[int]:
     return replay.end.gangs.tasks_to_allocate(pod_group)
 
 
-def _uses_gpus(status: TaskStatus) -> bool:
-    return status is TaskStatus.RELEASING or status.is_allocated
-
-
 def _rejections(replay: CycleReplay, pod_group: int) -> dict[int, Rejection | None]:
     """Why each running pod group is not evicted, by preempt in its queue and by reclaim in others."""
     found: dict[int, Rejection | None] = {}
@@ -148,7 +187,7 @@ def _rejections(replay: CycleReplay, pod_group: int) -> dict[int, Rejection | No
     return found
 
 
-def _use(reasons: dict[int, Rejection | None], pod_group: int) -> GpuUse:
+def _use_by(reasons: dict[int, Rejection | None], pod_group: int) -> GpuUse:
     if pod_group not in reasons:
         return GpuUse.OTHER
     rejection = reasons[pod_group]

@@ -8,9 +8,9 @@ first reason, also who waits for a protection:
     QUEUE_ORDER        it would have fitted at the beginning of the cycle; capacity went to others first
     TOPOLOGY           it fits without its topology constraints
     FRAGMENTED         enough GPUs are free, but on too many nodes
-    OVER_FAIR_SHARE    if the search has verified that it is the one obstacle
-    WITHIN_FAIR_SHARE  the nodes have the GPUs, and the other queues use them within their fair shares
-    NO_CAPACITY        else: the nodes that it may use have too little
+    OVER_FAIR_SHARE    fair shares are the one obstacle, and its queue would exceed its own
+    WITHIN_FAIR_SHARE  fair shares are the one obstacle, and the other queues are within theirs
+    NO_CAPACITY        else, with what is missing even if everything were evicted that may be
 
 A check places the pod group on a changed state and undoes everything, so no decision depends on it. Pod
 groups of a queue with equal priority and pods share the result; the number of checks is limited.
@@ -23,6 +23,8 @@ from typing import Final, NamedTuple, final
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles, FoundObstacle
+from tenure.solver.diagnosis.free_gpus import FreeGpus
 from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
 from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
@@ -101,7 +103,9 @@ class _CapacityChecks:
         self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
         """The last kind by queue: the next pod group is often of the same, and a key is slow."""
         self._free: dict[int, _FreeGpus] = {}
+        self._idle: FreeGpus | None = None
         self._odd_gpus = OddGpus(self._session, status)
+        self._evictions = EvictionObstacles(context, status)
         self._using = {each.queue for each in status if each.allocated_after[GPU]}
         """Queues with GPUs."""
         self._over = {each.queue for each in status if each.allocated_after[GPU] > each.fair_share[GPU] >= 0}
@@ -150,16 +154,33 @@ class _CapacityChecks:
                 kind.reason = self._free_capacity(kind.group.index, kind.tasks, kind.rejection)
 
     def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
-        """The reason by what is free on the nodes."""
+        """The reason by what is free on the nodes, and by what stops evictions."""
         gpus = self._free_gpus(tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
+        found = self._evictions.find(pod_group, tasks, lambda: self._misplaced(pod_group, tasks))
+        unchecked = _unchecked(rejection)
+        if found.kind is EvictionObstacle.FAIR_SHARES and UNCHECKED not in unchecked:
+            by_share = self._evictions.share_rejection(pod_group, tasks)
+            return self._odd_gpus.add_to(by_share, pod_group, tasks)
         if rejection.code is ReasonCode.OVER_FAIR_SHARE:
             return self._odd_gpus.add_to(rejection, pod_group, tasks)
-        unchecked = _unchecked(rejection)
-        if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
-            return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
-        return self._no_capacity(tasks, gpus, unchecked, self._relation(tasks, gpus))
+        if found.kind is EvictionObstacle.UNTRIED:
+            if not unchecked and self._are_others_within_share(pod_group, gpus, tasks):
+                return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
+        else:
+            unchecked = [text for text in unchecked if text != UNCHECKED_SHARE]
+        return self._no_capacity(tasks, gpus, unchecked, self._relation(tasks, gpus), found)
+
+    def _misplaced(self, pod_group: int, tasks: list[int]) -> str:
+        """Why a pod group finds no place although the nodes have the amounts; empty: that is not known."""
+        if relation := self._relation(tasks, None):
+            return relation
+        if _has_topology(self._cluster.pod_groups[pod_group].root):
+            with self._session.statement() as trial:
+                if self._context.placer.place_anywhere(trial, tasks, self._nodes):
+                    return "its topology constraint is not met"
+        return ""
 
     def _fits(self, pod_group: int, tasks: list[int], placer: Placer | None = None) -> bool:
         """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
@@ -251,19 +272,28 @@ class _CapacityChecks:
         return ", and ".join([_on_nodes(problem, names) for problem, names in relations[:_MOST_RELATIONS]])
 
     def _no_capacity(
-        self, tasks: list[int], gpus: _FreeGpus | None, unchecked: list[str], relation: str
+        self,
+        tasks: list[int],
+        gpus: _FreeGpus | None,
+        unchecked: list[str],
+        relation: str,
+        found: FoundObstacle,
     ) -> Rejection:
+        is_small = gpus is not None and gpus.fitting < len(tasks)
         if relation:
             detail = relation
-        elif gpus is None:
-            detail = "no node that it may use has enough free resources"
-        elif gpus.fitting >= len(tasks):
-            detail = "the nodes with enough free GPUs do not meet its other requirements"
-        else:
+        elif is_small and gpus is not None:
             free = f"{format_gpus(gpus.free)} of {format_gpus(gpus.total)}"
             detail = f"it needs {count_gpus(self._demand(tasks))}; {free} on nodes that it may use are free"
+        elif found.kind is EvictionObstacle.AMOUNTS and found.detail:
+            which = "that it may use" if gpus is None else "with enough free GPUs"
+            detail = f"the nodes {which} have too little free {found.detail}"
+        elif gpus is None:
+            detail = "no node that it may use has enough free resources"
+        else:
+            detail = "the nodes with enough free GPUs do not meet its other requirements"
         if self._session.searches:
-            detail += ", and no permitted evictions would free enough"
+            detail += _by_evictions(found, relation)
         chains = self._session.chains
         source = chains.name(chains.placement_filters[0]) if relation else "search"
         return Rejection(ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source)
@@ -281,10 +311,10 @@ class _CapacityChecks:
 
     def _sum_free(self, shape: TaskShape, per_pod: int) -> _FreeGpus:
         total = free = largest = fitting = 0
-        infos, nodes = self._session.ledger.node_infos, self._cluster.nodes
+        nodes = self._cluster.nodes
+        self._idle = self._idle or FreeGpus(self._session.ledger)
         for node in bits(self._context.components.allowed_nodes.of(shape)):
-            info = infos[node]
-            idle = info.idle_gpu_milli() if info.mig or info.gpus else info.idle.gpu
+            idle = self._idle.on(node)
             total += nodes[node].allocatable[GPU]
             free += idle
             largest = max(largest, idle)
@@ -324,6 +354,22 @@ class _Kind:
             and own_group.is_preemptible == group.is_preemptible
         )
         return is_equal and detail == rejection.detail and self._shapes == shapes
+
+
+def _by_evictions(found: FoundObstacle, relation: str) -> str:
+    """Why evictions do not help, as the end of a detail."""
+    match found.kind:
+        case EvictionObstacle.FRAGMENTS:
+            return ", and what permitted evictions would free is on too many nodes"
+        case EvictionObstacle.PLACES if relation:
+            return ", and permitted evictions do not change that"
+        case EvictionObstacle.PLACES:
+            return f", and with all permitted evictions {found.detail or 'its pods find no places'}"
+        case EvictionObstacle.SEARCH:
+            return ", and the search found no evictions that it may make"
+        case EvictionObstacle.AMOUNTS if found.detail:
+            return f", and no permitted evictions would free enough {found.detail}"
+    return ", and no permitted evictions would free enough"
 
 
 def _unchecked(rejection: Rejection) -> list[str]:

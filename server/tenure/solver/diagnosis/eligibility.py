@@ -7,14 +7,17 @@ from typing import NamedTuple
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.actions.victim_rules import VictimSelector
+from tenure.solver.diagnosis.eviction_obstacle import takable_tasks
 from tenure.solver.framework.disruptions import ignoring_all
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.search import Budget
 from tenure.solver.search.victim_batches import victim_batches
 from tenure.solver.search.victim_sets.alternatives import FoundSet
+from tenure.terms.reasons import ReasonCode
 
 
 class EligibilityStage(Enum):
@@ -65,7 +68,24 @@ class VictimQuery:
             rejection = guards.allows_victim(self._action, self._preemptor, victim)
             if rejection is not None:
                 return rejection
-        return self._search.rules.full_rejection(self._preemptor, victim)
+        rejection = self._search.rules.full_rejection(self._preemptor, victim)
+        if rejection is None and not takable_tasks(self._context, self._search, self._preemptor, victim):
+            return self._stays(victim)
+        return rejection
+
+    def _stays(self, victim: int) -> Rejection | None:
+        """Why none of its tasks can be taken, although no rule protects all of it."""
+        for verdict in self._session.guards.verdicts(self._action, self._preemptor, victim):
+            if verdict.scope is ProtectionScope.CORE:
+                ends = (
+                    verdict.until
+                    if verdict.until is None or verdict.until > self._session.cluster.now
+                    else None
+                )
+                return Rejection(verdict.reason, verdict.detail, ends, verdict.guard, verdict.custom)
+        if self._session.disruptions.is_active:
+            return Rejection(ReasonCode.DISRUPTION_BUDGET, "disruption budgets allow no more disruptions")
+        return Rejection(ReasonCode.IN_PROGRESS, "this cycle moves it")
 
     def ineligibility(self, victim: int) -> Ineligibility | None:
         """First rejection of evicting it; None: evicting it alone would suffice."""
@@ -98,7 +118,7 @@ class VictimQuery:
             self._context.gangs,
             self._context.pod_groups.victims,
             self._search.rules.victim_queues(self._preemptor),
-            lambda victim: self.protection(victim) is None,
+            lambda victim: self._search.rules.full_rejection(self._preemptor, victim) is None,
             lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
             max_victims=self._search.max_victims,
         )
@@ -152,8 +172,12 @@ class VictimQuery:
         return self._context.solver.solve(trial, search, Budget.of(self._session.options)).rejection
 
     def _runs(self, pod_group: int) -> bool:
-        active = self._session.ledger.active_allocated
-        return any(active[pod_set.index] for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets)
+        """Whether it had pods on nodes before the cycle and has some now: what starts in it is no victim."""
+        cluster, active = self._session.cluster, self._session.ledger.active_allocated
+        group = cluster.pod_groups[pod_group]
+        return any(active[pod_set.index] for pod_set in group.pod_sets) and any(
+            cluster.tasks[task].placement.is_active_allocated for task in group.tasks
+        )
 
 
 class _LimitedVictims:

@@ -21,6 +21,8 @@ from tenure.terms.cancellation import never
 
 UNITS: Final = {CPU: 1000, MEMORY: 2**30, GPU: 100}
 """Steps in which quotas and limits are raised: a core, a GiB, a tenth of a GPU."""
+MAX_PRIORITIES: Final = 32
+"""Priorities that are tried; of more, some are left out, evenly."""
 
 
 class RemedyKind(IntEnum):
@@ -83,7 +85,7 @@ class _Search:
         self._context: CycleContext = replay.end
         self._tasks = replay.end.gangs.tasks_to_allocate(pod_group)
         self.waiting: Waiting | None = None
-        self._trials = WhatIfTrials(replay.profile, replay.registry, self._group, stop)
+        self._trials = WhatIfTrials(replay.profile, replay.registry, self._group, stop, replay.result)
 
     def all(self) -> Iterator[Remedy]:
         """All remedies, in the order of the kinds."""
@@ -100,6 +102,7 @@ class _Search:
     def _wait(self) -> Iterator[Remedy]:
         """Time at which it receives the capacity on which it runs, with all decisions until then applied."""
         self.waiting = found = wait(self._trials, self._cluster, self._replay.result, self._group.index)
+        self._trials.is_patient = found.result is None and found.is_complete
         if found.result is not None:
             yield Remedy(RemedyKind.WAIT, found.result, until=found.until)
         elif what_if.has_terminating(self._cluster):
@@ -123,16 +126,20 @@ class _Search:
             yield Remedy(RemedyKind.REDUCE_MINIMUM, found[1], most - found[0])
 
     def _raise_priority(self) -> Iterator[Remedy]:
-        """Lowest higher priority: just above that of another pod group."""
+        """Lowest higher priority: that of another pod group, which may be younger, or just above it.
+
+        A higher one may be worse, since it can make it non-preemptible: so they are tried one by one.
+        """
         own = self._group.facts
         others = {g.facts.priority for g in self._cluster.pod_groups if g.facts.uid not in ("", own.uid)}
-        higher = [priority + 1 for priority in sorted(others) if priority >= own.priority]
-        found = self._trials.smallest(
-            len(higher),
-            lambda n: what_if.with_facts(self._cluster, self._group.index, priority=higher[n - 1]),
+        numbers = {each + more for each in others for more in (0, 1)}
+        higher = sorted(number for number in numbers if number > own.priority)
+        found = self._trials.first(
+            (number, what_if.with_facts(self._cluster, self._group.index, priority=number))
+            for number in _spread(higher, MAX_PRIORITIES)
         )
         if found is not None:
-            yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], higher[found[0] - 1])
+            yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], found[0])
 
     def _make_preemptible(self) -> Iterator[Remedy]:
         """Remove all protection of its own, if it has any."""
@@ -153,7 +160,7 @@ class _Search:
         path = () if self._group.queue is None else self._cluster.queues[self._group.queue].path
         found: list[Remedy] = []
         for resource in (each for each in UNITS if demand[each]):
-            bounded = [q for q in reversed(path) if self._bound(bound, q)[resource] != UNLIMITED]
+            bounded = [q for q in reversed(path) if self._most(kind, self._bound(bound, q), resource) > 0]
             single = [self._raised(kind, bound, (queue,), resource) for queue in bounded]
             if not any(single) and len(bounded) > 1:
                 single = [self._raised(kind, bound, tuple(bounded), resource)]
@@ -165,13 +172,23 @@ class _Search:
         share: Share = getattr(self._cluster.queues[queue].facts, bound)
         return share
 
+    def _most(self, kind: RemedyKind, share: Share, resource: int) -> int:
+        """Units by which a bound is raised at most; 0: it is unlimited, or already as large.
+
+        A quota is raised to what the cluster has, a limit to what the pod group needs beside all of it.
+        """
+        if share[resource] == UNLIMITED:
+            return 0
+        total = sum([node.allocatable[resource] for node in self._cluster.nodes])
+        if kind is RemedyKind.RAISE_QUOTA:
+            return max(0, (total - share[resource]) // UNITS[resource])
+        return -(-(total + self._context.session.ledger.demand(self._tasks)[resource]) // UNITS[resource])
+
     def _raised(self, kind: RemedyKind, bound: str, queues: tuple[int, ...], resource: int) -> Remedy | None:
-        """Smallest sufficient number of units, up to the cluster's capacity and the request."""
+        """Smallest sufficient number of units, if there is one."""
         unit = UNITS[resource]
-        total = sum(node.allocatable[resource] for node in self._cluster.nodes)
-        most = -(-(total + self._context.session.ledger.demand(self._tasks)[resource]) // unit)
         found = self._trials.smallest(
-            most,
+            min([self._most(kind, self._bound(bound, queue), resource) for queue in queues]),
             lambda n: what_if.with_larger_bounds(self._cluster, bound, queues, resource, n * unit),
         )
         if found is None:
@@ -211,3 +228,10 @@ class _Search:
             return None
         size = min((n.allocatable[GPU], n.allocatable[CPU], n.allocatable[MEMORY], n.index) for n in fitting)
         return size[-1]
+
+
+def _spread(numbers: list[int], most: int) -> list[int]:
+    """At most so many of these numbers, the last one among them."""
+    if len(numbers) <= most:
+        return numbers
+    return [numbers[(each + 1) * len(numbers) // most - 1] for each in range(most)]

@@ -57,7 +57,7 @@ def wait(trials: WhatIfTrials, cluster: Cluster, decision: CycleResult, pod_grou
                 pending.append(PendingAt(cluster.now, outcome.reason, _placed(decision)))
             continue
         if result is None:
-            result, until = trials.has_helped(decision), cluster.now
+            result, until = trials.has_helped(cluster, decision), cluster.now
         if outcome.kind is OutcomeKind.BOUND:
             return Waiting(result, until, tuple(pending))
     return Waiting(pending=tuple(pending), is_complete=False)

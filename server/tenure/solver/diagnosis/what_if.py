@@ -3,14 +3,15 @@
 Indices do not change, so that results for the copy can be compared with those for the original.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.decision import CycleResult, DecisionGroup, OutcomeKind
 from tenure.solver.model.node import HOSTNAME, Node
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.workload import PodGroup, PodSet
@@ -31,22 +32,39 @@ HELPFUL_OUTCOMES: Final = (
 
 
 class TrialResult(NamedTuple):
-    """Outcome of a pod group, and the number of pods evicted for it."""
+    """Outcome of a pod group, and what its start costs others."""
 
     kind: OutcomeKind
     evicted: int
+    """Pods that are evicted for it."""
+    victims: tuple[tuple[int, int], ...] = ()
+    """Whose they are: pod groups, each with the number of its pods."""
+    not_started: tuple[int, ...] = ()
+    """Pod groups that start in the cycle as it is, and are still pending when this one runs."""
+    further_losses: tuple[tuple[int, int], ...] = ()
+    """Pods that other pod groups lose for others, and would keep in the cycle as it is; by pod group."""
 
 
 class WhatIfTrials:
     """Tries changes for one pod group. Raises CycleStopped when `stop` ends one of them."""
 
     def __init__(
-        self, profile: Profile, registry: Registry, group: PodGroup, stop: Callable[[], bool] = never
+        self,
+        profile: Profile,
+        registry: Registry,
+        group: PodGroup,
+        stop: Callable[[], bool] = never,
+        without_change: CycleResult | None = None,
     ) -> None:
+        """`without_change`: the cycle with which those of changed clusters are compared; None: nothing is."""
         self._profile = profile
         self._registry = registry
         self._pod_group, self._tasks = group.index, frozenset(group.tasks)
         self._stop = stop
+        self._compared = without_change
+        self.is_patient = False
+        """Whether a change may place it in a later cycle: it does not start by waiting."""
+        self._started = set[int]() if without_change is None else _placed(without_change)
 
     def decide(self, cluster: Cluster) -> CycleResult:
         """One whole cycle."""
@@ -55,7 +73,7 @@ class WhatIfTrials:
             raise CycleStopped
         return decision
 
-    def has_helped(self, decision: CycleResult) -> TrialResult | None:
+    def has_helped(self, cluster: Cluster, decision: CycleResult) -> TrialResult | None:
         """Result for the pod group; None if it is not placed, or loses as many pods as are placed."""
         found = next((each for each in decision.outcomes if each.pod_group == self._pod_group), None)
         if found is None or found.kind not in HELPFUL_OUTCOMES:
@@ -66,54 +84,84 @@ class WhatIfTrials:
         if len(lost) >= found.bound + found.reserved:
             return None
         own = [group for group in decision.groups if group.beneficiary == self._pod_group]
-        return TrialResult(found.kind, sum(len(victims_of(group)) for group in own))
-
-    def evaluate(self, cluster: Cluster) -> TrialResult | None:
-        """Result for the pod group on this cluster; None if it is not placed."""
-        return self.has_helped(self.decide(cluster))
+        victims = _losses(cluster, own)
+        return TrialResult(
+            found.kind,
+            victims.total(),
+            tuple(sorted(victims.items())),
+            further_losses=self._further_losses(cluster, decision),
+        )
 
     def verify(self, cluster: Cluster) -> TrialResult | None:
         """Result for the pod group if it runs within a few cycles on this cluster; else None.
 
         Capacity that is reserved for it may go to others before its victims have terminated. The cycle after
-        notices for it is that in which they are due: until a later one, they may expire.
+        notices for it is that in which they are due: until a later one, they may expire. If it does not start
+        by waiting, a change may also place it in a later cycle, while cycles decide something.
         """
-        decision = self.decide(cluster)
-        result = self.has_helped(decision)
-        if result is None or result.kind is OutcomeKind.BOUND:
-            return result
-        for _ in range(MAX_CYCLES_TO_START):
+        first, result = None, None
+        for _ in range(MAX_CYCLES_TO_START + 1):
+            decision = self.decide(cluster)
+            first = first or decision
+            placed = self.has_helped(cluster, decision)
+            if placed is None and (result is not None or not self.is_patient or not decision.groups):
+                return None
+            result = result or placed
+            if result is not None and placed is not None and placed.kind is OutcomeKind.BOUND:
+                waiting = self._started & _waiting(first) & _waiting(decision)
+                return result._replace(not_started=tuple(sorted(waiting)))
             own = [group for group in decision.groups if group.beneficiary == self._pod_group]
             due = max([group.notices.evict_time for group in own], default=0)
             cluster = apply_decisions(cluster, decision, max(INTERVAL, due - cluster.now))
-            decision = self.decide(cluster)
-            later = self.has_helped(decision)
-            if later is None:
-                return None
-            if later.kind is OutcomeKind.BOUND:
-                return result
         return None
 
     def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
         """Smallest number from 1 to `most` whose change lets it run; None if it does not.
 
-        The search tests whether a change places it, and the result is verified. Assumes that more of a change
-        is never worse. Where that is false, the result still works, since it was tried, but a smaller number
-        might too.
+        Assumes that more of a change is never worse. Where that is false, the result still works, since it
+        was tried, but a smaller number might too.
         """
-        verdict = self.evaluate(change(most)) if most >= 1 else None
-        if verdict is None:
+        best = self.verify(change(most)) if most >= 1 else None
+        if best is None:
             return None
         low, high = 0, most
         while high - low > 1:
             middle = (low + high) // 2
-            verdict = self.evaluate(change(middle))
-            if verdict is None:
+            found = self.verify(change(middle))
+            if found is None:
                 low = middle
             else:
-                high = middle
-        found = self.verify(change(high))
-        return None if found is None else (high, found)
+                high, best = middle, found
+        return high, best
+
+    def first(self, changes: Iterable[tuple[int, Cluster]]) -> tuple[int, TrialResult] | None:
+        """The first of these numbered changes that lets it run; None: none does."""
+        for number, cluster in changes:
+            if (found := self.verify(cluster)) is not None:
+                return number, found
+        return None
+
+    def _further_losses(self, cluster: Cluster, decision: CycleResult) -> tuple[tuple[int, int], ...]:
+        if self._compared is None:
+            return ()
+        both = [
+            _losses(cluster, [group for group in each.groups if group.beneficiary != self._pod_group])
+            for each in (decision, self._compared)
+        ]
+        return tuple(sorted((both[0] - both[1]).items()))
+
+
+def _losses(cluster: Cluster, groups: Sequence[DecisionGroup]) -> Counter[int]:
+    """Pods that decision groups evict, move or give notice to, by pod group."""
+    return Counter([cluster.tasks[each.task].pod_group for group in groups for each in victims_of(group)])
+
+
+def _placed(decision: CycleResult) -> set[int]:
+    return {each.pod_group for each in decision.outcomes if each.kind in HELPFUL_OUTCOMES}
+
+
+def _waiting(decision: CycleResult) -> set[int]:
+    return {each.pod_group for each in decision.outcomes if each.kind not in HELPFUL_OUTCOMES}
 
 
 def with_facts(cluster: Cluster, pod_group: int, **facts: Any) -> Cluster:

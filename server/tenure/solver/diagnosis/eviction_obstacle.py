@@ -1,0 +1,226 @@
+"""What stops evictions for a waiting pod group: amounts, fair shares, or where its pods may run (R13.50).
+
+Everything that the evicting actions may take is evicted at once, in a trial that is undone: first what they
+may take as it is, then also what fair shares alone keep. What does not fit then never fits by evictions; what
+fits then is not short of capacity, so a rule is in the way. The pods that are taken are those of the victim
+order. The numbers of looks and of evicted pods are limited.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple, final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.model.queue import QueueStatus
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, MutableVector, Share
+from tenure.solver.model.workload import add_shares
+from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.action import Action, Relation
+from tenure.solver.search.fits import NO_BOUND, count_fits
+from tenure.solver.search.node_order import bits
+from tenure.solver.search.search import WITHIN_FAIR_SHARE
+from tenure.solver.search.victim_batches import one_victim, victim_batches
+from tenure.terms.formatting import format_gpus
+from tenure.terms.reasons import ReasonCode
+
+MAX_EVICTED: Final = 2_000
+"""Pods that one trial evicts; with more, the obstacle is not known."""
+MAX_LOOKS: Final = 20_000
+"""Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
+_SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
+
+
+class EvictionObstacle(IntEnum):
+    """Why evictions do not let a pod group start."""
+
+    UNTRIED = 0
+    AMOUNTS = 1
+    """Even without everything that may be evicted, no capacity for it is left."""
+    FRAGMENTS = 2
+    """Then enough GPUs would be free, but on too many nodes."""
+    FAIR_SHARES = 3
+    """Fair shares keep what it needs."""
+    PLACES = 4
+    """There would be enough, but not where its pods may run beside other pods, or in its topology."""
+    SEARCH = 5
+    """Nothing of this: the search found no set of evictions that it may make."""
+
+
+class FoundObstacle(NamedTuple):
+    """What a trial found."""
+
+    kind: EvictionObstacle
+    detail: str = ""
+    """What is missing in the trial: a resource, or a relation."""
+
+
+UNTRIED: Final = FoundObstacle(EvictionObstacle.UNTRIED)
+
+
+@final
+class EvictionObstacles:
+    """The obstacles of one cycle, after its decisions."""
+
+    def __init__(self, context: CycleContext, status: Sequence[QueueStatus]) -> None:
+        """`status` has the fair share and the usage of every queue after the cycle."""
+        self._context, self._session, self._status = context, context.session, status
+        self._groups = context.session.cluster.pod_groups
+        self._left = MAX_LOOKS
+        self._over = [
+            {each.queue for each in status if each.allocated_after[r] > each.fair_share[r] >= 0}
+            for r in range(len(NO_SHARE))
+        ]
+        """Queues above their fair share, by resource."""
+        self._actions = [
+            EvictionAction(context, action)
+            for action in self._session.searches
+            if action.victims_from in (Relation.SAME_QUEUE, Relation.OTHER_QUEUES)
+            and not action.relocates_all
+        ]
+
+    def find(
+        self,
+        pod_group: int,
+        tasks: list[int],
+        relation: Callable[[], str],
+        action: Action | None = None,
+    ) -> FoundObstacle:
+        """The obstacle of its next tasks, by one action or by all of them; leaves no trace.
+
+        `relation` says in the trial why no node takes a pod although it has the amounts; empty: one does.
+        """
+        permitted, kept = list[int](), list[int]()
+        for search in self._actions:
+            if action is None or search.action is action:
+                free, by_share = self._takable(search, pod_group, tasks)
+                permitted += free
+                kept += by_share
+        number = len(permitted) + len(kept)
+        if self._left < number or number > MAX_EVICTED:
+            return UNTRIED
+        self._left -= number
+        with self._session.statement() as trial:
+            for task in dict.fromkeys(permitted):
+                trial.evict(task)
+            if permitted and self._fits(pod_group, tasks):
+                own = self._groups[pod_group].queue
+                is_other = any(self._queue(task) != own for task in permitted)
+                return FoundObstacle(EvictionObstacle.FAIR_SHARES if is_other else EvictionObstacle.SEARCH)
+            for task in set(kept).difference(permitted):
+                trial.evict(task)
+            if kept and self._fits(pod_group, tasks):
+                return FoundObstacle(EvictionObstacle.FAIR_SHARES)
+            return self._missing(tasks, relation)
+
+    def _missing(self, tasks: Sequence[int], relation: Callable[[], str]) -> FoundObstacle:
+        """What is missing as the ledger is now."""
+        shapes = {s.index: s for s in [self._session.cluster.tasks[task].shape for task in tasks]}
+        for shape in shapes.values():
+            wanted = sum(self._session.cluster.tasks[task].shape is shape for task in tasks)
+            nodes = [*bits(self._context.components.allowed_nodes.of(shape))]
+            if sum([count_fits(self._session.ledger, shape, node, ()) for node in nodes]) >= wanted:
+                continue
+            infos = [self._session.ledger.node_infos[node] for node in nodes]
+            free = [info.soon() for info in infos]
+            short = _short_resource(shape, free, wanted)
+            if short:
+                return FoundObstacle(EvictionObstacle.AMOUNTS, short)
+            gpus = sum([info.idle_gpu_milli() + info.releasing_gpu_milli() for info in infos])
+            per_pod = self._session.ledger.request_share(shape)[GPU]
+            is_enough = gpus >= wanted * per_pod > 0
+            return FoundObstacle(EvictionObstacle.FRAGMENTS if is_enough else EvictionObstacle.AMOUNTS)
+        return FoundObstacle(EvictionObstacle.PLACES, relation())
+
+    def share_rejection(self, pod_group: int, tasks: list[int]) -> Rejection:
+        """How fair shares keep it waiting: others keep within theirs, or its queue would exceed its own."""
+        queue, demand = self._groups[pod_group].queue, self._session.ledger.demand(tasks)
+        path = () if queue is None else tuple(reversed(self._session.cluster.queues[queue].path))
+        if not any(demand[r] and self._over[r].difference(path) for r in (GPU, CPU, MEMORY)):
+            return WITHIN_FAIR_SHARE
+        for each in path:
+            status = self._status[each]
+            after = add_shares(status.allocated_after, demand)
+            over = [r for r in (GPU, CPU, MEMORY) if demand[r] and after[r] > status.fair_share[r] >= 0]
+            if over:
+                name = self._session.cluster.queues[each].facts.name
+                detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted "
+                detail += f"for it: it would have {_amounts(after, status.fair_share, over[0])}"
+                return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, source="proportion")
+        return WITHIN_FAIR_SHARE
+
+    def _takable(
+        self, search: EvictionAction, pod_group: int, tasks: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Tasks that the action may take for it, and those that only fair shares keep."""
+        permitted, kept = list[int](), list[int]()
+        entry = search.may_start(pod_group) or self._session.chains.admits(search.action, pod_group, tasks)
+        if entry is not None and entry.code not in _SHARES:
+            return permitted, kept
+        self._session.chains.on_search_start(pod_group, tasks)
+        self._session.disruptions.begin(search.action, pod_group)
+        for victim in self._victims(search, pod_group):
+            self._session.stop.check()
+            self._left -= 1
+            if self._left < 0 or len(permitted) + len(kept) > MAX_EVICTED:
+                break
+            rejection = search.rules.full_rejection(pod_group, victim) or entry
+            if rejection is not None and rejection.code in _SHARES:
+                other = search.rules.ruled_out(pod_group, victim) or search.rules.rejection(pod_group, victim)
+                rejection = other or rejection
+            if rejection is None:
+                permitted += takable_tasks(self._context, search, pod_group, victim)
+            elif rejection.code in _SHARES:
+                kept += takable_tasks(self._context, search, pod_group, victim)
+        return permitted, kept
+
+    def _victims(self, search: EvictionAction, pod_group: int) -> Iterator[int]:
+        for queue in search.rules.victim_queues(pod_group):
+            for _, victim in self._context.pod_groups.evictable_victims(queue):
+                if victim != pod_group:
+                    yield victim
+
+    def _fits(self, pod_group: int, tasks: list[int]) -> bool:
+        with self._session.statement() as trial:
+            nodes = self._context.components.node_order.all_nodes
+            return self._context.placer.place(trial, pod_group, tasks, nodes) is None
+
+    def _queue(self, task: int) -> int | None:
+        return self._groups[self._session.cluster.tasks[task].pod_group].queue
+
+
+def takable_tasks(context: CycleContext, search: EvictionAction, pod_group: int, victim: int) -> list[int]:
+    """Tasks of a pod group that a search may take for another one, whatever fair shares say."""
+    batches = victim_batches(
+        context.session,
+        context.gangs,
+        one_victim(context.session, victim),
+        search.rules.victim_queues(pod_group),
+        lambda _: True,
+        lambda index: search.rules.keeps_core(pod_group, index),
+    )
+    found = list[int]()
+    while (batch := batches.pop()) is not None:
+        found += batch.tasks
+    return found
+
+
+def _short_resource(shape: TaskShape, free: Sequence[MutableVector], wanted: int) -> str:
+    """The resource of which more would be enough: CPU or memory; empty: GPUs, or several."""
+    for name, slot in (("CPU", CPU), ("memory", MEMORY)):
+        if shape.request[slot] and not shape.shares_devices:
+            request = [*shape.request]
+            request[slot] = 0
+            others = MutableVector(tuple(request))
+            if sum([max(0, each.times(others, NO_BOUND)) for each in free]) >= wanted:
+                return name
+    return ""
+
+
+def _amounts(after: Share, share: Share, resource: int) -> str:
+    """`5 of 4 GPUs`, `12 of 8 CPU cores`, `9.5 of 8 GiB of memory`."""
+    if resource == GPU:
+        return f"{format_gpus(after[GPU])} of {format_gpus(share[GPU])} GPUs"
+    unit, name = (1000, "CPU cores") if resource == CPU else (2**30, "GiB of memory")
+    return f"{after[resource] / unit:g} of {share[resource] / unit:g} {name}"
