@@ -82,6 +82,12 @@ CHECKS: Final = (
         "tests.properties.optimum.distance:main",
     ),
     Check(
+        "sentences",
+        "what explanations say of 10,000 random clusters, applied to them: a line for each kind of sentence",
+        "7 h",
+        "tests.properties.sentences.judged_sentences:main",
+    ),
+    Check(
         "replays",
         "replayed cycles are the cycles that decided, before each commit, on 1,000 random clusters",
         "1 min",
