@@ -4,9 +4,10 @@ The database has no users: `--skip-grant-tables` lets each process of this machi
 listens. slurmdbd creates its tables itself.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.child_processes import free_port
@@ -60,7 +61,9 @@ PluginDir={plugins}
 
 
 @contextmanager
-def run_slurm_with_accounts(folder: Path, lua: str, **options: Any) -> Iterator[SlurmCluster]:
+def run_slurm_with_accounts(
+    folder: Path, lua: str, more_replaced: Mapping[str, str] = MappingProxyType({}), **options: Any
+) -> Iterator[SlurmCluster]:
     """A cluster with slurmdbd and ACCOUNTS, until the end of the context."""
     port = free_port()
 
@@ -68,7 +71,10 @@ def run_slurm_with_accounts(folder: Path, lua: str, **options: Any) -> Iterator[
         _start_accounting(cluster, port)
         _manage(cluster, ACCOUNTS)
 
-    replaced = {"AccountingStorageType=accounting_storage/none": _SLURM_CONF.format(port=port)}
+    replaced = {
+        "AccountingStorageType=accounting_storage/none": _SLURM_CONF.format(port=port),
+        **more_replaced,
+    }
     with run_slurm(folder, lua, replaced=replaced, prepare=prepare, **options) as cluster:
         _manage(cluster, LIMITS)
         yield cluster

@@ -96,6 +96,11 @@ class GroupApplier:
                     found = self._applier.look_up(decision) if check_first else None
                     self._add_result(entry, decision, found or precondition_failed(violation))
 
+    def refuse(self, entry: JournalEntry, why: str) -> None:
+        """Add a failed precondition for every decision that is left of a group."""
+        for decision in list(entry.remaining_decisions(self._now())):
+            self._add_result(entry, decision, precondition_failed(why))
+
     def detect_applied(self, entries: Iterable[JournalEntry]) -> None:
         """Add results of visible decisions of groups that may have been sent before.
 

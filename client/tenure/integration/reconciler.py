@@ -13,7 +13,7 @@ before it was reported.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +38,7 @@ from tenure.integration.ports import (
 from tenure.integration.telemetry import ANNOTATIONS_PENDING, IN_FLIGHT, RETRYING, reconcile_span, span
 from tenure.integration.timing import Backoff
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import Patch
+from tenure.v1.decision_pb2 import DecisionGroup, Patch
 from tenure.v1.report_pb2 import GROUP_STATE_CONFLICT, ReportResultsRequest, ReportResultsResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -67,6 +67,9 @@ class ClusterPorts:
     """Called with the rows that the server set aside. None: it refuses a snapshot with an invalid row."""
     estimate_interval: float | None = None
     """Seconds after which a decision tells again when pod groups start (semantics R17.24). None: never."""
+    find_refusals: Callable[[Sequence[DecisionGroup]], Mapping[str, str]] | None = None
+    """Returns why new groups are not accepted, by id: the cluster would not start their beneficiary. Nothing
+    of them is applied. Raises ClusterError and LeaseLost. None: all are accepted."""
 
 
 class Reconciler:
@@ -212,12 +215,21 @@ class Reconciler:
         new = first[: max(MAX_IN_FLIGHT - len(self._journal.entries), 0)]
         least = 0 if self._journal.entries else 1
         self._applier.check(new)
+        self._refuse(new)
         self._journal.add(new)
         max_bytes = NEW_GROUPS_SHARE * self._store.max_bytes
         while len(new) > least and len(pack_journal(self._journal)) > max_bytes:
             self._journal.remove(new[len(new) // 2 :])
             new = new[: len(new) // 2]
         return new
+
+    def _refuse(self, new: Sequence[JournalEntry]) -> None:
+        """Let the decisions of groups fail that the cluster would not carry out to the end."""
+        if self._cluster.find_refusals is not None:
+            refusals = self._cluster.find_refusals([entry.group for entry in new if not entry.is_stopped])
+            for entry in new:
+                if why := refusals.get(entry.id):
+                    self._applier.refuse(entry, why)
 
     def _schedule_recheck(self, is_incomplete: bool) -> None:
         """Decide again after decisions that failed and groups that did not fit, with doubling pauses."""

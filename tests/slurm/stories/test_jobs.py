@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tenure.slurm.starter import REST_SECONDS
+from tenure.slurm.release import REST_SECONDS
 
 from tests.slurm.slurm_adapter import SlurmAdapter
 from tests.slurm.slurm_cluster import GPUS, NODES, SlurmCluster
@@ -36,7 +36,7 @@ def test_gang_runs_on_the_nodes_that_were_decided(cluster: SlurmCluster, adapter
     row = cluster.job(job)
     assert row["node_count"] == 4
     assert row["gres_detail"] == [f"gpu:a100:{GPUS}(IDX:0-7)"] * 4
-    cluster.wait(lambda: cluster.job(job)["priority"] == 0, "the running job is held against a requeue")
+    assert cluster.job(job)["priority"] > 0, "accounting loses a running job that is held"
 
 
 def test_gang_that_does_not_fit_waits_as_a_whole_and_says_why(
@@ -132,7 +132,6 @@ def test_requeue_by_its_owner_does_not_start_the_job_beside_tenure(
     cluster: SlurmCluster, adapter: SlurmAdapter
 ) -> None:
     (job,) = fill(cluster, "research", 1)
-    cluster.wait(lambda: cluster.job(job)["priority"] == 0, "the running job is held")
     cluster.command("scontrol", "requeue", str(job), user="games")
     cluster.wait(lambda: cluster.job(job)["restart_cnt"] == 1, "the job was requeued")
     cluster.wait_for(job, "RUNNING", 60)

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,10 +14,12 @@ from tenure.integration.reconciler import ClusterPorts
 from tenure.slurm.applier import JobApplier
 from tenure.slurm.comments import CommentWriter
 from tenure.slurm.lost_requeues import LostRequeues
-from tenure.slurm.observe.cluster import HOLDING, Reading, Scope, is_owned
+from tenure.slurm.observe.cluster import Reading, Scope, is_owned
 from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.refused_starts import RefusedStarts
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
+from tenure.slurm.release import Releaser
 from tenure.slurm.starter import JobStarter
 from tenure.slurm.state_file import StateFile
 from tenure.v1.snapshot_pb2 import Queue
@@ -28,6 +30,8 @@ SETTLE_SECONDS: Final = 15.0
 """How long nodes may take to report to a restarted slurmctld, and to end what it forgot."""
 _FULL_PART: Final = 10
 """And at most a listing in this many times what the last one took."""
+_RESTING: Final = "BeginTime"
+"""Why a requeued job is not started by Slurm yet."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -40,32 +44,31 @@ class HostClock:
 
 
 class Adoption:
-    """Holds jobs that Slurm could start, as the administrator, so that their owners cannot release them."""
+    """Holds jobs that wait and that Slurm could start, as the administrator: owners cannot release them.
+
+    A job that runs is not held. When it is requeued, Slurm lets it rest, and within that time it is held.
+    """
 
     def __init__(self, slurm: Slurm, scope: Scope) -> None:
         self._slurm, self._scope = slurm, scope
         self._adopted: set[tuple[str, int]] = set()
         """Ids and submit times of jobs that were held."""
 
-    def adopt(self, jobs: Iterable[LiveJob]) -> None:
-        """Hold new and requeued jobs, and running ones: a requeue brings them back held. Raises LeaseLost."""
-        listed = {(job.job_id, job.submit): job for job in jobs}  # untouched tasks of an array are one job
-        self._adopted.intersection_update(listed)
-        due = {key: job for key, job in listed.items() if self._is_due(key, job)}
-        for job in due.values():
-            if not job.is_held:
-                _LOG.warning("Job %s was not held and is %s: holding it", job.job_id, job.state)
-        self._slurm.hold(job.job_id for job in due.values())
-        self._adopted.update(due)
+    def adopt(self, jobs: Iterable[LiveJob], released: Container[str]) -> None:
+        """Hold new and requeued jobs, but those that the adapter has released. Raises LeaseLost."""
+        listed = [job for job in jobs if job.reference not in released]
+        self._adopted.intersection_update((job.job_id, job.submit) for job in listed)
+        due = [job for job in listed if self._is_due(job)]
+        for job in due:
+            if not job.is_held and job.reason != _RESTING:
+                _LOG.warning("Job %s was not held and is %s: holding it", job.reference, job.state)
+        self._slurm.hold(due)
+        self._adopted.update((job.job_id, job.submit) for job in due)
 
-    def _is_due(self, key: tuple[str, int], job: LiveJob) -> bool:
-        if not is_owned(job.partition, self._scope):
+    def _is_due(self, job: LiveJob) -> bool:
+        if job.state != "PENDING" or not is_owned(job.partition, self._scope):
             return False
-        if job.state in HOLDING:
-            return not job.is_held
-        if job.state != "PENDING":
-            return False
-        is_new = key not in self._adopted
+        is_new = (job.job_id, job.submit) not in self._adopted
         return not job.is_held or (is_new and job.reason != "JobHeldAdmin")
 
 
@@ -83,15 +86,28 @@ class SlurmObservation:
         self._pause = FULL_SECONDS
         """Seconds between two listings without a change."""
         self._ended = threading.Event()
-        source = SlurmSource(scope, queues, self._read, self._memories, state.fields, self._has_observed)
+        refused = RefusedStarts()
+        source = SlurmSource(
+            scope, queues, self._read, self._memories, state.fields, self._has_observed, refused
+        )
         self._source = source
         state.is_listed = lambda uid: uid in source.jobs
         store = self._store_memories
-        starter = JobStarter(self._slurm, source, self._memories, store, lambda: self._live, self._settling)
+        before, settling = (lambda: self._live), self._settling
+        releaser = Releaser(self._slurm, source, self._memories, store, before, settling)
+        starter = JobStarter(self._slurm, source, self._memories, releaser, refused)
+        self._starter = starter
+        source.rechecks.append(lambda: starter.recheck_seconds)
         self._comments = CommentWriter(self._slurm, source)
         applier = JobApplier(self._slurm, source, starter, self._memories, store)
         self.ports = ClusterPorts(
-            source, applier, state, self._comments, starter, on_set_aside=self._comments.set_aside
+            source,
+            applier,
+            state,
+            self._comments,
+            starter,
+            on_set_aside=self._comments.set_aside,
+            find_refusals=starter.find_refusals,
         )
         self.problem = ""
         """Why the cluster may have changed unseen; "": it has not."""
@@ -125,7 +141,7 @@ class SlurmObservation:
         """
         began = time.monotonic()
         self._live = self._slurm.live_jobs()
-        self._adoption.adopt(self._live.values())
+        self._adoption.adopt(self._live.values(), self._starter.released)
         reading = self._slurm.read()
         if self._lost_requeues.repeat(reading.jobs):
             reading = self._slurm.read()

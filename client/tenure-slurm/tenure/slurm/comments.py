@@ -32,7 +32,7 @@ PREFIX: Final = "tenure: "
 _PAUSE_SECONDS: Final = 0.05
 _MAX_LENGTH: Final = 400
 _UNPROTECTED: Final = "may be requeued for other jobs"
-_SEPARATORS: Final = "\"'|="
+_SEPARATORS: Final = '"|'
 _IGNORED: Final = (OUTCOME_KIND_BOUND, OUTCOME_KIND_BUDGET_EXHAUSTED)
 _LOG: Final = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ class CommentWriter:
                 text = protected.get(uid, _UNPROTECTED)
             elif uid in self._set_aside:
                 text = f"is not scheduled: {self._set_aside[uid]}"
+            elif job.rows.waits:
+                text = f"waits: {job.rows.waits}"
             elif uid in refused:
                 text = f"waits: {refused[uid]}"
             elif uid in waiting:
@@ -151,6 +153,6 @@ def _protected(until: float, protection: Protection) -> str:
 
 @lru_cache(1_000)
 def _printable(text: str) -> str:
-    """One line of ASCII without quotes and separators of Slurm's own output."""
+    """One line of ASCII without double quotes, and without the separator of sacct."""
     safe = text.encode("ascii", "replace").decode()[:_MAX_LENGTH]
     return "".join(letter if letter.isprintable() and letter not in _SEPARATORS else " " for letter in safe)

@@ -6,12 +6,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import ClusterError, LeaseLost
 from tenure.slurm.observe.accounts import Associations, read_associations
 from tenure.slurm.observe.cluster import Reading
 from tenure.slurm.observe.hostlist import HostListError, expand
+from tenure.slurm.observe.limits import QOS_FORMAT, Bounds, read_bounds
 from tenure.slurm.observe.rows import ListingError, read_jobs, read_nodes
 
 MAX_PROCESSES: Final = 2
@@ -22,6 +24,7 @@ _ASSOCIATION_SECONDS: Final = 60.0
 _FORMAT: Final = "%i|%A|%T|%Q|%V|%S|%C|%m|%D|%b|%P|%n|%x|%E|%l|%N|%r"
 _NODE_FORMAT: Final = "%N|%T|%G|%f"
 _FIELD: Final = re.compile(r"(\w+)=(\S*)")
+_HOSTS: Final = re.compile(r"[\w.,\[\]-]*")
 _UNKNOWN: Final = (
     *("unable to contact", "unexpected message received"),  # slurmctld is away
     *("timed out", "timeout", "not available right now", "try again"),
@@ -58,6 +61,7 @@ class LiveJob(NamedTuple):
     request: tuple[str, ...]
     """What it requests; equal unless it was edited."""
     required_nodes: str
+    excluded_nodes: str
     nodes: str
     reason: str
 
@@ -87,6 +91,7 @@ class Slurm:
         self._may_act = may_act
         self._slots = threading.BoundedSemaphore(MAX_PROCESSES)
         self._associations, self._associations_at = Associations(), -_ASSOCIATION_SECONDS
+        self._qos_limits = b""
         self._environment = {**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
 
     def read(self) -> Reading:
@@ -109,9 +114,17 @@ class Slurm:
             listed = self._run("scontrol", "-o", "show", "assoc_mgr", "flags=users,assoc,qos")
             found = read_associations(read_records(listed))
             if found.accounts or found.qos:
-                self._associations = found
+                self._associations = found._replace(bounds=self._bounds(listed))
             self._associations_at = time.monotonic()
         return self._associations
+
+    def _bounds(self, listed: bytes) -> Bounds:
+        """Limits that Slurm enforces. While slurmdbd is away, those of QOS for each user are kept."""
+        if "limits" not in self.configuration().get("AccountingStorageEnforce", "").split(","):
+            return Bounds()
+        with suppress(CommandFailed):
+            self._qos_limits = self._run("sacctmgr", "-nP", "show", "qos", f"format={QOS_FORMAT}")
+        return read_bounds(listed, self.partitions(), self._qos_limits)
 
     def fingerprint(self) -> bytes:
         """Changes whenever a job or a node changes in what decisions depend on; costs a tenth of `read`."""
@@ -143,9 +156,17 @@ class Slurm:
         """When the controller was started, in seconds since 1970."""
         return _integer(self.configuration().get("BOOT_TIME", ""))
 
-    def hold(self, references: Iterable[str]) -> None:
-        """Hold jobs. A running one keeps running; when it is requeued, it waits."""
-        self._write_all("hold", references)
+    def hold(self, jobs: Iterable[LiveJob]) -> None:
+        """Hold those of these jobs that still wait; one that has started meanwhile is left as it is.
+
+        Slurm counts a running job that is held as never eligible, and its accounting loses it. It checks the
+        excluded nodes before the priority, and refuses both for a job that runs.
+        """
+        lines = [
+            f"update JobId={reference} ExcNodeList={excluded} Priority=0"
+            for reference, excluded in _by_record(jobs).items()
+        ]
+        self._write_lines(lines)
 
     def release(self, references: Iterable[str]) -> None:
         """Let Slurm start jobs."""
@@ -161,8 +182,7 @@ class Slurm:
             + (f" NumNodes={len(names)}-{len(names)}" if sets_number else "")
             for reference, (names, sets_number) in nodes.items()
         ]
-        if lines:
-            self._write("scontrol", text="\n".join((*lines, "quit", "")), may_fail=True)
+        self._write_lines(lines)
 
     def requeue(self, reference: str) -> None:
         """Stop a job and hold it; one that has just completed stays completed."""
@@ -206,6 +226,11 @@ class Slurm:
         listed = list(references)
         for begin in range(0, len(listed), 500):
             self._write("scontrol", verb, ",".join(listed[begin : begin + 500]), may_fail=True)
+
+    def _write_lines(self, lines: Sequence[str]) -> None:
+        """Commands to one scontrol. Errors are not reported: read the jobs afterwards."""
+        if lines:
+            self._write("scontrol", text="\n".join((*lines, "quit", "")), may_fail=True)
 
     def _write(self, *command: str, text: str = "", may_fail: bool = False) -> None:
         with self._slots:
@@ -267,10 +292,39 @@ def _live_job(line: str) -> LiveJob | None:
     if len(parts) <= count:
         return None
     reference, job_id, state, priority, submit = parts[:5]
-    required, _, dependency, limit, nodes, reason = parts[11:17]
+    required, excluded, dependency, limit, nodes, reason = parts[11:17]
     request = (*parts[6:11], dependency, limit)
     numbers = _integer(priority), _integer(submit)
-    return LiveJob(reference, job_id, state, *numbers, request, required, nodes, reason)
+    return LiveJob(reference, job_id, state, *numbers, request, required, excluded, nodes, reason)
+
+
+def _by_record(jobs: Iterable[LiveJob]) -> dict[str, str]:
+    """Excluded nodes by what scontrol calls each record. The untouched tasks of an array are one record.
+
+    The id of that record alone would name the tasks that run as well.
+    """
+    tasks: dict[str, list[int]] = {}
+    excluded: dict[str, str] = {}
+    for job in jobs:
+        array, mark, task = job.reference.partition("_")
+        name = job.reference
+        if mark and array == job.job_id and task.isdecimal():
+            tasks.setdefault(array, []).append(int(task))
+            name = array
+        excluded[name] = job.excluded_nodes if _HOSTS.fullmatch(job.excluded_nodes) else ""
+    names = {array: f"{array}_[{_ranges(some)}]" for array, some in tasks.items()}
+    return {names.get(name, name): nodes for name, nodes in excluded.items()}
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Numbers as in `0-5,9`."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def _integer(text: str) -> int:

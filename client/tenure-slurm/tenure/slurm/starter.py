@@ -1,258 +1,278 @@
 """Starts jobs. Implements BindingPreparer: Slurm starts a job as a whole, the server binds one pod at a time.
 
-check      held, pending, and requested as when the decision was made
-place      set the nodes of all jobs that are due, in one command; read them
-release    those that have exactly their nodes, if slurmctld was not restarted; wait until Slurm runs them
-hold       those that run, so that a requeue brings them back held; those that do not run, so that they
-           never start later on nodes that others have by then; again when no job ends on their nodes
+release    on the nodes that were decided
+watch      until Slurm runs them: a moment here, then from pass to pass; no pass waits for a slow start
+hold       those that do not run, so that they never start later on nodes that others have by then; again when
+           no job ends on their nodes. One that Slurm refuses waits until something changed for it
 
-Each command of Slurm waits for a slurmctld that is restarted, and succeeds with the next one. A job that this
-one starts before its nodes have reported to it runs twice, or leaves its GPUs counted as used for ever.
+It also tells whether Slurm would start a job, before others are requeued for it: of a job that is released on
+nodes in use, Slurm says whether it waits for them, or for something else. Then it is held again.
 """
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
-from tenure.slurm.observe.cluster import RELEASING
-from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.memory import JobMemories
-from tenure.slurm.observe.source import ObservedJob, SlurmSource
+from tenure.slurm.observe.refused_starts import RefusedStarts, is_in_use, kind_of, request_of
+from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
-from tenure.v1.decision_pb2 import Decision
+from tenure.slurm.release import (
+    AWAY_SECONDS,
+    ENDING,
+    ENDING_SECONDS,
+    RUNS,
+    SETTLING,
+    Releaser,
+    Results,
+    Start,
+)
+from tenure.v1.decision_pb2 import Decision, DecisionGroup
 
 START_SECONDS: Final = 10.0
 """How long a released job may take to run, before it is held again."""
-REST_SECONDS: Final = 2.0
-"""How long after its requeue a job starts again at the earliest."""
+FAST_SECONDS: Final = 1.0
+"""How long a pass waits for the jobs that it released: most run by then."""
+PROBE_SECONDS: Final = 4.0
+"""How long Slurm may take to say what a job waits for. Its batch_sched_delay is 3 by default."""
 _POLL_SECONDS: Final = 0.1
-_AWAY_SECONDS: Final = 5.0
-_ENDING_SECONDS: Final = 2.0
-_ENDING: Final = "other jobs still end on the nodes"
-_SETTLING: Final = "slurmctld has just started: its nodes report first"
-_RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
+_HELD: Final = ("JobHeldAdmin", "JobHeldUser", "None", "")
+_GONE: Final = "the job has ended, or was requeued"
+_UNKNOWN: Final = "whether Slurm would start the job cannot be known now"
+_RUNS_ALREADY: Final = "the job runs already"
 _LOG: Final = logging.getLogger(__name__)
 
 
-class _Start(NamedTuple):
-    """A job that is to be started on nodes."""
+class _Watched(NamedTuple):
+    """A job that was released."""
 
-    job: ObservedJob
-    nodes: tuple[str, ...]
-    decisions: tuple[Decision, ...]
-
-    @property
-    def reference(self) -> str:
-        return self.job.run.reference
+    start: Start
+    end: float
+    """When it is held again, on the clock of this process."""
+    reason: str = ""
+    """Why it did not run yet, as Slurm said last."""
 
 
 class JobStarter:
-    """Starts the jobs of bindings.
-
-    `before` is what squeue said when the cluster was observed last, `settling` how many seconds no job may be
-    started.
-    """
+    """Starts the jobs of bindings."""
 
     def __init__(
         self,
         slurm: Slurm,
         source: SlurmSource,
         memories: JobMemories,
-        store_memories: Callable[[], None],
-        before: Callable[[], Mapping[str, LiveJob]],
-        settling: Callable[[], float],
+        releaser: Releaser,
+        refused: RefusedStarts,
     ) -> None:
-        self._slurm, self._source = slurm, source
-        self._memories, self._store_memories, self._before = memories, store_memories, before
-        self._settling = settling
-        self._refused: set[str] = set()
-        """References of jobs that Slurm did not start."""
+        self._slurm, self._source, self._memories = slurm, source, memories
+        self._releaser, self._refused_starts = releaser, refused
+        self._watched: dict[str, _Watched] = {}
+        """Jobs that were released and neither run nor are held yet, by reference."""
+        self._startable: dict[str, tuple[object, ...]] = {}
+        """Requests of jobs that Slurm would start, by key."""
         self.started: dict[str, ApplyResult] = {}
         """Results of the bindings of the last pass, by decision id."""
 
     def prepare(self, groups: Sequence[Sequence[Decision]]) -> Mapping[str, ApplyResult | None]:
         """Start the jobs of all bindings. Returns the bindings of jobs that do not run, with results."""
-        self.started = {}
-        starts: list[_Start] = []
-        held: dict[str, ApplyResult | None] = {}
-        for decision_group in groups:
-            for start in self._find_starts(decision_group, held):
-                starts.append(start)
+        results = Results()
+        self.started = results.started
+        starts = [start for decisions in groups for start in self._find_starts(decisions, results)]
         try:
-            self._start(starts, held)
+            starts = self._leave_watched(starts, results)
+            released = self._releaser.release(starts, results)
+            end = time.monotonic() + START_SECONDS
+            self._watched.update((start.reference, _Watched(start, end)) for start in released)
+            if released:
+                self._await(released, results)
         except ClusterError as error:
             for start in starts:
-                self._set(held, start, retry(str(error), _AWAY_SECONDS))
-        return held
+                results.set(start, retry(str(error), AWAY_SECONDS))
+        return results.held
+
+    def find_refusals(self, groups: Sequence[DecisionGroup]) -> Mapping[str, str]:
+        """Why groups that evict are not accepted, by id: Slurm would not start the job that they are for.
+
+        Slurm tells it once for each request of a job. Raises ClusterError and LeaseLost.
+        """
+        self._startable = {key: one for key, one in self._startable.items() if self._memories.find(key)}
+        probed = {group.id: start for group in groups if (start := self._start_to_probe(group)) is not None}
+        if not probed:
+            return {}
+        results = Results()
+        released = {start.reference for start in self._releaser.release(list(probed.values()), results)}
+        answers = self._probe([start for start in probed.values() if start.reference in released])
+        unknown = {id: _UNKNOWN for id, start in probed.items() if start.reference not in released}
+        found = {id: answers.get(start.reference, "") for id, start in probed.items()}
+        return unknown | {id: why for id, why in found.items() if why}
+
+    def _start_to_probe(self, group: DecisionGroup) -> Start | None:
+        """The start that a group prepares by evictions, if Slurm did not tell it yet."""
+        job = self._source.jobs.get(group.beneficiary)
+        kinds = {decision.WhichOneof("kind") for decision in group.decisions}
+        if job is None or job.run.job.state != "PENDING" or kinds.isdisjoint(("evict", "notify")):
+            return None
+        if self._startable.get(job.run.key) == request_of(job.run.job):
+            return None
+        places = {pod.uid: "" for pod in job.rows.pods}
+        for decision in group.decisions:
+            for one in (decision.reserve, decision.bind):
+                if one.pod in places:
+                    places[one.pod] = one.node
+        nodes = tuple(dict.fromkeys(places.values()))
+        return Start(job, nodes, ()) if all(nodes) and len(nodes) == len(places) else None
+
+    def _probe(self, starts: Sequence[Start]) -> Mapping[str, str]:
+        """Why Slurm would not start jobs that were released, by reference. Holds them again."""
+        left, reasons = {start.reference: start for start in starts}, dict[str, str]()
+        end = time.monotonic() + PROBE_SECONDS
+        while left and time.monotonic() < end:
+            live = self._slurm.live_jobs(list(left))
+            for reference in list(left):
+                now = live.get(reference)
+                if now is None or now.state != "PENDING":
+                    reasons[reference] = _RUNS_ALREADY
+                elif kind_of(now.reason) or is_in_use(now.reason):
+                    reasons[reference] = now.reason
+                else:
+                    continue
+                del left[reference]
+            if left:
+                time.sleep(_POLL_SECONDS)
+        self._slurm.hold(self._slurm.live_jobs([start.reference for start in starts]).values())
+        answers: dict[str, str] = {}
+        for start in starts:
+            reason = reasons.get(start.reference, "")
+            if reason == _RUNS_ALREADY:
+                answers[start.reference] = reason
+            elif kind_of(reason):
+                _LOG.warning("Slurm would not start job %s: %s", start.reference, reason)
+                text = self._refused_starts.add(start.job.run, reason, start.nodes, int(time.time()))
+                answers[start.reference] = text
+            else:
+                self._startable[start.job.run.key] = request_of(start.job.run.job)
+        return answers
+
+    @property
+    def released(self) -> Set[str]:
+        """References of jobs that wait because of Slurm, and not because they are held."""
+        late = time.monotonic() - AWAY_SECONDS  # without a server, no pass looks at them
+        return {reference for reference, watched in self._watched.items() if watched.end > late}
+
+    @property
+    def recheck_seconds(self) -> float | None:
+        """When a released job is held again at the latest, in seconds since 1970; None: there is none."""
+        ends = [watched.end for watched in self._watched.values()]
+        return time.time() + min(ends) - time.monotonic() if ends else None
+
+    def _leave_watched(self, starts: Sequence[Start], results: Results) -> list[Start]:
+        """Look at the jobs that were released in earlier passes. Returns the other starts.
+
+        A job whose start is no longer decided is held.
+        """
+        wanted = {start.key: start for start in starts}
+        gone = [one.start for one in self._watched.values() if one.start.key not in wanted]
+        self._give_up(gone)
+        for reference, watched in list(self._watched.items()):
+            self._watched[reference] = watched._replace(start=wanted[watched.start.key])
+        known = {watched.start.key for watched in self._watched.values()}
+        if known:
+            self._look(results)
+        return [start for start in starts if start.key not in known]
 
     def close(self) -> None:
         """Nothing runs between passes."""
 
-    def _find_starts(
-        self, decisions: Sequence[Decision], held: dict[str, ApplyResult | None]
-    ) -> list[_Start]:
+    def _find_starts(self, decisions: Sequence[Decision], results: Results) -> list[Start]:
         by_job: dict[str, dict[int, Decision]] = {}
         for decision in decisions:
             if (found := self._source.pods.get(decision.bind.pod)) is None:
-                held[decision.id] = precondition_failed("the job has ended, or was requeued")
+                results.set_one(decision, precondition_failed(_GONE))
             else:
                 job, number = found
                 by_job.setdefault(job.rows.group.uid, {})[number] = decision
-        starts: list[_Start] = []
+        starts: list[Start] = []
         for uid, found_pods in by_job.items():
             job = self._source.jobs[uid]
             ordered = tuple(found_pods[number] for number in sorted(found_pods))
-            start = _Start(job, tuple(decision.bind.node for decision in ordered), ordered)
+            start = Start(job, tuple(decision.bind.node for decision in ordered), ordered)
             if len(ordered) != len(job.rows.pods):
                 text = (
                     f"Slurm starts a job as a whole: {len(ordered)} of {len(job.rows.pods)} nodes are decided"
                 )
-                self._set(held, start, precondition_failed(text))
+                results.set(start, precondition_failed(text))
             elif len(set(start.nodes)) != len(start.nodes):
-                self._set(held, start, precondition_failed("a node is named twice"))
+                results.set(start, precondition_failed("a node is named twice"))
             else:
                 starts.append(start)
         return starts
 
-    def _start(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
-        ready = self._check(starts, held) if starts else []
-        for start in ready:
-            self._memories.mark_placed(start.job.run.key)
-        self._store_memories()
-        self._slurm.place({one.reference: (one.nodes, not self._has_exact_number(one)) for one in ready})
-        placed = self._confirm_placed(ready, held)
-        pause = self._settling() if placed else 0.0
-        if pause:
-            for start in placed:
-                self._set(held, start, retry(_SETTLING, pause))
-        elif placed:
-            self._slurm.release(start.reference for start in placed)
-            self._await(placed, held)
+    def _await(self, starts: Sequence[Start], results: Results) -> None:
+        """Wait a moment until these jobs run."""
+        end = time.monotonic() + FAST_SECONDS
+        self._look(results)
+        while time.monotonic() < end and any(start.reference in self._watched for start in starts):
+            time.sleep(_POLL_SECONDS)
+            self._look(results)
 
-    def _check(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> list[_Start]:
-        """Starts whose jobs wait as decided. A job that runs as decided has been started before."""
-        live, before = self._slurm.live_jobs([one.reference for one in starts]), self._before()
-        again = self._refused.intersection(start.reference for start in starts)
-        ending = self._ending_nodes() if again else frozenset[str]()
-        ready: list[_Start] = []
-        for start in starts:
-            now, then = live.get(start.reference), before.get(start.reference)
-            if now is None or now.submit != start.job.run.submit:
-                self._set(held, start, precondition_failed("the job has ended, or was requeued"))
-            elif now.state in _RUNS:
-                self._judge_running(start, now, held)
-            elif now.state != "PENDING" or not now.is_held:
-                self._set(held, start, precondition_failed(f"the job is {now.state}, and not held"))
-            elif then is None or now.request != then.request:
-                self._set(held, start, precondition_failed("the job was changed after the decision"))
-            elif not self._source.have_reported(start.nodes):
-                self._set(held, start, retry(_SETTLING, _AWAY_SECONDS))
-            elif (pause := self._rest(start)) > 0:
-                self._set(held, start, retry("its last run has just ended", pause))
-            elif start.reference in again and self._source.have_lost_gpus(start.nodes):
-                self._set(held, start, precondition_failed("Slurm counts GPUs as used that no job has"))
-            elif start.reference in again and not ending.isdisjoint(start.nodes):
-                self._set(held, start, retry(_ENDING, _ENDING_SECONDS))
-            else:
-                ready.append(start)
-        return ready
+    def _look(self, results: Results) -> None:
+        """Look at all jobs that were released: those that run, have ended, or will not run are left.
 
-    def _rest(self, start: _Start) -> float:
-        """Seconds until a requeued job may start again; 0 or less: now.
-
-        slurmd refuses a job whose last run was stopped in the same second, and Slurm then fails the job.
+        All are held if slurmctld is restarted meanwhile: it would start them at once.
         """
-        run = start.job.run
-        return run.submit + REST_SECONDS - time.time() if run.job.restart_cnt else 0.0
-
-    def _ending_nodes(self) -> frozenset[str]:
-        """Nodes on which jobs still end."""
-        jobs = self._slurm.live_jobs().values()
-        return frozenset(node for job in jobs if job.state in RELEASING for node in job.node_names)
-
-    def _judge_running(self, start: _Start, now: LiveJob, held: dict[str, ApplyResult | None]) -> None:
-        if set(now.node_names) == set(start.nodes):
-            self._slurm.hold([start.reference])
-            self._memories.mark_started(start.job.run.key)
-            self._set(held, start, APPLIED)
-        else:
-            self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
-
-    def _has_exact_number(self, start: _Start) -> bool:
-        """Whether the job itself says the number of its nodes: then it must not be set."""
-        job = start.job.run.job
-        return job.max_nodes == job.node_count == len(start.nodes)
-
-    def _confirm_placed(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> list[_Start]:
-        live = self._slurm.live_jobs([one.reference for one in starts]) if starts else {}
-        placed: list[_Start] = []
-        for start in starts:
-            now = live.get(start.reference)
-            if now is not None and now.is_held and _names(now.required_nodes) == set(start.nodes):
-                placed.append(start)
-            else:
-                self._set(held, start, precondition_failed("Slurm did not accept the nodes"))
-        return placed
-
-    def _await(self, starts: Sequence[_Start], held: dict[str, ApplyResult | None]) -> None:
-        """Wait until the jobs run, and hold all of them: no requeue starts one again.
-
-        Also if slurmctld is restarted meanwhile: it would start them at once.
-        """
-        waiting = {start.reference: start for start in starts}
-        reasons: dict[str, str] = {}
-        end, pause = time.monotonic() + START_SECONDS, 0.0
-        try:
-            while waiting and not pause and time.monotonic() < end:
-                live = self._slurm.live_jobs(list(waiting))
-                for reference in list(waiting):
-                    now = live.get(reference)
-                    if now is not None and now.state == "PENDING":
-                        reasons[reference] = now.reason
-                    else:
-                        self._end(waiting.pop(reference), now, held)
-                if all(live[reference].is_held for reference in waiting):
-                    break  # Slurm tried in vain, and holds them itself
-                if not (pause := self._settling()):
-                    time.sleep(_POLL_SECONDS)
-        finally:
-            self._slurm.hold(start.reference for start in starts)
-        live = self._slurm.live_jobs(list(waiting)) if waiting else {}
-        ending = self._ending_nodes() if waiting else frozenset[str]()
-        self._refused = {*self._refused.intersection(self._before()), *waiting}
-        for reference, start in waiting.items():
+        live, pause = self._slurm.live_jobs(list(self._watched)), self._releaser.settling()
+        late: dict[str, _Watched] = {}
+        for reference, before in list(self._watched.items()):
             now = live.get(reference)
             if now is None or now.state != "PENDING":
-                self._end(start, now, held)
-            elif pause:
-                self._set(held, start, retry(_SETTLING, pause))
+                del self._watched[reference]
+                self._end(before.start, now, results)
+                continue
+            reason = before.reason if now.reason in _HELD else now.reason
+            self._watched[reference] = watched = before._replace(reason=reason)
+            if pause or now.is_held or kind_of(reason) or time.monotonic() > watched.end:
+                late[reference] = watched
             else:
-                why = reasons.get(reference, now.reason)
-                _LOG.warning("Slurm did not start job %s on %s: %s", reference, ",".join(start.nodes), why)
-                text = f"Slurm did not start the job: {why}"
-                is_free = ending.isdisjoint(start.nodes)
-                self._set(held, start, retry(text) if is_free else retry(_ENDING, _ENDING_SECONDS))
+                results.set(watched.start, None)
+        if late:
+            self._slurm.hold(live[reference] for reference in late)
+            self._judge_late(late, pause, results)
 
-    def _end(self, start: _Start, now: LiveJob | None, held: dict[str, ApplyResult | None]) -> None:
+    def _judge_late(self, late: Mapping[str, _Watched], pause: float, results: Results) -> None:
+        """Results of jobs that were released, did not run, and were held again."""
+        live, ending = self._slurm.live_jobs(list(late)), self._releaser.ending_nodes()
+        releaser = self._releaser
+        releaser.refused = {*releaser.refused.intersection(releaser.before()), *late}
+        for reference, (start, _, reason) in late.items():
+            del self._watched[reference]
+            now = live.get(reference)
+            if now is None or now.state != "PENDING":
+                self._end(start, now, results)
+            elif pause:
+                results.set(start, retry(SETTLING, pause))
+            elif not kind_of(reason) and not ending.isdisjoint(start.nodes):
+                results.set(start, retry(ENDING, ENDING_SECONDS))
+            else:
+                why = reason or now.reason
+                _LOG.warning("Slurm did not start job %s on %s: %s", reference, ",".join(start.nodes), why)
+                text = self._refused_starts.add(start.job.run, why, start.nodes, int(time.time()))
+                results.set(start, precondition_failed(text))
+
+    def _give_up(self, starts: Sequence[Start]) -> None:
+        """Hold jobs whose start is no longer decided."""
+        if starts:
+            live = self._slurm.live_jobs([start.reference for start in starts])
+            self._slurm.hold(job for job in live.values() if job.state == "PENDING")
+        for start in starts:
+            del self._watched[start.reference]
+
+    def _end(self, start: Start, now: LiveJob | None, results: Results) -> None:
         """The result of a job that Slurm has started, or that has already ended."""
-        if now is not None and now.state in _RUNS and set(now.node_names) != set(start.nodes):
+        if now is not None and now.state in RUNS and set(now.node_names) != set(start.nodes):
             _LOG.error("Job %s runs on %s instead of %s", start.reference, now.nodes, start.nodes)
-            self._set(held, start, precondition_failed(f"the job runs on {now.nodes}"))
+            results.set(start, precondition_failed(f"the job runs on {now.nodes}"))
         else:
             self._memories.mark_started(start.job.run.key)
-            self._set(held, start, APPLIED)
-
-    def _set(self, held: dict[str, ApplyResult | None], start: _Start, result: ApplyResult) -> None:
-        for decision in start.decisions:
-            self.started[decision.id] = result
-            if result is not APPLIED:
-                held[decision.id] = result
-
-
-def _names(nodes: str) -> set[str]:
-    try:
-        return set(expand(nodes))
-    except HostListError:
-        return set()
+            results.set(start, APPLIED)

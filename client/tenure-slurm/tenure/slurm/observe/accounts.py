@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tenure.slurm.observe.limits import Bounds
 from tenure.slurm.observe.tres import MIB
 from tenure.v1.snapshot_pb2 import Queue
 
@@ -55,6 +56,8 @@ class Associations(NamedTuple):
     """Administration level of users that have one, by user id."""
     limits: Sequence[Limit] = ()
     """Limits by which a job may wait in Slurm, one of each kind."""
+    bounds: Bounds = Bounds()
+    """Limits that decide whether a job may start now."""
 
 
 def read_associations(records: Iterable[Mapping[str, str]]) -> Associations:

@@ -10,6 +10,7 @@ from tenure.slurm.observe.cluster import HOLDING, RELEASING, Run, Scope
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.memory import JobMemory, as_submitted
 from tenure.slurm.observe.options import read_options, set_options
+from tenure.slurm.observe.refused_starts import RefusalKind, Wait
 from tenure.slurm.observe.rows import JobRow, number
 from tenure.slurm.observe.tres import (
     MIB,
@@ -52,6 +53,8 @@ class JobRows:
     gpus: int = 0
     """GPUs on each of its nodes."""
     warnings: list[str] = field(default_factory=list)
+    waits: str = ""
+    """Why Slurm does not start it, as a sentence for its user."""
     begins_at: int | None = None
     """When a pending job may start, in seconds since 1970, if that is later."""
 
@@ -61,10 +64,16 @@ def pod_group_uid(key: str, memory: JobMemory) -> str:
     return f"{key}@{memory.first_submit}"
 
 
-def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
-    """All rows of a job. `now` is in seconds since 1970.
+def job_rows(
+    run: Run,
+    memory: JobMemory,
+    scope: Scope,
+    now: int,
+    wait: Wait | None = None,
+) -> JobRows:
+    """All rows of a job. `now` is in seconds since 1970, `wait` why Slurm may not start it.
 
-    A job that Tenure cannot place is a pod group whose pods say why.
+    A job that Tenure cannot place is a pod group whose pods say why. One that waits for Slurm is gated.
     """
     job = as_submitted(run.job, memory)
     rows = JobRows(_group(run, job, memory, scope))
@@ -86,6 +95,14 @@ def job_rows(run: Run, memory: JobMemory, scope: Scope, now: int) -> JobRows:
         shapes = _shapes(rows.group.uid, job, request, scope, is_placed=True)
     if status == _PENDING:
         status, rows.begins_at = _gate(run, rows.group, now)
+        if wait is not None and not refusal:
+            rows.waits = wait.text
+            if wait.kind is RefusalKind.REQUEST:
+                refusal = wait.text
+            elif wait.kind is None:
+                rows.group.never_evicts = True
+            else:
+                status = pb.POD_STATUS_GATED
     rows.group.min_member = request.nodes
     rows.shapes = {shape.id: shape for shape in shapes}
     nodes, run_number = run.nodes, memory.restarts + memory.lost_runs
@@ -107,13 +124,18 @@ def queue_name(job: JobRow, scope: Scope) -> str:
     return (names[scope.queue_from] or scope.default_queue)[:_MAX_NAME]
 
 
+def priority_of(job: JobRow, scope: Scope) -> int:
+    """Priority of a job, by its QOS or its partition."""
+    named = (job.qos or "", job.partition)
+    known = [scope.priorities[name] for name in named if name in scope.priorities]
+    return known[0] if known else scope.default_priority
+
+
 def _group(run: Run, job: JobRow, memory: JobMemory, scope: Scope) -> pb.PodGroup:
     row = pb.PodGroup(uid=pod_group_uid(run.key, memory), name=run.reference)
     row.namespace = _printable(job.user_name or str(job.user_id))
     row.queue = queue_name(job, scope)
-    named = (job.qos or "", job.partition)
-    known = [scope.priorities[name] for name in named if name in scope.priorities]
-    row.priority = known[0] if known else scope.default_priority
+    row.priority = priority_of(job, scope)
     row.creation_time.seconds = memory.first_submit
     row.annotations[JOB_NAME] = _printable(job.name or "")
     start = number(job.start_time)

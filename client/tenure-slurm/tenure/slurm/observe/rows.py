@@ -80,6 +80,7 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     memory_per_node: AnyNumber = None
     memory_per_cpu: AnyNumber = None
     tres_req_str: str | None = ""
+    tres_alloc_str: str | None = ""
     tres_per_node: str | None = ""
     tres_per_job: str | None = ""
     tres_per_task: str | None = ""

@@ -13,10 +13,20 @@ from typing import Final, NamedTuple, TypeVar
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.slurm.observe.capacity_rows import QueueTree, node_row
-from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, job_key, list_runs
+from tenure.slurm.observe.cluster import (
+    HOLDING,
+    Reading,
+    Run,
+    Scope,
+    foreign_partitions,
+    job_key,
+    list_runs,
+)
+from tenure.slurm.observe.limits import judge
 from tenure.slurm.observe.lost_gpus import LostGpus
 from tenure.slurm.observe.memory import JobMemories, JobMemory
-from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, queue_name
+from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, priority_of, queue_name
+from tenure.slurm.observe.refused_starts import RefusalKind, RefusedStarts, Wait
 from tenure.slurm.observe.rows import NodeRow
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
 from tenure.v1.state_pb2 import StateDelta
@@ -34,6 +44,8 @@ class ObservedJob(NamedTuple):
     memory: JobMemory
     rows: JobRows
     fields: PodGroup | None
+    wait: Wait | None = None
+    """Why Slurm does not start it."""
 
 
 class _Rows(NamedTuple):
@@ -73,8 +85,10 @@ class SlurmSource:
         memories: JobMemories,
         stored_fields: Callable[[str], PodGroup | None] = lambda uid: None,
         has_observed: Callable[[], None] = lambda: None,
+        refused: RefusedStarts | None = None,
     ) -> None:
         self._scope, self._queues, self._read = scope, queues, read
+        self._refused = refused or RefusedStarts()
         self._memories, self._stored_fields = memories, stored_fields
         self._has_observed = has_observed
         self._last = _NONE
@@ -86,7 +100,19 @@ class SlurmSource:
         """Jobs of the last pass, by uid of the pod group."""
         self.pods: dict[str, tuple[ObservedJob, int]] = {}
         """Job of each pod of the last pass, and its number among the pods of the job."""
-        self.recheck_seconds: float | None = None
+        self._begins_at: int | None = None
+        """When a job may begin, in seconds since 1970; None: none waits for that."""
+        self.rechecks: list[Callable[[], float | None]] = [lambda: self._begins_at, self._refused_until]
+        """When rows may change through time alone, in seconds since 1970; None: never."""
+
+    @property
+    def recheck_seconds(self) -> float | None:
+        """When rows may change through time alone, in seconds since 1970. None: never."""
+        times = (find() for find in self.rechecks)
+        return min((time for time in times if time is not None), default=None)
+
+    def _refused_until(self) -> float | None:
+        return self._refused.recheck_seconds
 
     def snapshot(self, now: Timestamp) -> ClusterSnapshot:
         """All rows. Raises ClusterError."""
@@ -155,7 +181,7 @@ class SlurmSource:
             pod.uid: (job, number) for job in jobs.values() for number, pod in enumerate(job.rows.pods)
         }
         begins = [job.rows.begins_at for job in jobs.values() if job.rows.begins_at is not None]
-        self.recheck_seconds = min(begins, default=None)
+        self._begins_at = min(begins, default=None)
         self._has_observed()
         queues = self._observe_queues(reading, jobs.values())
         return _Rows(
@@ -167,28 +193,49 @@ class SlurmSource:
         )
 
     def _observe_jobs(self, reading: Reading, now: int) -> dict[str, ObservedJob]:
+        self._refused.observe(reading, now)
         jobs: dict[str, ObservedJob] = {}
         known = {job.run.reference: job for job in self.jobs.values()}
         keys = {job_key(job) for job in reading.jobs if job.is_over}  # a requeue may have been forgotten
-        for run in list_runs(reading.jobs, self._scope):
+        runs = list(list_runs(reading.jobs, self._scope))
+        waits = self._find_waits(reading, runs)
+        for run in runs:
             keys.add(run.key)
-            job = self._observe_job(run, known.get(run.reference), now)
+            job = self._observe_job(run, known.get(run.reference), now, waits.get(run.key))
             jobs[job.rows.group.uid] = job
         self._memories.keep_only(keys)
         return jobs
 
-    def _observe_job(self, run: Run, known: ObservedJob | None, now: int) -> ObservedJob:
-        if known is not None and known.memory is self._memories.find(run.key) and known.run == run:
+    def _find_waits(self, reading: Reading, runs: Iterable[Run]) -> dict[str, Wait]:
+        """Why jobs wait for Slurm, by key: limits that they exceed, and starts that it refused."""
+        bounds = reading.associations.bounds
+        running = (job for job in reading.jobs if job.state in HOLDING)
+        waiting = [run for run in runs if run.job.state == "PENDING"] if bounds.qos else []
+        waiting.sort(
+            key=lambda run: (-priority_of(run.job, self._scope), run.submit, run.job.job_id, run.key)
+        )
+        pairs = ((run.key, run.job) for run in waiting if not run.is_dependent)
+        waits: dict[str, Wait] = {}
+        for key, standing in judge(running, pairs, bounds, self._scope.queue_from).items():
+            if standing.exceeded:
+                waits[key] = Wait(f"Slurm's limit {standing.exceeded} is reached", RefusalKind.LIMIT)
+            elif standing.contested:
+                waits[key] = Wait(f"jobs before it may reach Slurm's limit {standing.contested}", None)
+        return waits | {run.key: wait for run in runs if (wait := self._refused.find(run)) is not None}
+
+    def _observe_job(self, run: Run, known: ObservedJob | None, now: int, wait: Wait | None) -> ObservedJob:
+        is_same = known is not None and known.run == run and known.wait == wait
+        if known is not None and is_same and known.memory is self._memories.find(run.key):
             begin, uid = known.rows.begins_at, known.rows.group.uid
             if (begin is None or begin > now) and self._stored_fields(uid) is known.fields:
                 return known
         memory = self._memories.update(run.key, run.job)
-        rows = job_rows(run, memory, self._scope, now)
+        rows = job_rows(run, memory, self._scope, now, wait)
         self._warn(run.reference, rows.warnings)
         fields = self._stored_fields(rows.group.uid)
         if fields is not None:
             rows.group = _with_fields(rows.group, fields)
-        return ObservedJob(run, memory, rows, fields)
+        return ObservedJob(run, memory, rows, fields, wait)
 
     def _observe_queues(self, reading: Reading, jobs: Iterable[ObservedJob]) -> dict[str, Queue]:
         """All queues, and the queue of each job."""

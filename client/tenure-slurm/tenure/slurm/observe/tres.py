@@ -1,6 +1,7 @@
 """What a job requests of each of its nodes, from the texts of Slurm."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -11,6 +12,11 @@ _TYPE: Final = r"(?:[:=](?P<type>[A-Za-z_][\w.-]*))?"
 _GPUS: Final = re.compile(rf"(?:gres[:/])?gpu{_TYPE}(?:[:=](?P<count>\d+))?(?:\(.*\))?")
 _MAX_AMOUNT: Final = 2**40
 """Maximum amount of CPUs, MiB or GPUs on a node."""
+_AMOUNT: Final = re.compile(r"(?P<kind>[^=,]+)=(?P<whole>\d+)(?:\.(?P<part>\d+))?(?P<unit>[KMGTP]?)")
+_COUNTS: Final = {"": 1, "K": 1_000, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_KIB: Final = {"": 2**10, "K": 1, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
+"""KiB of an amount of memory. Slurm means MiB without a unit."""
+_IN_MIB: Final = frozenset({"mem", "vmem", "fs/disk"})
 _CPUS: Final = re.compile(r"(?:^|,)cpu=(\d+)")
 _FEATURE: Final = re.compile(r"[\w.-]+")
 
@@ -55,6 +61,20 @@ def node_gpus(gres: str) -> Gpus:
     """GPUs of a node. Other generic resources, which no job can request, are ignored."""
     parts = [part for part in _split(gres) if _GPUS.fullmatch(part)]
     return read_gpus(",".join(parts))
+
+
+@lru_cache(10_000)
+def read_tres(text: str) -> Mapping[str, int]:
+    """Amounts by resource in a list such as `cpu=2,mem=500M,node=1,gres/gpu=2`; memory in MiB, rounded up."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        if (amount := _AMOUNT.fullmatch(part)) is None:
+            continue
+        hundredths = int(amount["whole"]) * 100 + int((amount["part"] or "").ljust(2, "0")[:2])
+        in_mib = amount["kind"] in _IN_MIB
+        unit, scale = (_KIB[amount["unit"]], 2**10) if in_mib else (_COUNTS[amount["unit"]], 1)
+        found[amount["kind"]] = -(-hundredths * unit // (100 * scale))
+    return found
 
 
 def read_request(job: JobRow) -> NodeRequest:
