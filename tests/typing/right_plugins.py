@@ -16,6 +16,7 @@ from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
 from tenure.solver.plugin_api.traits import NodeState
 
@@ -96,7 +97,7 @@ class NodePreference:
 
 
 class DeviceScore:
-    def device_score(self, shape: TaskShape, node_index: int, free: int) -> int:
+    def device_score(self, task: int, node_index: int, device: FreeDevice) -> int:
         raise NotImplementedError
 
 

@@ -92,7 +92,7 @@ class NodePreference:
 
 
 class DeviceScore:
-    def device_score(self, shape: TaskShape, node_index: int, used: float) -> float:
+    def device_score(self, task: int, node_index: int, device: int) -> float:
         raise NotImplementedError
 
 

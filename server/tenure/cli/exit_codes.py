@@ -57,6 +57,10 @@ def _report(error: Exception) -> NoReturn:
             _end(f"cannot write output: {error.strerror}", SERVER_FAILURE)
         case OSError() if error.filename is not None:
             _end(f"{error.filename}: {error.strerror}", INVALID_INPUT)
+    from tenure.server.culprit import culprit_of
+
+    if who := culprit_of(error):
+        _end(f"{who} failed; please report it to its authors: {_place(error)}", SERVER_FAILURE)
     _end(f"internal error, please report it: {_place(error)}", SERVER_FAILURE)
 
 

@@ -101,6 +101,7 @@ def serve(
     from tenure.server.grpc_server import serve as run_server
     from tenure.server.installed import installed_registry
     from tenure.server.listen_address import check_listen_address
+    from tenure.server.placement_cost import describe_placement_cost
     from tenure.server.settings import Security, load_settings
 
     settings = load_settings(config)
@@ -111,6 +112,8 @@ def serve(
     registry = installed_registry()
     for problem in (*registry.failed_actions.values(), *registry.failed_plugins.values()):
         _LOG.warning("not available: %s", problem)
+    if cost := describe_placement_cost(settings.profile, registry):
+        _LOG.warning("placement is slower: %s", cost)
     from_command_line = Security.model_construct(
         tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file
     )

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from tenure.process.configuration import ConfigProblem, ConfigurationError, KeyLines
 from tenure.server.installed import installed_registry
+from tenure.server.placement_cost import describe_placement_cost
 from tenure.server.settings import load_settings
 from tenure.server.settings.configuration import Configuration, read_configuration
 from tenure.solver.plugin_api.profile import Profile
@@ -65,6 +66,8 @@ def _warnings(profile: Profile, configuration: Configuration) -> Iterator[Config
     if evicting and plugins.isdisjoint(_GENERATORS):
         text = f"without {' and '.join(_GENERATORS)}, {', '.join(evicting)} evict nothing"
         yield ConfigProblem("tiers" if configuration.tiers else "plugins", text)
+    if cost := describe_placement_cost(profile, installed_registry()):
+        yield ConfigProblem("tiers" if configuration.tiers else "plugins", cost)
     if _REQUEUE in profile.actions:
         yield from _requeue_warnings(profile, configuration, plugins)
 

@@ -6,13 +6,14 @@ from typing import Final
 import grpc
 from google.protobuf.message import DecodeError
 from tenure.server import errors
+from tenure.server.culprit import culprit_of
 from tenure.server.memory import MemoryExhausted, RequestTooLarge
 from tenure.server.security.callers import NotAuthenticated, PermissionDenied
 from tenure.server.service.admission import TooManyCalls, TooManyStreams
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.stream_timeouts import StreamIdleTimeout
 from tenure.server.shard import CallEnded, Draining
-from tenure.server.solver_host import SolverProcessLost, SolverUnavailable
+from tenure.server.solver_host import SolverError, SolverProcessLost, SolverUnavailable
 from tenure.server.state import ChunkTooLarge, StateError
 from tenure.server.telemetry.call_metrics import count_failure
 from tenure.wire.limits import LimitExceeded
@@ -27,9 +28,18 @@ def status_of(error: Exception, request_name: str) -> grpc.Status:
     count_failure(error, is_defect=status is None)
     if status is not None:
         return status
+    if who := _culprit(error):
+        _LOG.error("%s failed, not Tenure: a call ended with its exception.", who, exc_info=error)
+        failed = f"{who} failed; no decision was made; please report it to its authors"
+        return errors.plain_status(grpc.StatusCode.INTERNAL, failed)
     _LOG.error("A defect: a call ended with an exception. Nothing was decided.", exc_info=error)
     defect = "internal error; no decision was made; please report it"
     return errors.plain_status(grpc.StatusCode.INTERNAL, defect)
+
+
+def _culprit(error: Exception) -> str:
+    """The plugin or action that raised, here or in a solver process; empty: none."""
+    return error.culprit if isinstance(error, SolverError) else culprit_of(error)
 
 
 def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:

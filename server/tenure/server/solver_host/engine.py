@@ -33,6 +33,11 @@ _LOG: Final = logging.getLogger(__name__)
 class SolverError(RuntimeError):
     """A cycle ended with an exception in its process."""
 
+    def __init__(self, message: str, culprit: str) -> None:
+        super().__init__(message)
+        self.culprit: Final = culprit
+        """The plugin or action that raised; empty: none did."""
+
 
 class ProcessEngine(Engine):
     """Returns the same responses as Engine."""
@@ -96,9 +101,9 @@ class ProcessEngine(Engine):
                 raise SnapshotValidationError(violations)
             case CallOver():
                 raise CallEnded
-            case WorkerError(traceback):
+            case WorkerError(traceback, culprit):
                 _LOG.error("Exception in a solver process: %s", traceback)
-                raise SolverError("a cycle failed in its solver process; see the log")
+                raise SolverError("a cycle failed in its solver process; see the log", culprit)
 
 
 def _seconds(stop: Callable[[], bool]) -> float:

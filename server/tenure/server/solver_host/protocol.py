@@ -52,6 +52,8 @@ class WorkerError(NamedTuple):
     """The solver raised an unexpected exception: its traceback as text, for the log."""
 
     traceback: str
+    culprit: str
+    """The plugin or action that raised; empty: none did."""
 
 
 SolveResult = SolveResponse | InvalidRequest | CallOver | WorkerError

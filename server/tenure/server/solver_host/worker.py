@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from tenure.codec.engine import Engine
+from tenure.server.culprit import culprit_of
 from tenure.server.deadlines import CutShort, Deadline
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
@@ -55,8 +56,8 @@ def _solve(engine: Engine, question: SolveRequest, stop: "_StopSignal") -> Solve
         return InvalidRequest(list(invalid.violations))
     except CallEnded:
         return CallOver()
-    except Exception:
-        return WorkerError(traceback.format_exc())
+    except Exception as error:
+        return WorkerError(traceback.format_exc(), culprit_of(error))
 
 
 class _StopSignal:

@@ -20,6 +20,7 @@ from tenure.solver.model.workload import Counts, add_shares
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugin_api.traits import (
     Ranking,
@@ -73,6 +74,15 @@ POINTS: Final[Mapping[str, str]] = {
     "warning_reporters": "warnings",
 }
 """Method of each extension point, by the chain that holds its plugins."""
+
+
+class PluginError(Exception):
+    """A plugin returned what its extension point does not permit."""
+
+    def __init__(self, plugin: str, problem: str) -> None:
+        super().__init__(problem)
+        self.plugin: Final = plugin
+        """Its name in the profile."""
 
 
 Wrapper = Callable[[str, str, Any], object]
@@ -264,14 +274,32 @@ class Chains:
         """Sums of the node scores."""
         totals = [0.0] * len(nodes)
         for score in self.node_scores:
-            totals = [a + b for a, b in zip(totals, score.scores(task, nodes), strict=True)]
+            found = score.scores(task, nodes)
+            if len(found) != len(nodes):
+                problem = f"scores returned {len(found)} values for {len(nodes)} nodes"
+                raise PluginError(self.name(score), problem)
+            totals = [a + b for a, b in zip(totals, found, strict=True)]
         return totals
 
-    def device_score(self, shape: TaskShape, node: int, free: int) -> int:
-        """Sum of the scores of a device by what is free."""
+    def unindexed_scores(self) -> tuple[str, ...]:
+        """Names of the node scores for which the node index cannot be used; empty: it can be.
+
+        Those that neither are a standard ranking nor have `concerns`; without any, all that are rankings.
+        """
+        if self.unranked_scores is not None:
+            return ()
+        unknown = [
+            self.name(score)
+            for score in self.node_scores
+            if traits_of(self.unwrapped(score)).ranks_by is None and not hasattr(score, "concerns")
+        ]
+        return tuple(unknown or [self.name(score) for score in self.node_scores])
+
+    def device_score(self, task: int, node: int, device: FreeDevice) -> int:
+        """Sum of the scores of a device for a share of it."""
         total = 0
         for score in self.device_scores:
-            total += score.device_score(shape, node, free)
+            total += score.device_score(task, node, device)
         return total
 
     def gpu_score(self, used: float) -> float:

@@ -9,7 +9,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
 from tenure.solver.model.resources import FIXED, NOTHING, WHOLE_GPU, MutableVector
 from tenure.solver.model.workload_parts import TaskShape
-from tenure.solver.plugin_api.ledger_view import NodeInfoView
+from tenure.solver.plugin_api.ledger_view import FreeDevice, NodeInfoView
 
 
 class SharedResource:
@@ -183,6 +183,15 @@ class NodeInfo(NodeInfoView):
                 parts.append(free)
         parts.sort()
         return tuple(parts)
+
+    def shared_devices(self) -> tuple[FreeDevice, ...]:
+        """Each device in shared use that has a free part, by name."""
+        found, size = list[FreeDevice](), self.device_memory
+        for name, gpu in sorted(self.gpus.items()):
+            free = size - gpu.allocated + gpu.releasing
+            if gpu.allocated != gpu.releasing and free > 0:
+                found.append(FreeDevice(name, free, size))
+        return tuple(found)
 
     def overused_gpu_milli(self) -> int:
         """Use of devices beyond their memory, in thousandths of a GPU. Other devices cannot serve it."""

@@ -30,7 +30,7 @@ from tenure.solver.plugin_api.action import (
 )
 from tenure.solver.plugin_api.context import PluginContext, PluginFactory
 from tenure.solver.plugin_api.derived import Derived
-from tenure.solver.plugin_api.ledger_view import LedgerView, NodeInfoView
+from tenure.solver.plugin_api.ledger_view import FreeDevice, LedgerView, NodeInfoView
 from tenure.solver.plugin_api.points import (
     CapacityGate,
     CarriedReporter,
@@ -123,6 +123,7 @@ __all__ = [
     "EvictionTally",
     "Expiry",
     "Fate",
+    "FreeDevice",
     "Gate",
     "GpuScore",
     "Guard",

@@ -4,8 +4,10 @@ from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol, final
 
+from tenure.solver.ends import end_of
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.resources import Share
 from tenure.solver.plugin_api.action import GuardedActions
 from tenure.solver.plugin_api.derived import Derived, Value
@@ -88,6 +90,19 @@ class PluginContext:
     def is_continued(self) -> bool:
         """Whether later sessions go on from derived values: then what takes long is built in the first."""
         return self._services.is_continued
+
+    def expected_runtime(self, pod_group: int) -> int | None:
+        """Nanoseconds that a pod group is expected to run from its start: its own value, else that of its
+        nearest queue. None: neither says one, or its own is not valid.
+        """
+        return expected_runtime(self.cluster.pod_groups[pod_group], self.cluster.queues)[0].value
+
+    def expected_end(self, pod_group: int) -> int | None:
+        """When a running pod group is expected to end, in nanoseconds since the epoch, after `now`: its last
+        start plus its expected runtime, at most its time limit; 2, 4, ... times the runtime if it runs
+        longer (semantics R17.1). None: it has not started, or says neither.
+        """
+        return end_of(self.cluster.pod_groups[pod_group], self.cluster.queues, self.now).likely
 
     def check_stop(self) -> None:
         """To be called in every step of a long loop: ends the cycle when its caller waits no longer."""

@@ -1,11 +1,22 @@
 """The ledger as plugins and actions see it: placements of tasks and free amounts of nodes. Read-only."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Task
 from tenure.solver.model.workload_parts import TaskShape
+
+
+class FreeDevice(NamedTuple):
+    """What is free on one device of a node, for shares of it."""
+
+    name: str
+    """Empty for a device that nothing uses."""
+    free: int
+    """MiB that are free now, or when terminating tasks are gone."""
+    size: int
+    """MiB of the whole device."""
 
 
 class NodeInfoView(Protocol):
@@ -30,6 +41,11 @@ class NodeInfoView(Protocol):
 
     def free_parts(self) -> tuple[int, ...]:
         """Free MiB of each device in shared use, including what terminating tasks release; smallest first."""
+
+    def shared_devices(self) -> tuple[FreeDevice, ...]:
+        """Each device in shared use that has a free part, by name. A device that is released is whole again,
+        and not among them.
+        """
 
     def share_memory(self, shape: TaskShape) -> int:
         """MiB that a shared request takes on each device of the node (semantics R1.17)."""

@@ -28,6 +28,7 @@ from tenure.solver.model.verdict import EvictionCost, GuardVerdict, Protection
 from tenure.solver.model.workload import Counts
 from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
 
 
@@ -174,8 +175,10 @@ def equal_scores(nodes: Sequence[int]) -> Sequence[int]:
 class DeviceScore(Protocol):
     """Preferred device of a node for a share of a GPU, before `GpuScore`. Scores of plugins are added."""
 
-    def device_score(self, shape: TaskShape, node_index: int, free: int) -> int:
-        """Score of a device with so many MiB left, all of them if nothing uses it; higher is better."""
+    def device_score(self, task: int, node_index: int, device: FreeDevice) -> int:
+        """Score of a device of the node that has enough left for the task; higher is better. Any integer:
+        the sum precedes every `GpuScore`. Devices that nothing uses get one call, without a name.
+        """
 
 
 class GpuScore(Protocol):

@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import WHOLE_GPU
+from tenure.solver.model.workload import Task
 from tenure.solver.model.workload_parts import TaskShape
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 
 
 class SelectedDevices(NamedTuple):
@@ -22,19 +24,24 @@ class DeviceSelector:
         self._node_infos = session.ledger.node_infos
         self._has_device_scores = bool(session.chains.device_scores)
 
-    def select(self, shape: TaskShape, node: int) -> SelectedDevices | None:
+    def select(self, task: Task, node: int) -> SelectedDevices | None:
         """Best devices; equal ones by name, whole devices last. None if there are not enough."""
-        info = self._node_infos[node]
+        info, shape = self._node_infos[node], task.shape
         memory, total = info.share_memory(shape), info.device_memory
         ranked = [
-            (self._by_free(shape, node, total - gpu.active), -self._score(gpu.used / total), False, group)
+            (
+                self._by_free(task, node, group, total - gpu.active),
+                -self._score(gpu.used / total),
+                False,
+                group,
+            )
             for group, gpu in info.gpus.items()
             if gpu.fits(memory, total)
         ]
         whole = (info.idle.gpu + info.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         opened = self._new_groups(node, min(whole, shape.gpu.devices))
         if opened:
-            score = (self._by_free(shape, node, total), -self._score(0.0))
+            score = (self._by_free(task, node, "", total), -self._score(0.0))
             ranked.extend((*score, True, group) for group in opened)
         best = sorted(ranked)[: shape.gpu.devices]
         count = sum(is_new for _, _, is_new, _ in best)
@@ -61,9 +68,12 @@ class DeviceSelector:
         joins_idle = all(gpu.fits_now(memory, info.device_memory) for gpu in shared)
         return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= info.idle.gpu)
 
-    def _by_free(self, shape: TaskShape, node: int, free: int) -> int:
+    def _by_free(self, task: Task, node: int, name: str, free: int) -> int:
         """Ascending with what precedes the GPU scores."""
-        return -self._session.chains.device_score(shape, node, free) if self._has_device_scores else 0
+        if not self._has_device_scores:
+            return 0
+        device = FreeDevice(name, free, self._node_infos[node].device_memory)
+        return -self._session.chains.device_score(task.index, node, device)
 
     def _score(self, used: float) -> float:
         return self._session.chains.gpu_score(used)

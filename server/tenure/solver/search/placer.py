@@ -284,7 +284,7 @@ class Placer:
         groups: tuple[str, ...] = ()
         if task.shape.shares_devices and task.shape.gpu.is_shared:
             again = self._devices.reselect(task.shape, node, wanted) if wanted else None
-            chosen = again or self._devices.select(task.shape, node)
+            chosen = again or self._devices.select(task, node)
             if chosen is None or not self._has_node_capacity(task, node):
                 return False
             groups, fits_idle_gpus = chosen

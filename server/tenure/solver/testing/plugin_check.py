@@ -15,6 +15,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api import points, traits
 from tenure.solver.plugin_api.context import PluginContext, PluginFactory
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.plugin_api.step import Step
@@ -278,7 +279,9 @@ def _values(context: PluginContext) -> dict[str, Sequence[Any]]:
         "shape": cluster.shapes,
         "node": cluster.nodes,
         "node_index": range(len(cluster.nodes)),
-        "free": [cluster.nodes[0].gpu_memory_mib] if cluster.nodes else [],
+        "device": [FreeDevice("", cluster.nodes[0].gpu_memory_mib, cluster.nodes[0].gpu_memory_mib)]
+        if cluster.nodes
+        else [],
         "used": [0.0, 0.5],
     }
 

@@ -11,6 +11,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.points import DeviceScore, NodeScore
 from tenure.solver.plugin_api.traits import NodeState, Ranking, StateRank, Traits
 from tenure.solver.plugins.nodes.node_value import NodeValue
@@ -62,12 +63,12 @@ class Fragmentation(NodeScore, DeviceScore, StateRank):
         request = self.request_index(self._cluster.tasks[task].shape)
         return [self.rank(request, self.node_state(node)) * POINTS_PER_LEVEL / LEVEL for node in nodes]
 
-    def device_score(self, shape: TaskShape, node_index: int, free: int) -> int:
+    def device_score(self, task: int, node_index: int, device: FreeDevice) -> int:
         """The level of a share that is taken from this device."""
-        request, state = request_of(shape), self.node_state(node_index)
+        request, state = request_of(self._cluster.tasks[task].shape), self.node_state(node_index)
         value, (number, cpu, whole, parts) = self._value(state[0]), state
         size = request.share_on(value.device_memory)
-        after = _shared((number, max(0, cpu - request.cpu), whole, parts), size, free, value.device_memory)
+        after = _shared((number, max(0, cpu - request.cpu), whole, parts), size, device.free, device.size)
         usable = self._usable_of(value, state)
         return value.level(value.weight * size - usable + self._usable_of(value, after))
 
