@@ -14,7 +14,7 @@ from tenure.solver.model.node import MigStrategy, NumaPolicy
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
 from tenure.solver.model.snapshot_warning import WarningCode
-from tenure.solver.model.verdict import Minimality, ProtectionScope
+from tenure.solver.model.verdict import Minimality, ProtectionScope, VictimMeasure
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.terms.preemptibility import PreemptibilitySource
 from tenure.terms.reasons import ReasonCode
@@ -59,6 +59,7 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (InFlightGroupState, decision_pb2.InFlightGroupState.DESCRIPTOR, "IN_FLIGHT_GROUP_STATE_"),
     (OutcomeKind, decision_pb2.OutcomeKind.DESCRIPTOR, "OUTCOME_KIND_"),
     (ProtectionScope, decision_pb2.ProtectionScope.DESCRIPTOR, "PROTECTION_SCOPE_"),
+    (VictimMeasure, decision_pb2.VictimMeasure.DESCRIPTOR, "VICTIM_MEASURE_"),
     (Minimality, decision_pb2.Minimality.DESCRIPTOR, "MINIMALITY_"),
     (NominationResult, decision_pb2.NominationResult.DESCRIPTOR, "NOMINATION_RESULT_"),
     (NominationSkipReason, decision_pb2.NominationSkipReason.DESCRIPTOR, "NOMINATION_SKIP_REASON_"),

@@ -9,7 +9,14 @@ from tenure.render.notices import standing_notices, wait_text
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.custom_reason import qualified
-from tenure.terms.formatting import format_clock, format_count, format_gpu_time, format_remaining, join_words
+from tenure.terms.formatting import (
+    count_gpus,
+    format_clock,
+    format_count,
+    format_gpu_time,
+    format_remaining,
+    join_words,
+)
 from tenure.terms.reason_class import OUTCOMES, ReasonClass
 from tenure.terms.reasons import REASONS
 from tenure.v1 import decision_pb2 as pb
@@ -159,6 +166,10 @@ def _reason_text(view: ResponseView, outcome: pb.PodGroupOutcome, remedy: str) -
     return f"{text}. What helps: {row.remedy.format(queue=f'queue {view.queue(outcome.pod_group)}')}"
 
 
+_SHOWN: Final = (pb.MINIMALITY_PROVEN, pb.MINIMALITY_LEAST)
+"""That none of the victims can be left out."""
+
+
 def _set_text(victims: pb.VictimSet) -> str:
     """Whether some victims may not be needed, what they cost, and what the next best ones would cost."""
     parts = []
@@ -167,9 +178,11 @@ def _set_text(victims: pb.VictimSet) -> str:
     if victims.HasField("next_best_pods"):
         cost = f" for {format_gpu_time(victims.next_best_cost)}" if victims.HasField("next_best_cost") else ""
         parts.append(f"next best: {format_count(victims.next_best_pods, 'pod')}{cost}")
+    if victims.excess_gpu_milli:
+        parts.append(f"frees {count_gpus(victims.excess_gpu_milli)} beyond the request")
     if victims.disrupted_pods > 1 and victims.minimality == pb.MINIMALITY_HEURISTIC:
         parts.append("perhaps not all of them are needed")
-    elif victims.disrupted_pods > 1 and victims.minimality != pb.MINIMALITY_PROVEN:
+    elif victims.disrupted_pods > 1 and victims.minimality not in _SHOWN:
         parts.append("smaller sets were not tried")
     return f" ({'; '.join(parts)})" if parts else ""
 

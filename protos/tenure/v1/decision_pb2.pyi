@@ -13,12 +13,27 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class VictimMeasure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VICTIM_MEASURE_UNSPECIFIED: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_PRIORITY: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_QUEUES_BELOW_QUOTA: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_COST: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_PODS: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_GPUS: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_GPU_HOURS: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_ENDED_PODS: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_GPU_TIME: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_OTHER_QUEUES: _ClassVar[VictimMeasure]
+    VICTIM_MEASURE_NAMES: _ClassVar[VictimMeasure]
+
 class Minimality(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     MINIMALITY_UNSPECIFIED: _ClassVar[Minimality]
     MINIMALITY_PROVEN: _ClassVar[Minimality]
     MINIMALITY_HEURISTIC: _ClassVar[Minimality]
     MINIMALITY_NOT_TRIED: _ClassVar[Minimality]
+    MINIMALITY_LEAST: _ClassVar[Minimality]
 
 class Atomicity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -139,10 +154,22 @@ class InFlightGroupState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     IN_FLIGHT_GROUP_STATE_COMPLETED: _ClassVar[InFlightGroupState]
     IN_FLIGHT_GROUP_STATE_EXPIRED: _ClassVar[InFlightGroupState]
     IN_FLIGHT_GROUP_STATE_CANCELLED: _ClassVar[InFlightGroupState]
+VICTIM_MEASURE_UNSPECIFIED: VictimMeasure
+VICTIM_MEASURE_PRIORITY: VictimMeasure
+VICTIM_MEASURE_QUEUES_BELOW_QUOTA: VictimMeasure
+VICTIM_MEASURE_COST: VictimMeasure
+VICTIM_MEASURE_PODS: VictimMeasure
+VICTIM_MEASURE_GPUS: VictimMeasure
+VICTIM_MEASURE_GPU_HOURS: VictimMeasure
+VICTIM_MEASURE_ENDED_PODS: VictimMeasure
+VICTIM_MEASURE_GPU_TIME: VictimMeasure
+VICTIM_MEASURE_OTHER_QUEUES: VictimMeasure
+VICTIM_MEASURE_NAMES: VictimMeasure
 MINIMALITY_UNSPECIFIED: Minimality
 MINIMALITY_PROVEN: Minimality
 MINIMALITY_HEURISTIC: Minimality
 MINIMALITY_NOT_TRIED: Minimality
+MINIMALITY_LEAST: Minimality
 ATOMICITY_UNSPECIFIED: Atomicity
 ATOMICITY_ALL: Atomicity
 ATOMICITY_BEST_EFFORT: Atomicity
@@ -263,7 +290,7 @@ class DecisionGroup(_message.Message):
     def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ..., victim_set: _Optional[_Union[VictimSet, _Mapping]] = ..., evict_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class VictimSet(_message.Message):
-    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs", "next_best_pods", "next_best_cost")
+    __slots__ = ("minimality", "disrupted_pods", "tried", "sufficient_pods", "untried", "put_back_pods", "cost", "victim_costs", "next_best_pods", "next_best_cost", "next_best_pod_groups", "next_best_lost_by", "excess_gpu_milli")
     MINIMALITY_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_PODS_FIELD_NUMBER: _ClassVar[int]
     TRIED_FIELD_NUMBER: _ClassVar[int]
@@ -274,6 +301,9 @@ class VictimSet(_message.Message):
     VICTIM_COSTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_BEST_PODS_FIELD_NUMBER: _ClassVar[int]
     NEXT_BEST_COST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BEST_POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BEST_LOST_BY_FIELD_NUMBER: _ClassVar[int]
+    EXCESS_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
     minimality: Minimality
     disrupted_pods: int
     tried: int
@@ -284,7 +314,10 @@ class VictimSet(_message.Message):
     victim_costs: _containers.RepeatedCompositeFieldContainer[VictimCost]
     next_best_pods: int
     next_best_cost: int
-    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ..., cost: _Optional[int] = ..., victim_costs: _Optional[_Iterable[_Union[VictimCost, _Mapping]]] = ..., next_best_pods: _Optional[int] = ..., next_best_cost: _Optional[int] = ...) -> None: ...
+    next_best_pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    next_best_lost_by: VictimMeasure
+    excess_gpu_milli: int
+    def __init__(self, minimality: _Optional[_Union[Minimality, str]] = ..., disrupted_pods: _Optional[int] = ..., tried: _Optional[int] = ..., sufficient_pods: _Optional[int] = ..., untried: _Optional[int] = ..., put_back_pods: _Optional[int] = ..., cost: _Optional[int] = ..., victim_costs: _Optional[_Iterable[_Union[VictimCost, _Mapping]]] = ..., next_best_pods: _Optional[int] = ..., next_best_cost: _Optional[int] = ..., next_best_pod_groups: _Optional[_Iterable[str]] = ..., next_best_lost_by: _Optional[_Union[VictimMeasure, str]] = ..., excess_gpu_milli: _Optional[int] = ...) -> None: ...
 
 class VictimCost(_message.Message):
     __slots__ = ("pod_group", "pods", "cost", "lost")

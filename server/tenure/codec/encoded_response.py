@@ -110,6 +110,8 @@ class CycleSummary(NamedTuple):
     """Number of pods that a search had taken and that are not disrupted, by action."""
     evicted_cost: Mapping[str, int]
     """GPU-seconds that victims cost, by action; empty: no plugin says."""
+    excess_gpu_milli: Mapping[str, int]
+    """GPUs that evicted pods release beyond requests, in thousandths, by action."""
     outcomes: Mapping[int, int]
     """Number of outcomes by OutcomeKind."""
     pending_reasons: Mapping[int, int]
@@ -195,7 +197,7 @@ def summarize(
             if custom is not None:
                 customs[source, custom.code] = customs.get((source, custom.code), 0) + 1
     groups, decisions, allowed = summarize_groups(result, group_ids)
-    victim_sets, put_back, evicted_cost = _count_victim_sets(result)
+    victim_sets, put_back, evicted_cost, excess = _count_victim_sets(result)
     return CycleSummary(
         cluster_id=header.cluster_id,
         node_pool=header.node_pool,
@@ -210,6 +212,7 @@ def summarize(
         victim_sets=victim_sets,
         put_back=put_back,
         evicted_cost=evicted_cost,
+        excess_gpu_milli=excess,
         outcomes=outcomes,
         held=_count_held(cluster, result) if OutcomeKind.HELD in outcomes else {},
         pending_reasons=reasons,
@@ -228,18 +231,23 @@ def summarize(
     )
 
 
-def _count_victim_sets(result: CycleResult) -> tuple[Counter[tuple[str, int]], Counter[str], Counter[str]]:
-    """Sets of victims by action and minimality, and pods put back and costs by action."""
+def _count_victim_sets(
+    result: CycleResult,
+) -> tuple[Counter[tuple[str, int]], Counter[str], Counter[str], Counter[str]]:
+    """Sets of victims by action and minimality; pods put back, costs and excess GPUs by action."""
     sets, put_back, costs = Counter[tuple[str, int]](), Counter[str](), Counter[str]()
+    excess = Counter[str]()
     for group in result.groups:
         known = group.known_victims()
         if known is not None:
             if not group.fulfills_group:  # else it was counted with its notices
                 sets[group.action, int(known.minimality)] += 1
                 put_back[group.action] += known.put_back
+                if known.excess_gpu_milli:
+                    excess[group.action] += known.excess_gpu_milli
             if known.costs and group.evictions:
                 costs[group.action] += known.cost // 1000
-    return sets, put_back, costs
+    return sets, put_back, costs, excess
 
 
 def _count_held(cluster: Cluster, result: CycleResult) -> dict[str, int]:

@@ -221,6 +221,9 @@ _SET_COST: Final = tag(pb.VictimSet, "cost")
 _VICTIM_COSTS: Final = tag(pb.VictimSet, "victim_costs")
 _NEXT_BEST_PODS: Final = tag(pb.VictimSet, "next_best_pods")
 _NEXT_BEST_COST: Final = tag(pb.VictimSet, "next_best_cost")
+_NEXT_BEST_POD_GROUPS: Final = tag(pb.VictimSet, "next_best_pod_groups")
+_NEXT_BEST_LOST_BY: Final = tag(pb.VictimSet, "next_best_lost_by")
+_EXCESS_GPU: Final = tag(pb.VictimSet, "excess_gpu_milli")
 _VICTIM: Final = tag(pb.VictimCost, "pod_group")
 _VICTIM_PODS: Final = tag(pb.VictimCost, "pods")
 _COST: Final = tag(pb.VictimCost, "cost")
@@ -246,6 +249,10 @@ def encode_victim_set(
         fields += [_NEXT_BEST_PODS, number(known.next_best.pods)]
         if known.costs:
             fields += [_NEXT_BEST_COST, _gpu_seconds(known.next_best.cost)]
+        for pod_group in known.next_best.pod_groups:
+            fields += [_NEXT_BEST_POD_GROUPS, cache.pod_group(pod_group).encoded]
+        fields.append(scalar(_NEXT_BEST_LOST_BY, number(known.next_best.lost_by)))
+    fields.append(scalar(_EXCESS_GPU, number(known.excess_gpu_milli)))
     return message(fields)
 
 

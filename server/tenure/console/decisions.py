@@ -7,6 +7,7 @@ from typing import Final
 
 from tenure.console.formatting import gpu_time
 from tenure.console.view import View
+from tenure.terms.formatting import count_gpus
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.cycles_pb2 import RecentCycle
 from tenure.wire.enum_labels import enum_label
@@ -17,6 +18,7 @@ MAX_STEPS: Final = 8
 MAX_STEPS_OF_ONE: Final = 500
 _MINIMALITY: Final = {
     pb.MINIMALITY_PROVEN: "every victim is needed",
+    pb.MINIMALITY_LEAST: "no fewer pods are possible",
     pb.MINIMALITY_HEURISTIC: "some victims may be needless",
     pb.MINIMALITY_NOT_TRIED: "no smaller set was tried",
 }
@@ -158,9 +160,19 @@ def _step(view: View, group: pb.DecisionGroup) -> Step:
         reserved=nodes["reserve"],
         requeued=requeued,
         reason=main,
-        victim_set=_MINIMALITY.get(group.victim_set.minimality, "") if group.HasField("victim_set") else "",
+        victim_set=_victims(group.victim_set) if group.HasField("victim_set") else "",
         next_best=_next_best(group.victim_set),
     )
+
+
+def _victims(known: pb.VictimSet) -> str:
+    """Whether all of them are needed, and what they free beyond the request."""
+    excess = known.excess_gpu_milli
+    parts = [
+        _MINIMALITY.get(known.minimality, ""),
+        f"{count_gpus(excess)} freed beyond the request" if excess else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _next_best(found: pb.VictimSet) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from rich import box
 from rich.table import Table
-from tenure.v1.decision_pb2 import MINIMALITY_PROVEN, DecisionGroup
+from tenure.v1.decision_pb2 import MINIMALITY_LEAST, MINIMALITY_PROVEN, DecisionGroup
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.properties.optimum.case import ENGINE
@@ -75,7 +75,7 @@ def _moves(
     needless: int,
 ) -> Moves:
     pods = disrupted(group)
-    is_claimed = group.victim_set.minimality == MINIMALITY_PROVEN
+    is_claimed = group.victim_set.minimality in (MINIMALITY_PROVEN, MINIMALITY_LEAST)
     own = measured(facts, pods).gpus
     return Moves(seed, len(pods), own, fewest, gpus, certified, needless, is_claimed, True)
 

@@ -14,7 +14,7 @@ from tenure.codec.engine import Engine
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
-from tenure.v1.decision_pb2 import MINIMALITY_PROVEN, DecisionGroup
+from tenure.v1.decision_pb2 import MINIMALITY_LEAST, MINIMALITY_PROVEN, DecisionGroup
 from tenure.v1.snapshot_pb2 import POD_STATUS_RUNNING, ClusterSnapshot, DisruptionBudget
 
 from tests.properties.optimum.cluster_facts import ClusterFacts
@@ -169,19 +169,29 @@ class _Comparison:
 
     def _refuted(self) -> str:
         """What the decision claims about its victims, if some of them could stay (R14.6)."""
-        if self._group.victim_set.minimality != MINIMALITY_PROVEN:
+        if self._group.victim_set.minimality not in (MINIMALITY_PROVEN, MINIMALITY_LEAST):
             return ""
         evictions = [step.evict for step in self._group.decisions if step.HasField("evict")]
         moved = {evict.pod for evict in evictions if evict.relocating}
         needless = self._proven(lambda: needless_moves(self._facts, moved, self._taken.pods - moved))
         if needless:
             return f"{needless} of {len(moved)} moved pods could stay"
+        if self._group.victim_set.minimality == MINIMALITY_LEAST and (fewer := self._fewer_of_all()):
+            return f"{fewer} pods are enough where no fewer than {len(self._taken.pods)} are said to be"
         own = [each for each in self._facts.candidates if each.uid in self._victims]
         question = LeastVictims(self._facts, own, in_order=False, among=self._taken.pods)
         found = self._proven(lambda: question.least("pods", "gpus", len(self._facts.queues)))
         if found is None or len(found) >= len(self._taken.pods) or self._certified(found) is None:
             return ""
         return f"{len(self._taken.pods) - len(found)} of {len(self._taken.pods)} pods could stay"
+
+    def _fewer_of_all(self) -> int:
+        """Pods of a certified set of any victims with fewer pods; 0: there is none."""
+        question = LeastVictims(self._facts, self._facts.candidates, in_order=False)
+        found = self._proven(lambda: question.least("pods", "gpus"))
+        if found is None or len(found) >= len(self._taken.pods) or self._certified(found) is None:
+            return 0
+        return len(found)
 
     def _question(self) -> LeastVictims:
         return LeastVictims(self._facts, self._candidates, self._in_order)

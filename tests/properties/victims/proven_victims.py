@@ -15,7 +15,6 @@ from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.verdict import Minimality
 from tenure.solver.model.workload import Member, PodSet, leaves
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
@@ -37,7 +36,7 @@ def find_needless_victims(cluster: Cluster, decision: CycleResult) -> Iterator[s
     """Victims of proven sets that could stay, with the beneficiary placed and all others gone."""
     for number, group in enumerate(decision.groups):
         known = group.victim_set
-        if known is None or known.minimality is not Minimality.PROVEN:
+        if known is None or not known.minimality.is_shown:
             continue
         before = placements(cluster, decision.groups[:number])
         free = _free_without(cluster, group, before)

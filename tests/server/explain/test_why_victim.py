@@ -139,14 +139,16 @@ def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8
     found = why_victim(CycleReplay(cluster, replace(PRICED, options=options)), index(cluster, "old"))
     assert "Its eviction costs 12 GPU minutes, of which 10 GPU minutes are lost work." in found.text.public
     assert "Next in victim order: pod group new (queue q) (a higher cost)." in found.text.operator
-    assert "The next best set of victims disrupts 1 pod for 60 GPU minutes." in found.text.operator
+    other = "The next best set of victims disrupts 1 pod of pod group new (queue q) for 60 GPU minutes."
+    assert f"{other} It lost because it costs more." in found.text.operator
     assert "next best" not in found.text.tenant
 
 
 def test_victim_explanation_has_no_costs_without_the_plugin() -> None:
     cluster = equals()
     text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "new")).text
-    assert "The next best set of victims disrupts 1 pod." in text.operator
+    other = "A set of victims that was not looked for disrupts 1 pod of pod group old (queue q)"
+    assert f"{other} and does less harm." in text.operator
     assert "GPU minute" not in text.operator
 
 

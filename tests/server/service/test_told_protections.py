@@ -7,6 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 from tenure.client import Client
 from tenure.v1.decision_pb2 import (
     MINIMALITY_HEURISTIC,
+    MINIMALITY_LEAST,
     MINIMALITY_PROVEN,
     VictimSet,
 )
@@ -96,7 +97,7 @@ def test_explanation_names_a_smaller_set_of_victims(client: Client) -> None:
     ("wanted", "size"),
     [
         (1, "1 pod is disrupted. No fewer are possible."),
-        (2, "2 pods are disrupted. No victim can be left out."),
+        (2, "2 pods are disrupted. No fewer are possible."),
     ],
 )
 def test_explanation_says_that_no_victim_can_be_left_out(client: Client, wanted: int, size: str) -> None:
@@ -140,6 +141,14 @@ def two_moves() -> GpuCluster:
     return cluster
 
 
+def test_explanation_names_the_next_best_set_and_why_it_lost_r14_8(client: Client) -> None:
+    text = why_victim(client, large_before_small().snapshot, "gang").operator
+    assert (
+        "2 GPUs more than requested are released. The next best set of victims disrupts 1 pod of pod group "
+        "single (queue q). It lost because it has a victim of a higher priority."
+    ) in text
+
+
 def test_relocated_pods_count_as_disrupted(client: Client) -> None:
     text = why_victim(client, two_moves().snapshot, "pair").operator
     assert "2 pods" in text
@@ -162,10 +171,14 @@ def limited() -> GpuCluster:
 @pytest.mark.parametrize(
     ("cluster", "decided", "sufficient"),
     [
-        (large_before_small, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=3), 1),
-        (moved_gang, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1), None),
+        (
+            large_before_small,
+            VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=3, excess_gpu_milli=2000),
+            1,
+        ),
+        (moved_gang, VictimSet(minimality=MINIMALITY_LEAST, disrupted_pods=1), None),
         (two_moves, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
-        (two_of_one_pod, VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=2), None),
+        (two_of_one_pod, VictimSet(minimality=MINIMALITY_LEAST, disrupted_pods=2), None),
         (limited, VictimSet(minimality=MINIMALITY_HEURISTIC, disrupted_pods=2, tried=2), None),
     ],
 )
@@ -198,7 +211,7 @@ def test_one_evicted_pod_is_the_least_possible(client: Client) -> None:
     cluster = GpuCluster().node("n1", 1).queue("q", quota=1).job("old", "q", on="n1", priority=40)
     snapshot = cluster.job("job", "q", priority=90).snapshot
     found = client.explain(ExplainRequest(snapshot=snapshot, why_victim={"pod_group": "old"}))
-    assert list(found.victim_sets) == [VictimSet(minimality=MINIMALITY_PROVEN, disrupted_pods=1, tried=1)]
+    assert list(found.victim_sets) == [VictimSet(minimality=MINIMALITY_LEAST, disrupted_pods=1, tried=1)]
 
 
 def test_later_action_does_not_blame_a_pod_group_that_was_not_needed(client: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.model.verdict import OtherSet
+from tenure.solver.model.verdict import OtherSet, VictimMeasure
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
@@ -74,18 +74,26 @@ def gang() -> ClusterBuilder:
     return builder.pending("urgent", queue="q", priority=90, count=2, gpus=4)
 
 
+PAIR: Final = OtherSet(2, 4 * 3_600_000, (0, 1), VictimMeasure.PODS)
+"""Pods `mid-0` and `new-0`."""
 CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, int, list[str], OtherSet | None]]] = {
     "E14.2, one": (two_and_one, "preempt", 1, ["mid-0", "new-0"], None),
-    "E14.2, two: the larger one alone": (two_and_one, "preempt", 2, ["old-0"], OtherSet(2, 4 * 3_600_000)),
-    "E14.2, more than there are": (two_and_one, "preempt", 9, ["old-0"], OtherSet(2, 4 * 3_600_000)),
+    "E14.2, two: the larger one alone": (two_and_one, "preempt", 2, ["old-0"], PAIR),
+    "E14.2, more than there are": (two_and_one, "preempt", 9, ["old-0"], PAIR),
     "E14.1: the only one": (far_and_near, "preempt", 3, ["elastic-3"], None),
-    "equal numbers of pods: the newer one": (by_cost, "preempt", 2, ["new-0"], OtherSet(1, 2_760_000)),
+    "equal numbers of pods: the newer one": (
+        by_cost,
+        "preempt",
+        2,
+        ["new-0"],
+        OtherSet(1, 2_760_000, (1,), VictimMeasure.NAMES),
+    ),
     "preempt: the lower priority first": (
         by_priority,
         "preempt",
         2,
         ["low-a-0", "low-b-0"],
-        OtherSet(1, 4 * 3_600_000),
+        OtherSet(1, 4 * 3_600_000, (0,), VictimMeasure.PRIORITY),
     ),
     "reclaim: of no other queue than the first one": (two_queues, "reclaim", 3, ["far-a-0", "far-b-0"], None),
 }

@@ -14,7 +14,8 @@ from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, statuses
 
-PROVEN, HEURISTIC, NOT_TRIED = Minimality.PROVEN, Minimality.HEURISTIC, Minimality.NOT_TRIED
+PROVEN, HEURISTIC = Minimality.PROVEN, Minimality.HEURISTIC
+LEAST, NOT_TRIED = Minimality.LEAST, Minimality.NOT_TRIED
 
 
 def _decide(builder: ClusterBuilder, action: str, mode: str, **options: object) -> CycleResult:
@@ -53,10 +54,10 @@ CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], Victi
         far_and_near,
         "never",
         ["elastic-3 moves", "elastic-4", "elastic-5", "elastic-6", "elastic-7"],
-        VictimSet(NOT_TRIED, 0, 0, 0),
+        VictimSet(NOT_TRIED, 0, 0, 0, excess_gpu_milli=3000),
     ),
-    "E14.1, in place": (far_and_near, "inPlace", ["elastic-3"], VictimSet(PROVEN, 0, 0, 4)),
-    "E14.1, full": (far_and_near, "full", ["elastic-3"], VictimSet(PROVEN, 0, 0, 4)),
+    "E14.1, in place": (far_and_near, "inPlace", ["elastic-3"], VictimSet(LEAST, 0, 0, 4)),
+    "E14.1, full": (far_and_near, "full", ["elastic-3"], VictimSet(LEAST, 0, 0, 4)),
     "E14.2: minimal is not smallest": (two_and_one, "full", ["mid-0", "new-0"], VictimSet(PROVEN, 0, 0, 0)),
 }
 
@@ -139,7 +140,7 @@ def test_only_pods_that_must_move_are_moved_by_a_consolidation() -> None:
     builder.pending("wide", queue="q", priority=50, gpus=2)
     decision = _decide(builder, "consolidation", "full")
     assert len(_evicted(builder, decision)) == 1
-    assert decision.groups[0].victim_set == VictimSet(PROVEN, 0, 0, 0)
+    assert decision.groups[0].victim_set == VictimSet(LEAST, 0, 0, 0)
 
 
 def test_beneficiary_counts_once_if_victims_are_put_back_one_by_one_r14_2() -> None:

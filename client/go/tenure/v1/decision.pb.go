@@ -23,6 +23,91 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What distinguishes two sets of victims, the most important measure first.
+type VictimMeasure int32
+
+const (
+	// Unknown to this version, or none.
+	VictimMeasure_VICTIM_MEASURE_UNSPECIFIED VictimMeasure = 0
+	// The highest priority of a victim.
+	VictimMeasure_VICTIM_MEASURE_PRIORITY VictimMeasure = 1
+	// Number of queues that lose GPUs below their quota.
+	VictimMeasure_VICTIM_MEASURE_QUEUES_BELOW_QUOTA VictimMeasure = 2
+	// Class of cost.
+	VictimMeasure_VICTIM_MEASURE_COST VictimMeasure = 3
+	// Number of pods that are evicted or moved.
+	VictimMeasure_VICTIM_MEASURE_PODS VictimMeasure = 4
+	// GPUs that these hold.
+	VictimMeasure_VICTIM_MEASURE_GPUS VictimMeasure = 5
+	// GPU hours since the last starts of their pod groups.
+	VictimMeasure_VICTIM_MEASURE_GPU_HOURS VictimMeasure = 6
+	// Number of pods of pod groups that are left without their minimum.
+	VictimMeasure_VICTIM_MEASURE_ENDED_PODS VictimMeasure = 7
+	// GPU time since the last starts of their pod groups.
+	VictimMeasure_VICTIM_MEASURE_GPU_TIME VictimMeasure = 8
+	// Number of queues from which the first set in victim order takes none.
+	VictimMeasure_VICTIM_MEASURE_OTHER_QUEUES VictimMeasure = 9
+	// Uids.
+	VictimMeasure_VICTIM_MEASURE_NAMES VictimMeasure = 10
+)
+
+// Enum value maps for VictimMeasure.
+var (
+	VictimMeasure_name = map[int32]string{
+		0:  "VICTIM_MEASURE_UNSPECIFIED",
+		1:  "VICTIM_MEASURE_PRIORITY",
+		2:  "VICTIM_MEASURE_QUEUES_BELOW_QUOTA",
+		3:  "VICTIM_MEASURE_COST",
+		4:  "VICTIM_MEASURE_PODS",
+		5:  "VICTIM_MEASURE_GPUS",
+		6:  "VICTIM_MEASURE_GPU_HOURS",
+		7:  "VICTIM_MEASURE_ENDED_PODS",
+		8:  "VICTIM_MEASURE_GPU_TIME",
+		9:  "VICTIM_MEASURE_OTHER_QUEUES",
+		10: "VICTIM_MEASURE_NAMES",
+	}
+	VictimMeasure_value = map[string]int32{
+		"VICTIM_MEASURE_UNSPECIFIED":        0,
+		"VICTIM_MEASURE_PRIORITY":           1,
+		"VICTIM_MEASURE_QUEUES_BELOW_QUOTA": 2,
+		"VICTIM_MEASURE_COST":               3,
+		"VICTIM_MEASURE_PODS":               4,
+		"VICTIM_MEASURE_GPUS":               5,
+		"VICTIM_MEASURE_GPU_HOURS":          6,
+		"VICTIM_MEASURE_ENDED_PODS":         7,
+		"VICTIM_MEASURE_GPU_TIME":           8,
+		"VICTIM_MEASURE_OTHER_QUEUES":       9,
+		"VICTIM_MEASURE_NAMES":              10,
+	}
+)
+
+func (x VictimMeasure) Enum() *VictimMeasure {
+	p := new(VictimMeasure)
+	*p = x
+	return p
+}
+
+func (x VictimMeasure) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VictimMeasure) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_decision_proto_enumTypes[0].Descriptor()
+}
+
+func (VictimMeasure) Type() protoreflect.EnumType {
+	return &file_tenure_v1_decision_proto_enumTypes[0]
+}
+
+func (x VictimMeasure) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VictimMeasure.Descriptor instead.
+func (VictimMeasure) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{0}
+}
+
 // Whether a set of victims is known to be minimal. Treat an unknown value as NOT_TRIED.
 type Minimality int32
 
@@ -38,6 +123,8 @@ const (
 	// No smaller set was tried, by the configuration or the action. The explanation why a
 	// pod group is a victim tries some.
 	Minimality_MINIMALITY_NOT_TRIED Minimality = 3
+	// No set of victims disrupts fewer pods: a bound shows it. So it is proven, too.
+	Minimality_MINIMALITY_LEAST Minimality = 4
 )
 
 // Enum value maps for Minimality.
@@ -47,12 +134,14 @@ var (
 		1: "MINIMALITY_PROVEN",
 		2: "MINIMALITY_HEURISTIC",
 		3: "MINIMALITY_NOT_TRIED",
+		4: "MINIMALITY_LEAST",
 	}
 	Minimality_value = map[string]int32{
 		"MINIMALITY_UNSPECIFIED": 0,
 		"MINIMALITY_PROVEN":      1,
 		"MINIMALITY_HEURISTIC":   2,
 		"MINIMALITY_NOT_TRIED":   3,
+		"MINIMALITY_LEAST":       4,
 	}
 )
 
@@ -67,11 +156,11 @@ func (x Minimality) String() string {
 }
 
 func (Minimality) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[0].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[1].Descriptor()
 }
 
 func (Minimality) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[0]
+	return &file_tenure_v1_decision_proto_enumTypes[1]
 }
 
 func (x Minimality) Number() protoreflect.EnumNumber {
@@ -80,7 +169,7 @@ func (x Minimality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Minimality.Descriptor instead.
 func (Minimality) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{0}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
 // Whether the decisions of a group depend on each other.
@@ -124,11 +213,11 @@ func (x Atomicity) String() string {
 }
 
 func (Atomicity) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[1].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
 }
 
 func (Atomicity) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[1]
+	return &file_tenure_v1_decision_proto_enumTypes[2]
 }
 
 func (x Atomicity) Number() protoreflect.EnumNumber {
@@ -137,7 +226,7 @@ func (x Atomicity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Atomicity.Descriptor instead.
 func (Atomicity) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 // What a pod should do between its notice and its eviction.
@@ -173,11 +262,11 @@ func (x NoticeSignal) String() string {
 }
 
 func (NoticeSignal) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[2].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
 }
 
 func (NoticeSignal) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[2]
+	return &file_tenure_v1_decision_proto_enumTypes[3]
 }
 
 func (x NoticeSignal) Number() protoreflect.EnumNumber {
@@ -186,7 +275,7 @@ func (x NoticeSignal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NoticeSignal.Descriptor instead.
 func (NoticeSignal) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 // Part of a pod group that is protected.
@@ -226,11 +315,11 @@ func (x ProtectionScope) String() string {
 }
 
 func (ProtectionScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[3].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
 }
 
 func (ProtectionScope) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[3]
+	return &file_tenure_v1_decision_proto_enumTypes[4]
 }
 
 func (x ProtectionScope) Number() protoreflect.EnumNumber {
@@ -239,7 +328,7 @@ func (x ProtectionScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProtectionScope.Descriptor instead.
 func (ProtectionScope) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 // Code of a reason. Treat an unknown code as UNSPECIFIED.
@@ -486,11 +575,11 @@ func (x ReasonCode) String() string {
 }
 
 func (ReasonCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[4].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
 }
 
 func (ReasonCode) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[4]
+	return &file_tenure_v1_decision_proto_enumTypes[5]
 }
 
 func (x ReasonCode) Number() protoreflect.EnumNumber {
@@ -499,7 +588,7 @@ func (x ReasonCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReasonCode.Descriptor instead.
 func (ReasonCode) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 // Kind of outcome. Exactly one applies.
@@ -572,11 +661,11 @@ func (x OutcomeKind) String() string {
 }
 
 func (OutcomeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[5].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
 }
 
 func (OutcomeKind) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[5]
+	return &file_tenure_v1_decision_proto_enumTypes[6]
 }
 
 func (x OutcomeKind) Number() protoreflect.EnumNumber {
@@ -585,7 +674,7 @@ func (x OutcomeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeKind.Descriptor instead.
 func (OutcomeKind) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 // Result of a nomination. Exactly one applies.
@@ -650,11 +739,11 @@ func (x NominationResult) String() string {
 }
 
 func (NominationResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[6].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (NominationResult) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[6]
+	return &file_tenure_v1_decision_proto_enumTypes[7]
 }
 
 func (x NominationResult) Number() protoreflect.EnumNumber {
@@ -663,7 +752,7 @@ func (x NominationResult) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationResult.Descriptor instead.
 func (NominationResult) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 // Why a pod group past its expected runtime was not nominated. The metric label
@@ -728,11 +817,11 @@ func (x NominationSkipReason) String() string {
 }
 
 func (NominationSkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[7].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[8].Descriptor()
 }
 
 func (NominationSkipReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[7]
+	return &file_tenure_v1_decision_proto_enumTypes[8]
 }
 
 func (x NominationSkipReason) Number() protoreflect.EnumNumber {
@@ -741,7 +830,7 @@ func (x NominationSkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NominationSkipReason.Descriptor instead.
 func (NominationSkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 // State of an in-flight group. Exactly one applies.
@@ -796,11 +885,11 @@ func (x InFlightGroupState) String() string {
 }
 
 func (InFlightGroupState) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_decision_proto_enumTypes[8].Descriptor()
+	return file_tenure_v1_decision_proto_enumTypes[9].Descriptor()
 }
 
 func (InFlightGroupState) Type() protoreflect.EnumType {
-	return &file_tenure_v1_decision_proto_enumTypes[8]
+	return &file_tenure_v1_decision_proto_enumTypes[9]
 }
 
 func (x InFlightGroupState) Number() protoreflect.EnumNumber {
@@ -809,7 +898,7 @@ func (x InFlightGroupState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use InFlightGroupState.Descriptor instead.
 func (InFlightGroupState) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 // Decisions that are applied together, for one pod group. Groups are listed in the
@@ -962,9 +1051,17 @@ type VictimSet struct {
 	// none was.
 	NextBestPods *int32 `protobuf:"varint,9,opt,name=next_best_pods,json=nextBestPods,proto3,oneof" json:"next_best_pods,omitempty"`
 	// What that set costs, in GPU-seconds. Unset: as `cost`, or none was compared.
-	NextBestCost  *int64 `protobuf:"varint,10,opt,name=next_best_cost,json=nextBestCost,proto3,oneof" json:"next_best_cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NextBestCost *int64 `protobuf:"varint,10,opt,name=next_best_cost,json=nextBestCost,proto3,oneof" json:"next_best_cost,omitempty"`
+	// Uids of the pod groups of that set, ordered.
+	NextBestPodGroups []string `protobuf:"bytes,11,rep,name=next_best_pod_groups,json=nextBestPodGroups,proto3" json:"next_best_pod_groups,omitempty"`
+	// The first measure in which that set differs from the victims, and is worse. Unset: none
+	// was compared, or a set that was not looked for is better.
+	NextBestLostBy VictimMeasure `protobuf:"varint,12,opt,name=next_best_lost_by,json=nextBestLostBy,proto3,enum=tenure.v1.VictimMeasure" json:"next_best_lost_by,omitempty"`
+	// GPUs that evicted pods release beyond those that the pods of the beneficiary take, in
+	// thousandths. Relocated pods take theirs along. 0 for evictions that notices announced.
+	ExcessGpuMilli int64 `protobuf:"varint,13,opt,name=excess_gpu_milli,json=excessGpuMilli,proto3" json:"excess_gpu_milli,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *VictimSet) Reset() {
@@ -1063,6 +1160,27 @@ func (x *VictimSet) GetNextBestPods() int32 {
 func (x *VictimSet) GetNextBestCost() int64 {
 	if x != nil && x.NextBestCost != nil {
 		return *x.NextBestCost
+	}
+	return 0
+}
+
+func (x *VictimSet) GetNextBestPodGroups() []string {
+	if x != nil {
+		return x.NextBestPodGroups
+	}
+	return nil
+}
+
+func (x *VictimSet) GetNextBestLostBy() VictimMeasure {
+	if x != nil {
+		return x.NextBestLostBy
+	}
+	return VictimMeasure_VICTIM_MEASURE_UNSPECIFIED
+}
+
+func (x *VictimSet) GetExcessGpuMilli() int64 {
+	if x != nil {
+		return x.ExcessGpuMilli
 	}
 	return 0
 }
@@ -3078,7 +3196,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"victim_set\x18\b \x01(\v2\x14.tenure.v1.VictimSetR\tvictimSet\x129\n" +
 	"\n" +
-	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xd7\x03\n" +
+	"evict_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tevictTime\"\xf7\x04\n" +
 	"\tVictimSet\x125\n" +
 	"\n" +
 	"minimality\x18\x01 \x01(\x0e2\x15.tenure.v1.MinimalityR\n" +
@@ -3092,7 +3210,10 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\fvictim_costs\x18\b \x03(\v2\x15.tenure.v1.VictimCostR\vvictimCosts\x12)\n" +
 	"\x0enext_best_pods\x18\t \x01(\x05H\x02R\fnextBestPods\x88\x01\x01\x12)\n" +
 	"\x0enext_best_cost\x18\n" +
-	" \x01(\x03H\x03R\fnextBestCost\x88\x01\x01B\x12\n" +
+	" \x01(\x03H\x03R\fnextBestCost\x88\x01\x01\x12/\n" +
+	"\x14next_best_pod_groups\x18\v \x03(\tR\x11nextBestPodGroups\x12C\n" +
+	"\x11next_best_lost_by\x18\f \x01(\x0e2\x18.tenure.v1.VictimMeasureR\x0enextBestLostBy\x12(\n" +
+	"\x10excess_gpu_milli\x18\r \x01(\x03R\x0eexcessGpuMilliB\x12\n" +
 	"\x10_sufficient_podsB\a\n" +
 	"\x05_costB\x11\n" +
 	"\x0f_next_best_podsB\x11\n" +
@@ -3247,13 +3368,27 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\rreplaced_pods\x18\x05 \x03(\v2\x16.tenure.v1.ReplacedPodR\freplacedPods\"/\n" +
 	"\vReplacedPod\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by*s\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by*\xd3\x02\n" +
+	"\rVictimMeasure\x12\x1e\n" +
+	"\x1aVICTIM_MEASURE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17VICTIM_MEASURE_PRIORITY\x10\x01\x12%\n" +
+	"!VICTIM_MEASURE_QUEUES_BELOW_QUOTA\x10\x02\x12\x17\n" +
+	"\x13VICTIM_MEASURE_COST\x10\x03\x12\x17\n" +
+	"\x13VICTIM_MEASURE_PODS\x10\x04\x12\x17\n" +
+	"\x13VICTIM_MEASURE_GPUS\x10\x05\x12\x1c\n" +
+	"\x18VICTIM_MEASURE_GPU_HOURS\x10\x06\x12\x1d\n" +
+	"\x19VICTIM_MEASURE_ENDED_PODS\x10\a\x12\x1b\n" +
+	"\x17VICTIM_MEASURE_GPU_TIME\x10\b\x12\x1f\n" +
+	"\x1bVICTIM_MEASURE_OTHER_QUEUES\x10\t\x12\x18\n" +
+	"\x14VICTIM_MEASURE_NAMES\x10\n" +
+	"*\x89\x01\n" +
 	"\n" +
 	"Minimality\x12\x1a\n" +
 	"\x16MINIMALITY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MINIMALITY_PROVEN\x10\x01\x12\x18\n" +
 	"\x14MINIMALITY_HEURISTIC\x10\x02\x12\x18\n" +
-	"\x14MINIMALITY_NOT_TRIED\x10\x03*T\n" +
+	"\x14MINIMALITY_NOT_TRIED\x10\x03\x12\x14\n" +
+	"\x10MINIMALITY_LEAST\x10\x04*T\n" +
 	"\tAtomicity\x12\x19\n" +
 	"\x15ATOMICITY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rATOMICITY_ALL\x10\x01\x12\x19\n" +
@@ -3373,110 +3508,112 @@ func file_tenure_v1_decision_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_decision_proto_rawDescData
 }
 
-var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_tenure_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
 var file_tenure_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_tenure_v1_decision_proto_goTypes = []any{
-	(Minimality)(0),               // 0: tenure.v1.Minimality
-	(Atomicity)(0),                // 1: tenure.v1.Atomicity
-	(NoticeSignal)(0),             // 2: tenure.v1.NoticeSignal
-	(ProtectionScope)(0),          // 3: tenure.v1.ProtectionScope
-	(ReasonCode)(0),               // 4: tenure.v1.ReasonCode
-	(OutcomeKind)(0),              // 5: tenure.v1.OutcomeKind
-	(NominationResult)(0),         // 6: tenure.v1.NominationResult
-	(NominationSkipReason)(0),     // 7: tenure.v1.NominationSkipReason
-	(InFlightGroupState)(0),       // 8: tenure.v1.InFlightGroupState
-	(*DecisionGroup)(nil),         // 9: tenure.v1.DecisionGroup
-	(*VictimSet)(nil),             // 10: tenure.v1.VictimSet
-	(*VictimCost)(nil),            // 11: tenure.v1.VictimCost
-	(*Decision)(nil),              // 12: tenure.v1.Decision
-	(*Bind)(nil),                  // 13: tenure.v1.Bind
-	(*Evict)(nil),                 // 14: tenure.v1.Evict
-	(*EvictionRateCharge)(nil),    // 15: tenure.v1.EvictionRateCharge
-	(*Notify)(nil),                // 16: tenure.v1.Notify
-	(*WithdrawNotice)(nil),        // 17: tenure.v1.WithdrawNotice
-	(*GuardVerdict)(nil),          // 18: tenure.v1.GuardVerdict
-	(*Reserve)(nil),               // 19: tenure.v1.Reserve
-	(*Requeue)(nil),               // 20: tenure.v1.Requeue
-	(*Patch)(nil),                 // 21: tenure.v1.Patch
-	(*Reason)(nil),                // 22: tenure.v1.Reason
-	(*CustomReason)(nil),          // 23: tenure.v1.CustomReason
-	(*Preconditions)(nil),         // 24: tenure.v1.Preconditions
-	(*PodGroupOutcome)(nil),       // 25: tenure.v1.PodGroupOutcome
-	(*Protection)(nil),            // 26: tenure.v1.Protection
-	(*Nomination)(nil),            // 27: tenure.v1.Nomination
-	(*InFlightGroupStatus)(nil),   // 28: tenure.v1.InFlightGroupStatus
-	(*ReplacedPod)(nil),           // 29: tenure.v1.ReplacedPod
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),         // 31: tenure.v1.NumaPlacement
-	(Fate)(0),                     // 32: tenure.v1.Fate
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*EvictionRecord)(nil),        // 34: tenure.v1.EvictionRecord
-	(HoldReason)(0),               // 35: tenure.v1.HoldReason
-	(*EvictionCounts)(nil),        // 36: tenure.v1.EvictionCounts
-	(*BackfillOwners)(nil),        // 37: tenure.v1.BackfillOwners
-	(*Grant)(nil),                 // 38: tenure.v1.Grant
+	(VictimMeasure)(0),            // 0: tenure.v1.VictimMeasure
+	(Minimality)(0),               // 1: tenure.v1.Minimality
+	(Atomicity)(0),                // 2: tenure.v1.Atomicity
+	(NoticeSignal)(0),             // 3: tenure.v1.NoticeSignal
+	(ProtectionScope)(0),          // 4: tenure.v1.ProtectionScope
+	(ReasonCode)(0),               // 5: tenure.v1.ReasonCode
+	(OutcomeKind)(0),              // 6: tenure.v1.OutcomeKind
+	(NominationResult)(0),         // 7: tenure.v1.NominationResult
+	(NominationSkipReason)(0),     // 8: tenure.v1.NominationSkipReason
+	(InFlightGroupState)(0),       // 9: tenure.v1.InFlightGroupState
+	(*DecisionGroup)(nil),         // 10: tenure.v1.DecisionGroup
+	(*VictimSet)(nil),             // 11: tenure.v1.VictimSet
+	(*VictimCost)(nil),            // 12: tenure.v1.VictimCost
+	(*Decision)(nil),              // 13: tenure.v1.Decision
+	(*Bind)(nil),                  // 14: tenure.v1.Bind
+	(*Evict)(nil),                 // 15: tenure.v1.Evict
+	(*EvictionRateCharge)(nil),    // 16: tenure.v1.EvictionRateCharge
+	(*Notify)(nil),                // 17: tenure.v1.Notify
+	(*WithdrawNotice)(nil),        // 18: tenure.v1.WithdrawNotice
+	(*GuardVerdict)(nil),          // 19: tenure.v1.GuardVerdict
+	(*Reserve)(nil),               // 20: tenure.v1.Reserve
+	(*Requeue)(nil),               // 21: tenure.v1.Requeue
+	(*Patch)(nil),                 // 22: tenure.v1.Patch
+	(*Reason)(nil),                // 23: tenure.v1.Reason
+	(*CustomReason)(nil),          // 24: tenure.v1.CustomReason
+	(*Preconditions)(nil),         // 25: tenure.v1.Preconditions
+	(*PodGroupOutcome)(nil),       // 26: tenure.v1.PodGroupOutcome
+	(*Protection)(nil),            // 27: tenure.v1.Protection
+	(*Nomination)(nil),            // 28: tenure.v1.Nomination
+	(*InFlightGroupStatus)(nil),   // 29: tenure.v1.InFlightGroupStatus
+	(*ReplacedPod)(nil),           // 30: tenure.v1.ReplacedPod
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),         // 32: tenure.v1.NumaPlacement
+	(Fate)(0),                     // 33: tenure.v1.Fate
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*EvictionRecord)(nil),        // 35: tenure.v1.EvictionRecord
+	(HoldReason)(0),               // 36: tenure.v1.HoldReason
+	(*EvictionCounts)(nil),        // 37: tenure.v1.EvictionCounts
+	(*BackfillOwners)(nil),        // 38: tenure.v1.BackfillOwners
+	(*Grant)(nil),                 // 39: tenure.v1.Grant
 }
 var file_tenure_v1_decision_proto_depIdxs = []int32{
-	12, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
-	1,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
-	30, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
-	10, // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
-	30, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
-	11, // 6: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
-	13, // 7: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
-	14, // 8: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
-	19, // 9: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
-	20, // 10: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
-	21, // 11: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
-	16, // 12: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
-	17, // 13: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
-	22, // 14: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
-	24, // 15: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
-	31, // 16: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
-	18, // 17: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
-	32, // 18: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
-	33, // 19: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
-	15, // 20: tenure.v1.Evict.eviction_rates:type_name -> tenure.v1.EvictionRateCharge
-	30, // 21: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
-	2,  // 22: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
-	18, // 23: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
-	3,  // 24: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
-	30, // 25: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
-	31, // 26: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
-	30, // 27: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
-	30, // 28: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
-	30, // 29: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
-	30, // 30: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
-	30, // 31: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
-	33, // 32: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
-	34, // 33: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
-	35, // 34: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
-	36, // 35: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
-	30, // 36: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
-	37, // 37: tenure.v1.Patch.backfill_for:type_name -> tenure.v1.BackfillOwners
-	38, // 38: tenure.v1.Patch.grant:type_name -> tenure.v1.Grant
-	4,  // 39: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
-	30, // 40: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
-	23, // 41: tenure.v1.Reason.custom:type_name -> tenure.v1.CustomReason
-	5,  // 42: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
-	22, // 43: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
-	30, // 44: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
-	3,  // 45: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
-	6,  // 46: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
-	7,  // 47: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
-	22, // 48: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
-	33, // 49: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
-	30, // 50: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 51: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
-	22, // 52: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
-	19, // 53: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
-	29, // 54: tenure.v1.InFlightGroupStatus.replaced_pods:type_name -> tenure.v1.ReplacedPod
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	13, // 0: tenure.v1.DecisionGroup.decisions:type_name -> tenure.v1.Decision
+	2,  // 1: tenure.v1.DecisionGroup.atomicity:type_name -> tenure.v1.Atomicity
+	31, // 2: tenure.v1.DecisionGroup.expire_time:type_name -> google.protobuf.Timestamp
+	11, // 3: tenure.v1.DecisionGroup.victim_set:type_name -> tenure.v1.VictimSet
+	31, // 4: tenure.v1.DecisionGroup.evict_time:type_name -> google.protobuf.Timestamp
+	1,  // 5: tenure.v1.VictimSet.minimality:type_name -> tenure.v1.Minimality
+	12, // 6: tenure.v1.VictimSet.victim_costs:type_name -> tenure.v1.VictimCost
+	0,  // 7: tenure.v1.VictimSet.next_best_lost_by:type_name -> tenure.v1.VictimMeasure
+	14, // 8: tenure.v1.Decision.bind:type_name -> tenure.v1.Bind
+	15, // 9: tenure.v1.Decision.evict:type_name -> tenure.v1.Evict
+	20, // 10: tenure.v1.Decision.reserve:type_name -> tenure.v1.Reserve
+	21, // 11: tenure.v1.Decision.requeue:type_name -> tenure.v1.Requeue
+	22, // 12: tenure.v1.Decision.patch:type_name -> tenure.v1.Patch
+	17, // 13: tenure.v1.Decision.notify:type_name -> tenure.v1.Notify
+	18, // 14: tenure.v1.Decision.withdraw_notice:type_name -> tenure.v1.WithdrawNotice
+	23, // 15: tenure.v1.Decision.reason:type_name -> tenure.v1.Reason
+	25, // 16: tenure.v1.Decision.preconditions:type_name -> tenure.v1.Preconditions
+	32, // 17: tenure.v1.Bind.numa_placement:type_name -> tenure.v1.NumaPlacement
+	19, // 18: tenure.v1.Evict.guards:type_name -> tenure.v1.GuardVerdict
+	33, // 19: tenure.v1.Evict.fate:type_name -> tenure.v1.Fate
+	34, // 20: tenure.v1.Evict.grace_period:type_name -> google.protobuf.Duration
+	16, // 21: tenure.v1.Evict.eviction_rates:type_name -> tenure.v1.EvictionRateCharge
+	31, // 22: tenure.v1.Notify.evict_time:type_name -> google.protobuf.Timestamp
+	3,  // 23: tenure.v1.Notify.signal:type_name -> tenure.v1.NoticeSignal
+	19, // 24: tenure.v1.Notify.guards:type_name -> tenure.v1.GuardVerdict
+	4,  // 25: tenure.v1.GuardVerdict.scope:type_name -> tenure.v1.ProtectionScope
+	31, // 26: tenure.v1.GuardVerdict.until:type_name -> google.protobuf.Timestamp
+	32, // 27: tenure.v1.Reserve.numa_placement:type_name -> tenure.v1.NumaPlacement
+	31, // 28: tenure.v1.Requeue.not_before:type_name -> google.protobuf.Timestamp
+	31, // 29: tenure.v1.Patch.last_start_time:type_name -> google.protobuf.Timestamp
+	31, // 30: tenure.v1.Patch.last_eviction_time:type_name -> google.protobuf.Timestamp
+	31, // 31: tenure.v1.Patch.stale_since:type_name -> google.protobuf.Timestamp
+	31, // 32: tenure.v1.Patch.requeue_not_before:type_name -> google.protobuf.Timestamp
+	34, // 33: tenure.v1.Patch.total_eviction_wait:type_name -> google.protobuf.Duration
+	35, // 34: tenure.v1.Patch.set_eviction_record:type_name -> tenure.v1.EvictionRecord
+	36, // 35: tenure.v1.Patch.held_by:type_name -> tenure.v1.HoldReason
+	37, // 36: tenure.v1.Patch.evictions:type_name -> tenure.v1.EvictionCounts
+	31, // 37: tenure.v1.Patch.last_notice_time:type_name -> google.protobuf.Timestamp
+	38, // 38: tenure.v1.Patch.backfill_for:type_name -> tenure.v1.BackfillOwners
+	39, // 39: tenure.v1.Patch.grant:type_name -> tenure.v1.Grant
+	5,  // 40: tenure.v1.Reason.code:type_name -> tenure.v1.ReasonCode
+	31, // 41: tenure.v1.Reason.until:type_name -> google.protobuf.Timestamp
+	24, // 42: tenure.v1.Reason.custom:type_name -> tenure.v1.CustomReason
+	6,  // 43: tenure.v1.PodGroupOutcome.kind:type_name -> tenure.v1.OutcomeKind
+	23, // 44: tenure.v1.PodGroupOutcome.reason:type_name -> tenure.v1.Reason
+	31, // 45: tenure.v1.Protection.until:type_name -> google.protobuf.Timestamp
+	4,  // 46: tenure.v1.Protection.scope:type_name -> tenure.v1.ProtectionScope
+	7,  // 47: tenure.v1.Nomination.result:type_name -> tenure.v1.NominationResult
+	8,  // 48: tenure.v1.Nomination.skip_reason:type_name -> tenure.v1.NominationSkipReason
+	23, // 49: tenure.v1.Nomination.reason:type_name -> tenure.v1.Reason
+	34, // 50: tenure.v1.Nomination.overrun:type_name -> google.protobuf.Duration
+	31, // 51: tenure.v1.Nomination.not_before:type_name -> google.protobuf.Timestamp
+	9,  // 52: tenure.v1.InFlightGroupStatus.state:type_name -> tenure.v1.InFlightGroupState
+	23, // 53: tenure.v1.InFlightGroupStatus.reason:type_name -> tenure.v1.Reason
+	20, // 54: tenure.v1.InFlightGroupStatus.reservations:type_name -> tenure.v1.Reserve
+	30, // 55: tenure.v1.InFlightGroupStatus.replaced_pods:type_name -> tenure.v1.ReplacedPod
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decision_proto_init() }
@@ -3518,7 +3655,7 @@ func file_tenure_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_decision_proto_rawDesc), len(file_tenure_v1_decision_proto_rawDesc)),
-			NumEnums:      9,
+			NumEnums:      10,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,

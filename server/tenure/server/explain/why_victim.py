@@ -26,10 +26,10 @@ from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.diagnosis.victim_set import VictimSetCheck, check_victim_set
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict
+from tenure.solver.model.verdict import UNTRIED_SET, GuardVerdict, Minimality, OtherSet, VictimMeasure
 from tenure.solver.result.notices import victims_of
 from tenure.solver.search.victim_sets.by_need import is_by_need
-from tenure.terms.formatting import format_count, format_gpu_time, join_words
+from tenure.terms.formatting import count_gpus, format_count, format_gpu_time, join_words
 from tenure.terms.reasons import ReasonCode
 
 MAX_NEXT: Final = 3
@@ -156,9 +156,9 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
     if check is None:
         return NOTHING
     pods = _disrupted(check.disrupted, sum(evict.relocating for evict in victims_of(group)))
-    if check.smaller is None and check.disrupted == 1:
+    if check.smaller is None and check.minimality is Minimality.LEAST:
         return for_all(f"{pods} No fewer are possible.")
-    if check.smaller is None and check.is_minimal:
+    if check.smaller is None and check.known.is_shown:
         return for_all(f"{pods} No victim can be left out.")
     if check.smaller is not None and not check.smaller.pods:
         return for_all(f"{pods} The victims were found by a heuristic: earlier decisions release enough.")
@@ -166,7 +166,7 @@ def _size(names: AudienceNames, group: DecisionGroup, check: VictimSetCheck | No
         return format_text(
             "{pods} {how} {n} of {others} would have been enough.",
             pods=pods,
-            how=_HOW[check.is_minimal],
+            how=_HOW[check.known.is_shown],
             n=format_count(check.smaller.pods, "pod"),
             others=_listed(names, check.smaller.pod_groups),
         )
@@ -199,10 +199,36 @@ def _costs(
         yield for_all(f"Its eviction costs {cost}, of which {lost} are lost work.")
     if own and known is not None and len(known.costs) > 1:
         yield for_operators(f"All victims cost {format_gpu_time(known.cost // 1000)}.")
+    if known is not None and known.excess_gpu_milli:
+        yield for_all(f"{count_gpus(known.excess_gpu_milli)} more than requested are released.")
     if check is not None and check.next_best is not None:
-        pods = format_count(check.next_best.pods, "pod")
-        cost = f" for {format_gpu_time(check.next_best.cost // 1000)}" if own else ""
-        yield for_operators(f"The next best set of victims disrupts {pods}{cost}.")
+        yield _next_best(names, check.next_best, has_cost=bool(own))
+
+
+_LOST_BY: Final = {
+    VictimMeasure.PRIORITY: "it has a victim of a higher priority",
+    VictimMeasure.QUEUES_BELOW_QUOTA: "more queues would lose GPUs below their quota",
+    VictimMeasure.COST: "it costs more",
+    VictimMeasure.PODS: "it disrupts more pods",
+    VictimMeasure.GPUS: "its pods hold more GPUs",
+    VictimMeasure.GPU_HOURS: "its pods ran for more GPU hours",
+    VictimMeasure.ENDED_PODS: "more pods of it are of pod groups that would be left without their minimum",
+    VictimMeasure.GPU_TIME: "its pods ran for more GPU time",
+    VictimMeasure.OTHER_QUEUES: "it takes victims of queues that come later in victim order",
+    VictimMeasure.NAMES: "it is equal, and comes later by uid",
+}
+"""Why another set of victims lost (semantics R14.8)."""
+
+
+def _next_best(names: AudienceNames, other: OtherSet, *, has_cost: bool) -> AudienceText:
+    """The next best set of victims, for operators, and the measure that decided."""
+    pods = format_count(other.pods, "pod")
+    cost = f" for {format_gpu_time(other.cost // 1000)}" if has_cost else ""
+    of = f" of {_listed(names, other.pod_groups).operator}" if other.pod_groups else ""
+    which, why = f"disrupts {pods}{of}{cost}", _LOST_BY.get(other.lost_by)
+    if why is None:
+        return for_operators(f"A set of victims that was not looked for {which} and does less harm.")
+    return for_operators(f"The next best set of victims {which}. It lost because {why}.")
 
 
 def _listed(names: AudienceNames, pod_groups: tuple[int, ...]) -> AudienceText:

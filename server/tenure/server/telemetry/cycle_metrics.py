@@ -67,6 +67,10 @@ _EVICTED_COST: Final = _METER.create_counter(
     "tenure_evicted_cost_gpu_seconds_total",
     description="What evictions cost by the plugin evictioncost: lost work, restarts and declared costs.",
 )
+_EXCESS: Final = _METER.create_counter(
+    "tenure_excess_gpus_total",
+    description="GPUs that evicted pods release beyond those that the beneficiary takes.",
+)
 _NOTICES: Final = _METER.create_counter(
     "tenure_notices_given_total",
     description="Pods that were told that they will be evicted.",
@@ -160,6 +164,8 @@ def count(summary: CycleSummary) -> None:
         _PUT_BACK.add(number, {"action": action})
     for action, number in summary.evicted_cost.items():
         _EVICTED_COST.add(number, {"action": action})
+    for action, milli in summary.excess_gpu_milli.items():
+        _EXCESS.add(milli / 1000, {"action": action})
     for action, number in summary.notices.given.items():
         _NOTICES.add(number, {"action": action})
     for action, number in summary.notices.carried_out.items():

@@ -156,15 +156,17 @@ class VictimQuery:
             placements = self._session.ledger.placements
             return sum(placements[task] != origins[0] for task, origins in trial.evicted.items())
 
-    def victim_sets(self, most: int) -> list[FoundSet]:
-        """The first sets of victims that the search finds, the least one first."""
+    def victim_sets(self, most: int, alone: int) -> list[FoundSet]:
+        """The first sets of victims that the search finds, and so many pod groups each alone, the least one
+        first.
+        """
         victims = VictimSelector(self._search.rules, self._preemptor)
         search, budget = self._search.search(self._preemptor, victims), Budget.of(self._session.options)
         with self._session.statement() as trial:
             result = self._context.solver.solve(trial, search, budget)
             if result.rejection is not None:
                 return []
-            return self._context.victim_sets.compare(trial, result, budget, most)
+            return self._context.victim_sets.compare(trial, result, budget, most, alone=alone)
 
     def _solve(self, trial: Statement, victims: Collection[int]) -> Rejection | None:
         policy = _LimitedVictims(self._context, self._search, self._preemptor, victims)

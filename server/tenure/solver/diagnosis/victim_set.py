@@ -23,8 +23,8 @@ class SmallerSet(NamedTuple):
 class VictimSetCheck(NamedTuple):
     """Result of the trials with fewer victims."""
 
-    is_minimal: bool
-    """Whether none of the victims can be left out."""
+    known: Minimality
+    """What the search knew."""
     disrupted: int
     """Pods that the decision evicts or moves."""
     tried: int
@@ -36,9 +36,11 @@ class VictimSetCheck(NamedTuple):
 
     @property
     def minimality(self) -> Minimality:
-        """PROVEN if the search proved it, and for one pod without which there is no capacity."""
-        if self.is_minimal or (self.disrupted == 1 and self.smaller is None):
-            return Minimality.PROVEN
+        """What the search proved; LEAST also for one pod without which there is no capacity."""
+        if self.known.is_shown:
+            return self.known
+        if self.disrupted == 1 and self.smaller is None:
+            return Minimality.LEAST
         return Minimality.HEURISTIC if self.tried else Minimality.NOT_TRIED
 
 
@@ -47,15 +49,15 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
     action = next((each for each in replay.searches() if each.name == group.action), None)
     if action is None:
         return None
-    disrupted, known = len(victims_of(group)), group.victim_set
-    is_minimal = known is not None and known.minimality is Minimality.PROVEN
+    disrupted = len(victims_of(group))
+    known = Minimality.NOT_TRIED if group.victim_set is None else group.victim_set.minimality
     context = replay.before_search(action, group.beneficiary)
     query = VictimQuery(context, action, group.beneficiary)
     other = _next_best(replay, action, group)
     if query.fits():
-        return VictimSetCheck(is_minimal, disrupted, 1, 0, SmallerSet((), 0), other)
+        return VictimSetCheck(known, disrupted, 1, 0, SmallerSet((), 0), other)
     if disrupted == 1:
-        return VictimSetCheck(is_minimal, disrupted, 1, 0, None, other)
+        return VictimSetCheck(known, disrupted, 1, 0, None, other)
     victims = dict.fromkeys(replay.cluster.tasks[each.task].pod_group for each in victims_of(group))
     trials = [tuple(each for each in victims if each != left_out) for left_out in victims]
     candidates = dict.fromkeys([each for order in query.orders() for each in order])
@@ -67,12 +69,18 @@ def check_victim_set(replay: CycleReplay, group: DecisionGroup) -> VictimSetChec
         if pods is not None and pods < (disrupted if found is None else found.pods):
             found = SmallerSet(trial, pods)
     tried = min(len(trials), MAX_TRIALS)
-    return VictimSetCheck(is_minimal, disrupted, tried, len(trials) - tried, found, other)
+    return VictimSetCheck(known, disrupted, tried, len(trials) - tried, found, other)
 
 
 def _next_best(replay: CycleReplay, action: Action, group: DecisionGroup) -> OtherSet | None:
-    """The least of the other sets that the search compared the victims with, or would find next."""
+    """The least of the other sets that the search compared the victims with, or would find next, and why it
+    lost against the victims.
+    """
     chosen = {eviction.task for eviction in victims_of(group)}
     query = VictimQuery(replay.before_search(action, group.beneficiary), action, group.beneficiary)
-    found = query.victim_sets(max(replay.profile.options.victim_alternatives, 2))
-    return next((OtherSet(each.pods, each.cost) for each in found if each.tasks != chosen), None)
+    found = query.victim_sets(max(replay.profile.options.victim_alternatives, 2), MAX_TRIALS)
+    own = next((each for each in found if each.tasks == chosen), None)
+    other = next((each for each in found if each.tasks != chosen), None)
+    if other is None:
+        return None
+    return other.beside(other if own is None else own)

@@ -63,6 +63,31 @@ class Minimality(IntEnum):
     HEURISTIC = 2
     """Some may be needless."""
     NOT_TRIED = 3
+    LEAST = 4
+    """No set disrupts fewer pods."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether none of the victims can be left out."""
+        return self is Minimality.PROVEN or self is Minimality.LEAST
+
+
+class VictimMeasure(IntEnum):
+    """What distinguishes two sets of victims, in the order of the fields of `Harm`; numbers as on the wire
+    (semantics R14.8).
+    """
+
+    UNSPECIFIED = 0
+    PRIORITY = 1
+    QUEUES_BELOW_QUOTA = 2
+    COST = 3
+    PODS = 4
+    GPUS = 5
+    GPU_HOURS = 6
+    ENDED_PODS = 7
+    GPU_TIME = 8
+    OTHER_QUEUES = 9
+    NAMES = 10
 
 
 class OtherSet(NamedTuple):
@@ -72,6 +97,10 @@ class OtherSet(NamedTuple):
     """That it disrupts."""
     cost: int
     """In thousandths of a GPU-second."""
+    pod_groups: tuple[int, ...] = ()
+    """In their order."""
+    lost_by: VictimMeasure = VictimMeasure.UNSPECIFIED
+    """The first measure in which it is worse; UNSPECIFIED: it is better, or not comparable."""
 
 
 class VictimSet(NamedTuple):
@@ -88,6 +117,8 @@ class VictimSet(NamedTuple):
     """What each victim costs, in the order of the pod groups; empty: no plugin says."""
     next_best: OtherSet | None = None
     """The best one that it was compared with."""
+    excess_gpu_milli: int = 0
+    """GPUs that evicted pods release beyond what the beneficiary takes, in thousandths (semantics R14.23)."""
 
     @property
     def cost(self) -> int:

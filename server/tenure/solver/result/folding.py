@@ -120,7 +120,7 @@ def _group(
         Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
         session.expire_time,
         commit.in_flight,
-        costs.priced(commit.victim_set, evictions),
+        costs.known(commit, evictions, tasks),
     )
     return announce(session, commit, group)
 

@@ -6,23 +6,24 @@ above 1 those that the search finds next. They are compared when each is as smal
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.verdict import OtherSet, VictimSet
+from tenure.solver.model.verdict import Minimality, OtherSet, VictimSet
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.scenarios import ScenarioAccumulator
 from tenure.solver.search.search import Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchResult, SearchState
 from tenure.solver.search.solver import Solver
-from tenure.solver.search.victim_sets.by_need import ByNeed, is_by_need
+from tenure.solver.search.victim_sets.by_need import MAX_BATCHES, ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
-from tenure.solver.search.victim_sets.harm import Harm, Harms
+from tenure.solver.search.victim_sets.harm import Harm, Harms, deciding_measure
 from tenure.solver.search.victim_sets.least_harm import HarmBounds
 from tenure.solver.search.victim_sets.solutions import redo
 
@@ -44,6 +45,11 @@ class FoundSet(NamedTuple):
     def pods(self) -> int:
         """That are evicted or moved."""
         return self.harm.pods
+
+    def beside(self, chosen: "FoundSet") -> OtherSet:
+        """This set, as another one than what was chosen."""
+        pod_groups = tuple(dict.fromkeys([pod_group for pod_group, _ in self.harm.names]))
+        return OtherSet(self.pods, self.cost, pod_groups, deciding_measure(chosen.harm, self.harm))
 
 
 class _Solution(NamedTuple):
@@ -89,14 +95,15 @@ class Alternatives:
         redo(statement, found[0].moves)
         if len(found) == 1:
             return found[0].known
-        return found[0].known._replace(next_best=OtherSet(found[1].pods, found[1].cost))
+        return found[0].known._replace(next_best=found[1].beside(found[0]))
 
     def compare(
-        self, statement: Statement, result: SearchResult, budget: Budget, most: int
+        self, statement: Statement, result: SearchResult, budget: Budget, most: int, *, alone: int = 0
     ) -> list[FoundSet]:
         """The solution in the statement and others, each made smaller, the least one first.
 
-        They are undone, except for one that disrupts no pod: then there are none.
+        They are undone, except for one that disrupts no pod: then there are none. Of so many pod groups,
+        `alone`, each is tried alone, whatever its harm.
         """
         known = self._fill_back.minimize(statement, result.state, result.scenario, budget)
         if known is None:
@@ -104,7 +111,8 @@ class Alternatives:
         found = [self._solution(statement, known)]
         harms = Harms(self._session, self._costs, result.state.search, found[0].taken)
         with suppress(CycleStopped):
-            for scenario in self._others(statement, result, harms, budget, found, most):
+            others = self._others(statement, result, harms, budget, found, most)
+            for scenario in chain(others, self._each_alone(statement, result.state, alone)):
                 known = self._fill_back.minimize(statement, result.state, scenario, budget)
                 if known is None:
                     return []
@@ -112,7 +120,17 @@ class Alternatives:
                 if all(each.pods() != another.pods() for each in found):
                     found.append(another)
         statement.rollback(0)
-        return sorted([self._measured(harms, each) for each in found], key=_harm_of)
+        measured = sorted([self._measured(harms, each) for each in found], key=_harm_of)
+        measured[0] = self._compared_with_bound(result.state, measured[0])
+        return measured
+
+    def _compared_with_bound(self, state: SearchState, found: FoundSet) -> FoundSet:
+        """The set, with the knowledge that none disrupts fewer pods, if a bound shows it (R14.6)."""
+        if found.pods == 1 or found.known.minimality is Minimality.NOT_TRIED:
+            return found
+        if self._bounds.least_pods(state) < found.pods:
+            return found
+        return found._replace(known=found.known._replace(minimality=Minimality.LEAST))
 
     def _solution(self, statement: Statement, known: VictimSet) -> _Solution:
         """The set of victims in the statement, which is undone."""
@@ -179,6 +197,22 @@ class Alternatives:
                 if self._components.gangs.is_satisfied(state.search.preemptor):
                     yield scenario
                     return
+                statement.rollback(0)
+
+    def _each_alone(self, statement: Statement, state: SearchState, most: int) -> Iterator[Scenario]:
+        """One scenario for each of the first pod groups in victim order, if it works."""
+        if not most:
+            return
+        search, sequence, count = state.search, state.victims.sequence(), 0
+        while count < MAX_BATCHES and sequence.reaches(count):
+            count += 1
+        groups = dict.fromkeys([batch.pod_group for batch in sequence.batches[:count]])
+        for pod_group in islice(groups, most):
+            batches = tuple([sequence.batches[number] for number in sequence.of(pod_group)])
+            scenario = Scenario(search.preemptor, search.tasks, (), batches)
+            if self._solver.works(statement, state, scenario):
+                if self._components.gangs.is_satisfied(search.preemptor):
+                    yield scenario
                 statement.rollback(0)
 
     def _next_ones(self, statement: Statement, result: SearchResult, budget: Budget) -> Iterator[Scenario]:

@@ -1,12 +1,18 @@
 """What the victims of decision groups cost (semantics R14.10)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
+from tenure.solver.framework.commit import Commit
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Evict
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.resources import GPU
 from tenure.solver.model.verdict import NO_COST, UNTRIED_SET, EvictionCost, VictimCost, VictimSet
 from tenure.solver.model.workload import Counts
+from tenure.terms.reasons import OWN_ENDS
+
+_TAKES: Final = (TaskStatus.PIPELINED, TaskStatus.BINDING)
 
 
 @final
@@ -31,11 +37,31 @@ class VictimCosts:
         active = self._session.ledger.active_allocated
         return sum([self.of(pod_group, active, tasks).cost for pod_group, tasks in taken.items()])
 
-    def priced(self, known: VictimSet | None, evictions: Sequence[Evict]) -> VictimSet | None:
-        """What is known about the victims of a decision group, with their costs.
+    def known(self, commit: Commit, evictions: Sequence[Evict], tasks: Iterable[int]) -> VictimSet | None:
+        """What is known about the victims of a commit, priced, with their excess; None: nothing.
 
-        To be called group by group: what an earlier group takes of a victim is gone.
+        `tasks` are all that it moves. Pods that end by themselves, or were announced, have no excess.
+        To be called commit by commit: what an earlier one takes of a victim is gone.
         """
+        found = self._priced(commit.victim_set, evictions)
+        if commit.reason in OWN_ENDS or commit.in_flight:
+            return found
+        excess = self._excess_gpu_milli(evictions, commit.beneficiary, tasks)
+        return (found or UNTRIED_SET)._replace(excess_gpu_milli=excess) if excess else found
+
+    def _excess_gpu_milli(self, evictions: Sequence[Evict], beneficiary: int, tasks: Iterable[int]) -> int:
+        """GPUs that evictions free beyond those that the beneficiary takes, in thousandths (R14.23)."""
+        ledger, facts = self._session.ledger, self._session.cluster.tasks
+        gone = [each for each in evictions if not each.relocating]
+        freed = sum([ledger.share(facts[each.task], each.node)[GPU] for each in gone])
+        for task in tasks if freed else ():
+            place = ledger.placements[task]
+            if facts[task].pod_group == beneficiary and place.status in _TAKES:
+                freed -= ledger.share(facts[task], place.node)[GPU]
+        return max(freed, 0)
+
+    def _priced(self, known: VictimSet | None, evictions: Sequence[Evict]) -> VictimSet | None:
+        """What is known about the victims, with their costs."""
         if not self.is_known or not evictions:
             return known
         taken: dict[int, list[int]] = {}

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU
+from tenure.solver.model.verdict import VictimMeasure
 from tenure.solver.search.search import Search
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.terms.durations import SECOND
@@ -48,6 +49,14 @@ class Harm(NamedTuple):
     """Queues of victims from which the search took none."""
     names: tuple[tuple[int, int], ...]
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
+
+
+def deciding_measure(less: Harm, more: Harm) -> VictimMeasure:
+    """The first measure in which the second does more harm; UNSPECIFIED: it does not do more."""
+    if not less < more:
+        return VictimMeasure.UNSPECIFIED
+    pairs = enumerate(zip(less, more, strict=True), start=1)
+    return VictimMeasure(next(number for number, (one, other) in pairs if one != other))
 
 
 WORST: Final = Harm(

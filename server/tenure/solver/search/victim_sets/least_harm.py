@@ -3,7 +3,8 @@
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import GPU
+from tenure.solver.model.resources import GPU, WHOLE_GPU
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes, bits
 from tenure.solver.search.search_result import SearchState
 
@@ -27,6 +28,8 @@ class HarmBounds:
         self._allowed = allowed
         self._most_gpus = 0
         """Of any node; 0: not known yet."""
+        self._most_held = 0
+        """GPUs in thousandths that a pod may hold at most; 0: not known yet."""
 
     def of(self, state: SearchState) -> LeastHarm:
         """Bounds of a search, in the state before any victim is evicted.
@@ -50,3 +53,26 @@ class HarmBounds:
             self._most_gpus = max([node.allocatable[GPU] for node in cluster.nodes], default=0)
         most_on_node = max(self._most_gpus // request, 1)
         return LeastHarm(-(-missing // most_on_node), missing * (request - most_free))
+
+    def least_pods(self, state: SearchState) -> int:
+        """Number of pods that every set of victims disrupts at least, also by what a pod can hold."""
+        least = self.of(state)
+        if not least.gpu_milli:
+            return least.pods
+        if not self._most_held:
+            self._most_held = max(self._find_most_held(), 1)
+        return max(least.pods, -(-least.gpu_milli // self._most_held))
+
+    def _find_most_held(self) -> int:
+        cluster = self._session.cluster
+        if self._session.options.allow_same_cycle_eviction:
+            shapes = set(range(len(cluster.shapes)))
+        else:
+            shapes = {task.shape.index for task in cluster.tasks if task.placement.is_allocated}
+        return max([_most_of(cluster.shapes[index]) for index in sorted(shapes)], default=0)
+
+
+def _most_of(shape: TaskShape) -> int:
+    """GPUs in thousandths that a pod of the shape holds at most; shares by memory as whole devices."""
+    shared = shape.gpu.devices * WHOLE_GPU if shape.gpu.is_shared else 0
+    return max(shape.request_vector[GPU], shared) + shape.all_claimed_gpu_milli

@@ -58,8 +58,9 @@ class Minimization:
         untried = 0
         for batch, need in zip(self.best.batches, needs, strict=True):
             untried += need is Need.OPEN and batch not in self.refuted
+        shown = Minimality.LEAST if len(self.best.disrupted) == 1 else Minimality.PROVEN
         return VictimSet(
-            Minimality.PROVEN if is_proven else Minimality.HEURISTIC,
+            shown if is_proven else Minimality.HEURISTIC,
             len(self.refuted),
             untried,
             disrupted - len(self.best.disrupted),
