@@ -1,4 +1,4 @@
-"""Runtimes of finished pod groups, as callers write them down for the plugin `shortest`: one row per queue."""
+"""Runtimes of finished pod groups, as callers write them for the plugin `shortest`: one row per queue."""
 
 from typing import Final
 

@@ -188,7 +188,10 @@ class Carried(NamedTuple):
     """How callers store the rows of a list from one cycle to the next (docs/internals/state.md)."""
 
     set_by: str = ""
-    """Change of a StatePatch that stores a row. Empty: patches of decisions store it, or the caller writes it."""
+    """Change of a StatePatch that stores a row.
+
+    Empty: patches of decisions store it, or the caller writes it.
+    """
     deleted_by: str = ""
     """Change of a StatePatch that deletes the row with this key. Empty: none does."""
     named_by: str = ""
