@@ -1,7 +1,8 @@
 """Options of sbatch become the job that Slurm would list."""
 
 import pytest
-from tenure.slurm.observe.tres import Gpus, NodeRequest, read_request
+from tenure.slurm.observe.requests import NodeRequest, read_request
+from tenure.slurm.observe.tres import Gpus
 from tenure.slurm.what_if import OptionError, read_options
 
 
@@ -9,7 +10,7 @@ from tenure.slurm.what_if import OptionError, read_options
     ("options", "request_of_a_node"),
     [
         ("", NodeRequest(1, 1, 0, Gpus())),
-        ("-N2 --gres=gpu:a100:8 --mem 64G -c 8", NodeRequest(2, 8, 65_536, Gpus(8, "a100"))),
+        ("-N2 --gres=gpu:a100:8 --mem 64G -c 8", NodeRequest(2, 8, 65_536, Gpus(8, (("a100", 8),)))),
         ("--gpus=4", NodeRequest(1, 1, 0, Gpus(4))),
         ("-n8 -N2 --gpus-per-task=1 --mem-per-cpu=100", NodeRequest(2, 4, 400, Gpus(4))),
         ("--gpus-per-node=2 -C ib", NodeRequest(1, 1, 0, Gpus(2), (("ib",),))),

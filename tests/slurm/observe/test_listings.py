@@ -7,9 +7,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from msgspec.structs import replace
 from tenure.slurm.observe.cluster import Reading, Run, Scope, foreign_partitions, read_tasks
 from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.reservations import read_reservations
 from tenure.slurm.observe.rows import JobRow, ListingError, Number, read_jobs, read_nodes
 from tenure.slurm.observe.source import SlurmSource
-from tenure.slurm.programs import read_reserved_nodes
+from tenure.slurm.programs import read_records
 from tenure.v1 import snapshot_pb2 as pb
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -159,9 +160,8 @@ def test_named_nodes_pin_the_first_pods_and_features_select(snapshot: pb.Cluster
     assert shapes[0].pod_anti_affinity[0].topology_key == label
 
 
-def test_job_that_cannot_be_placed_says_why(snapshot: pb.ClusterSnapshot) -> None:
-    text = "node ranges are not supported (2-4); use --nodes=2"
-    assert [pod.blocked_reason for pod in pods(snapshot, "12")] == [text]
+def test_job_with_a_range_of_nodes_has_the_fewest(snapshot: pb.ClusterSnapshot) -> None:
+    assert [pod.blocked_reason for pod in pods(snapshot, "12")] == ["", ""]
 
 
 def test_requeued_job_has_new_pods_and_waits_for_no_pause(snapshot: pb.ClusterSnapshot) -> None:
@@ -247,9 +247,12 @@ def test_large_array_offers_the_first_tasks() -> None:
 
 def test_reservations_close_their_nodes(reading: Reading) -> None:
     line = b"ReservationName=x StartTime=1 Nodes=n[1-2] NodeCnt=2 State=ACTIVE\n"
-    closed = reading._replace(reserved_nodes=read_reserved_nodes(line))
+    closed = reading._replace(reservations=read_reservations(read_records(line)))
     snapshot = SlurmSource(SCOPE, (), lambda: closed, JobMemories()).snapshot(observed_at(reading))
-    assert [row.name for row in snapshot.nodes if row.unschedulable] == ["n1", "n2", "n8"]
+    assert [(row.name, row.taints[0].value) for row in snapshot.nodes if row.taints] == [
+        ("n1", "x"),
+        ("n2", "x"),
+    ]
 
 
 @pytest.mark.parametrize(

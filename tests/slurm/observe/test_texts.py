@@ -3,8 +3,9 @@
 import pytest
 from tenure.slurm.observe.hostlist import MAX_HOSTS, HostListError, expand
 from tenure.slurm.observe.options import read_options, set_options
+from tenure.slurm.observe.requests import Capacity, NodeRequest, read_request
 from tenure.slurm.observe.rows import JobRow
-from tenure.slurm.observe.tres import Gpus, NodeRequest, Refused, node_gpus, read_gpus, read_request
+from tenure.slurm.observe.tres import Gpus, Refused, node_gpus, read_gpus, read_tres
 from tenure.v1 import snapshot_pb2 as pb
 
 JOB = JobRow(7, "PENDING", 5, node_count=1, max_nodes=1, memory_per_cpu=100, tres_req_str="cpu=2,mem=1")
@@ -38,11 +39,14 @@ def test_other_host_lists_are_errors(text: str) -> None:
     ("text", "gpus"),
     [
         ("gres:gpu:2", Gpus(2)),
-        ("gres:gpu:a100:2", Gpus(2, "a100")),
+        ("gres:gpu:a100:2", Gpus(2, (("a100", 2),))),
         ("gres/gpu=2", Gpus(2)),
-        ("gpu:a100:8(S:0-1)", Gpus(8, "a100")),
-        ("gpu:a100:2(IDX:0,3)", Gpus(2, "a100")),
-        ("gpu:a100:2,gpu:v100:1", Gpus(3)),
+        ("gpu:a100:8(S:0-1)", Gpus(8, (("a100", 8),))),
+        ("gpu:a100:2(IDX:0,3)", Gpus(2, (("a100", 2),))),
+        ("gpu:a100:2,gpu:v100:1", Gpus(3, (("a100", 2), ("v100", 1)))),
+        ("gres:gpu:2080ti:4", Gpus(4, (("2080ti", 4),))),
+        ("gres:gpu:3090:2", Gpus(2, (("3090", 2),))),
+        ("gpu:1g.5gb:7(S:0)", Gpus(7, (("1g.5gb", 7),))),
         ("gres:gpu", Gpus(1)),
     ],
 )
@@ -50,8 +54,25 @@ def test_gpus(text: str, gpus: Gpus) -> None:
     assert read_gpus(text) == gpus
 
 
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        (
+            "cpu=2,mem=500M,node=1,billing=2,gres/gpu=2",
+            {"cpu": 2, "mem": 500, "node": 1, "billing": 2, "gres/gpu": 2},
+        ),
+        ("mem=1.50G,gres/gpu:a100=1", {"mem": 1_536, "gres/gpu:a100": 1}),
+        ("mem=2000K", {"mem": 2}),
+        ("", {}),
+        ("cpu=N,x", {}),
+    ],
+)
+def test_totals(text: str, amounts: dict[str, int]) -> None:
+    assert read_tres(text) == amounts
+
+
 def test_nodes_may_have_other_resources_and_jobs_may_not() -> None:
-    assert node_gpus("gpu:a100:8,shard:a100:32,nic:2") == Gpus(8, "a100")
+    assert node_gpus("gpu:a100:8,shard:a100:32,nic:2") == Gpus(8, (("a100", 8),))
     with pytest.raises(Refused, match="'shard:4' is not scheduled here"):
         read_gpus("shard:4")
 
@@ -63,31 +84,43 @@ def test_nodes_may_have_other_resources_and_jobs_may_not() -> None:
         ({"tres_per_job": "gres:gpu:3"}, NodeRequest(1, 2, 200, Gpus(3))),
         (
             {"node_count": 2, "max_nodes": 2, "tasks": 4, "tres_per_task": "gres:gpu:a100:1"},
-            NodeRequest(2, 1, 100, Gpus(2, "a100")),
+            NodeRequest(2, 1, 100, Gpus(2, (("a100", 2),))),
         ),
         ({"features": "a&b"}, NodeRequest(1, 2, 200, Gpus(), (("a", "b"),))),
         ({"features": "a|b"}, NodeRequest(1, 2, 200, Gpus(), (("a",), ("b",)))),
+        ({"features": "(a|b)&c"}, NodeRequest(1, 2, 200, Gpus(), (("a", "c"), ("b", "c")))),
+        ({"features": "[a|b]"}, NodeRequest(1, 2, 200, Gpus(), (("b",),))),
+        (
+            {"node_count": 2, "max_nodes": 2, "tasks": 2, "features": "a*1&b*1"},
+            NodeRequest(2, 1, 100, Gpus(), (), (("a", 1), ("b", 1))),
+        ),
+        ({"node_count": 2, "max_nodes": 4, "tasks": 2}, NodeRequest(2, 1, 100, Gpus())),
+        ({"max_nodes": 0, "tres_per_job": "gres:gpu:12"}, NodeRequest(2, 2, 200, Gpus(6))),
+        ({"max_nodes": 0, "tasks": 2, "minimum_cpus_per_node": 16}, NodeRequest(1, 16, 1_600, Gpus())),
+        ({"tres_per_job": "gres:gpu:2", "cpus_per_tres": "gres:gpu:4"}, NodeRequest(1, 8, 800, Gpus(2))),
+        (
+            {"tres_per_job": "gres:gpu:2", "memory_per_tres": "gres:gpu:1024"},
+            NodeRequest(1, 2, 2_048, Gpus(2)),
+        ),
+        (
+            {"memory_per_cpu": None, "tres_req_str": "cpu=2,mem=500G,node=1"},
+            NodeRequest(1, 2, 512_000, Gpus()),
+        ),
     ],
 )
 def test_requests(fields: dict[str, object], expected: NodeRequest) -> None:
-    assert read_request(job(**fields)) == expected
+    capacity = Capacity([(64, 512_000, 8, 4)], {"a": 1, "b": 2, "c": 2})
+    assert read_request(job(**fields), capacity) == expected
 
 
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"node_count": 2, "max_nodes": 4}, "use --nodes=2"),
-        ({"node_count": 2, "max_nodes": 0}, "use --nodes=2"),
-        ({"node_count": 2, "max_nodes": 2, "tres_per_job": "gres:gpu:8"}, "use --gpus-per-node"),
-        ({"tasks": 3, "node_count": 2, "max_nodes": 2, "tres_per_task": "gres:gpu:1"}, "not spread evenly"),
-        ({"tres_per_socket": "gres:gpu:1"}, "use --gpus-per-node"),
-        ({"het_job_id": 7}, "heterogeneous"),
-        ({"licenses": "matlab"}, "licenses"),
-        ({"resv_name": "maintenance"}, "reservations"),
-        ({"features": "[rack1|rack2]"}, "join features"),
-        ({"features": "a&b|c"}, "mixes"),
-        ({"features": "a*2"}, "join features"),
-        ({"memory_per_cpu": None}, "request --mem"),
+        ({"het_job_id": 7}, "submit one job"),
+        ({"features": "(a"}, "lacks a )"),
+        ({"features": "a&"}, "join features"),
+        ({"tres_per_node": "gres:nic:1"}, "request gpu only"),
+        ({"node_count": 4, "max_nodes": 2}, "use --nodes=4"),
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_the_fix(fields: dict[str, object], text: str) -> None:

@@ -1,12 +1,13 @@
 """Jobs of users start, wait, are protected, and yield, as they would on Kubernetes."""
 
 import time
+from pathlib import Path
 
 import pytest
 from tenure.slurm.release import REST_SECONDS
 
-from tests.slurm.slurm_adapter import SlurmAdapter
-from tests.slurm.slurm_cluster import GPUS, NODES, SlurmCluster
+from tests.slurm.slurm_adapter import SlurmAdapter, gate, run_slurm_adapter
+from tests.slurm.slurm_cluster import GPUS, NODES, SlurmCluster, run_slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
 EIGHT = "--gres=gpu:8"
@@ -165,11 +166,46 @@ def test_hold_in_the_comment_of_a_job(cluster: SlurmCluster, adapter: SlurmAdapt
     cluster.wait_for(held, "RUNNING", 60)
 
 
-def test_job_that_slurm_cannot_place_for_tenure_says_what_to_request(
-    cluster: SlurmCluster, adapter: SlurmAdapter
-) -> None:
-    job = cluster.submit("-N2-4", "--gres=gpu:1")
-    cluster.wait(lambda: "use --nodes 2" in comment(cluster, job), "the job says what to request")
+def test_owner_holds_and_releases_a_job_as_with_slurm(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:
+    held = cluster.submit("--gres=gpu:1", "-N1", "--hold")
+    cluster.wait(lambda: "its owner holds it" in comment(cluster, held), "it says that it is held")
+    cluster.command("scontrol", "release", str(held), user="games")
+    cluster.wait_for(held, "RUNNING")
+    later = cluster.submit(EIGHT, "-N8", "--comment=tenure: expected-runtime=2h")
+    cluster.command("scontrol", "hold", str(later), user="games")
+    cluster.command("scancel", str(held))
+    cluster.wait(lambda: "its owner holds it" in comment(cluster, later), "it is held")
+    cluster.command("scontrol", "release", str(later), user="games")
+    cluster.wait_for(later, "RUNNING")
+    assert cluster.job(later)["comment"] == "tenure: expected-runtime=2h"
+
+
+def test_administrator_gives_a_job_top_priority(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:
+    running = fill(cluster, "research", NODES, "--partition=high")
+    jobs = [cluster.submit(EIGHT, "-N8", "--account=research", "--partition=high") for _ in range(2)]
+    cluster.wait(lambda: comment(cluster, jobs[1]).startswith("tenure: waits:"), "both wait")
+    cluster.command("scontrol", "update", f"JobId={jobs[1]}", "Priority=4000000000")
+    cluster.wait_for(jobs[1], "RUNNING", 60)
+    assert states(cluster, [jobs[0]]) == ["PENDING"]
+    assert states(cluster, running) == ["PENDING"] * NODES
+
+
+def test_job_that_is_moved_to_a_partition_of_others_is_released_to_slurm(folder: Path) -> None:
+    settings = folder / "tenure"
+    settings.mkdir()
+    with run_slurm(folder / "slurm", gate(settings), nodes=2, foreign=1) as cluster:
+        with run_slurm_adapter(cluster, settings):
+            waiting = cluster.submit(EIGHT, "-N1", "--comment=tenure: hold=true")
+            cluster.wait(lambda: "its owner holds it" in comment(cluster, waiting), "it waits")
+            moved = f"JobId={waiting}"
+            cluster.command("scontrol", "update", moved, "Partition=cpu", user="games")
+            cluster.wait_for(waiting, "RUNNING")
+
+
+def test_impossible_dependency_says_so(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:
+    failed = cluster.submit("--gres=gpu:1", "-N1", body="exit 1")
+    job = cluster.submit(f"--dependency=afterok:{failed}", "--gres=gpu:1", "-N1")
+    cluster.wait(lambda: "DependencyNeverSatisfied" in comment(cluster, job), "it says so")
 
 
 def test_name_that_is_not_utf_8_stops_nothing(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:

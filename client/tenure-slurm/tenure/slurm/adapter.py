@@ -14,9 +14,11 @@ from tenure.integration.reconciler import ClusterPorts
 from tenure.slurm.applier import JobApplier
 from tenure.slurm.comments import CommentWriter
 from tenure.slurm.lost_requeues import LostRequeues
-from tenure.slurm.observe.cluster import Reading, Scope, is_owned
+from tenure.slurm.observe.cluster import Reading, Scope, is_owned, job_key
+from tenure.slurm.observe.comment_marks import PREFIX
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.refused_starts import RefusedStarts
+from tenure.slurm.observe.rows import JobRow
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.slurm.release import Releaser
@@ -64,6 +66,20 @@ class Adoption:
                 _LOG.warning("Job %s was not held and is %s: holding it", job.reference, job.state)
         self._slurm.hold(due)
         self._adopted.update((job.job_id, job.submit) for job in due)
+
+    def release_moved(self, jobs: Iterable[JobRow]) -> None:
+        """Release jobs that were moved into a partition of others, where Slurm starts them."""
+        moved = [
+            job_key(job)
+            for job in jobs
+            if job.state == "PENDING"
+            and job.is_held
+            and (job.admin_comment or "").startswith(PREFIX.strip())
+            and not is_owned(job.partition, self._scope)
+        ]
+        self._slurm.release(moved)
+        for reference in moved:
+            self._slurm.set_admin_comment(reference, "")
 
     def _is_due(self, job: LiveJob) -> bool:
         if job.state != "PENDING" or not is_owned(job.partition, self._scope):
@@ -145,6 +161,7 @@ class SlurmObservation:
         reading = self._slurm.read()
         if self._lost_requeues.repeat(reading.jobs):
             reading = self._slurm.read()
+        self._adoption.release_moved(reading.jobs)
         self._pause = max(FULL_SECONDS, _FULL_PART * (time.monotonic() - began))
         return reading
 

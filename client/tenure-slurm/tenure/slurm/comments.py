@@ -14,6 +14,7 @@ from typing import Final
 from tenure.client.public_messages import format_public_message
 from tenure.integration.journal_entry import JournalEntry
 from tenure.integration.ports import ClusterError, LeaseLost
+from tenure.slurm.observe.comment_marks import PREFIX, format_marks
 from tenure.slurm.observe.source import ObservedJob, SlurmSource
 from tenure.slurm.programs import Slurm
 from tenure.terms.reason_class import ReasonClass
@@ -28,7 +29,6 @@ from tenure.v1.decision_pb2 import (
 from tenure.v1.snapshot_pb2 import POD_STATUS_RUNNING
 from tenure.v1.state_pb2 import SetAsideRows
 
-PREFIX: Final = "tenure: "
 _PAUSE_SECONDS: Final = 0.05
 _MAX_LENGTH: Final = 400
 _UNPROTECTED: Final = "may be requeued for other jobs"
@@ -68,7 +68,10 @@ class CommentWriter:
                 text = f"waits: {_reason(waiting[uid].reason)}"
             else:
                 continue
-            comment = _printable(f"{PREFIX}{text}")
+            memory, known = job.memory, job.run.job.admin_comment
+            nodes = None if memory.nodes == memory.max_nodes else (memory.nodes, memory.max_nodes)
+            marks = format_marks(known, nodes, (memory.required_nodes, memory.excluded_nodes))
+            comment = f"{_printable(f'{PREFIX}{text}')}{marks}"
             if _is_new(job, comment):
                 # The tasks of an array that were not touched are one job, which a comment must not split.
                 due.setdefault(str(job.run.job.job_id), comment)

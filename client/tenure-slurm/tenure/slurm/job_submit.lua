@@ -11,31 +11,78 @@ local function is_owned(names)
   return false
 end
 
+-- Generic resources other than GPUs cannot be placed.
+local function find_foreign(text)
+  for part in string.gmatch(text or "", "[^,]+") do
+    local name = string.match(part, "^gres[:/](.+)$") or part
+    if not string.match(name, "^gpu$") and not string.match(name, "^gpu[:=]") and name ~= "none" then
+      return name
+    end
+  end
+  return nil
+end
+
+local function is_held(comment)
+  return comment ~= nil and string.find(comment, "hold=true", 1, true) ~= nil
+end
+
+-- The comment with the option that holds a job; other options in it stay.
+local function with_hold(comment)
+  if comment == nil or comment == "" then return "tenure: hold=true" end
+  if is_held(comment) then return comment end
+  local changed, count = string.gsub(comment, "tenure:%s*", "tenure: hold=true, ", 1)
+  if count > 0 then return changed end
+  return comment .. " tenure: hold=true"
+end
+
+local function without_hold(comment)
+  local left = string.gsub(comment, "hold=true,?%s*", "")
+  left = string.gsub(left, "%s*tenure:%s*$", "")
+  return left
+end
+
 function slurm_job_submit(d, parts, uid)
   if not is_owned(d.partition) then return slurm.SUCCESS end
-  if d.priority == 0 and not trusted[uid] then
-    slurm.log_user("tenure: a job cannot be held here; use --begin, or --comment='tenure: hold=true'")
-    return slurm.ERROR
+  local requests = { d.tres_per_node or "", d.tres_per_job or "", d.tres_per_task or "", d.tres_per_socket or "" }
+  for _, text in ipairs(requests) do
+    local foreign = find_foreign(text)
+    if foreign ~= nil then
+      slurm.log_user("tenure: generic resource " .. foreign .. " is not scheduled here; request gpu only")
+      return slurm.ERROR
+    end
   end
-  if d.licenses ~= nil and d.licenses ~= "" then
-    slurm.log_user("tenure: licenses are not scheduled here")
-    return slurm.ERROR
-  end
+  if d.priority == 0 then d.comment = with_hold(d.comment) end
   d.priority = 0
   d.admin_comment = "tenure: new"
   return slurm.SUCCESS
 end
 
 function slurm_job_modify(d, job, parts, uid)
-  if trusted[uid] then return slurm.SUCCESS end
   if not is_owned(job.partition) then
-    if d.partition == nil or not is_owned(d.partition) then return slurm.SUCCESS end
+    if trusted[uid] or d.partition == nil or not is_owned(d.partition) then return slurm.SUCCESS end
     slurm.log_user("tenure: a job cannot be moved here; submit it to the partition")
     return slurm.ERROR
   end
-  local releases = d.priority ~= nil and d.priority ~= slurm.NO_VAL and d.priority ~= 0
+  local has_priority = d.priority ~= nil and d.priority ~= slurm.NO_VAL
   local places = d.req_nodes ~= nil or d.exc_nodes ~= nil
-  if releases or places or (d.nice ~= nil and d.nice ~= slurm.NO_VAL) then
+  if trusted[uid] and places then return slurm.SUCCESS end -- the adapter holds and places jobs so
+  if has_priority and d.priority == 0 then -- scontrol hold
+    d.comment = with_hold(job.comment)
+    return slurm.SUCCESS
+  end
+  if has_priority and is_held(job.comment) and d.priority >= slurm.INFINITE then -- scontrol release
+    d.comment = without_hold(job.comment)
+    d.priority = slurm.NO_VAL
+    return slurm.SUCCESS
+  end
+  if trusted[uid] then
+    if has_priority and d.priority < slurm.NO_VAL then -- scontrol update Priority=N
+      d.admin_comment = "tenure: new [priority " .. string.format("%d", d.priority) .. "]"
+      d.priority = slurm.NO_VAL
+    end
+    return slurm.SUCCESS
+  end
+  if has_priority or places or (d.nice ~= nil and d.nice ~= slurm.NO_VAL) then
     slurm.log_user("tenure: priority, nice and nodes of this job are set by Tenure")
     return slurm.ERROR
   end

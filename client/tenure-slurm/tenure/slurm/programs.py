@@ -14,6 +14,7 @@ from tenure.slurm.observe.accounts import Associations, read_associations
 from tenure.slurm.observe.cluster import Reading
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.limits import QOS_FORMAT, Bounds, read_bounds
+from tenure.slurm.observe.reservations import read_reservations
 from tenure.slurm.observe.rows import ListingError, read_jobs, read_nodes
 
 MAX_PROCESSES: Final = 2
@@ -98,10 +99,10 @@ class Slurm:
         """Jobs, nodes, reservations and associations. Raises ClusterError."""
         jobs = self._run("squeue", "--json")
         nodes = self._run("sinfo", "--json")
-        reservations = self._run("scontrol", "-o", "show", "reservation")
+        reserved = read_reservations(read_records(self._run("scontrol", "-o", "show", "reservation")))
         known = self.associations()
         try:
-            return Reading(read_jobs(jobs), read_nodes(nodes), read_reserved_nodes(reservations), known)
+            return Reading(read_jobs(jobs), read_nodes(nodes), reserved, known)
         except ListingError as error:
             raise ClusterError(str(error)) from None
 
@@ -266,18 +267,6 @@ class Slurm:
             raise CommandFailed(command[0], f"timed out after {seconds:.0f} s") from None
         except OSError as error:
             raise CommandFailed(command[0], f"cannot be run: {error.strerror}") from None
-
-
-def read_reserved_nodes(listing: bytes) -> frozenset[str]:
-    """Nodes in active reservations, from `scontrol -o show reservation`."""
-    nodes: set[str] = set()
-    for record in read_records(listing):
-        if record.get("State") == "ACTIVE" and record.get("Nodes", "(null)") != "(null)":
-            try:
-                nodes.update(expand(record["Nodes"]))
-            except HostListError:
-                continue
-    return frozenset(nodes)
 
 
 def read_records(listing: bytes) -> list[dict[str, str]]:

@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int, tuple[str, ...]]:
-        """The same for the same run of the job on the same nodes."""
+        """Equal for one run of the job on the same nodes."""
         return self.reference, self.job.run.submit, self.nodes
 
 

@@ -1,33 +1,38 @@
 """Rows of what jobs share: nodes, and queues."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Final
 
 from tenure.slurm.observe.accounts import RESOURCES, UNLIMITED
 from tenure.slurm.observe.cluster import Scope
 from tenure.slurm.observe.rows import NodeRow
 from tenure.slurm.observe.tres import MIB, node_gpus
-from tenure.v1.snapshot_pb2 import Node, Queue
+from tenure.v1.snapshot_pb2 import TAINT_EFFECT_NO_SCHEDULE, Node, Queue
 
 NODE_LABEL: Final = "slurm.tenure.scheduler/node"
 GPU_TYPE_LABEL: Final = "slurm.tenure.scheduler/gpu-type"
 FEATURE_PREFIX: Final = "feature.slurm.tenure.scheduler/"
+TYPE_PREFIX: Final = "gpu-type.slurm.tenure.scheduler/"
+"""Counts GPUs of one type on nodes that have several types."""
+RESERVATION_PREFIX: Final = "reservation.slurm.tenure.scheduler/"
+RESERVATION_TAINT: Final = "slurm.tenure.scheduler/reservation"
 PARTITION_PREFIX: Final = "partition.slurm.tenure.scheduler/"
 DIRECT: Final = "/direct"
 """Ends the name of the leaf queue for jobs of an account that has other accounts below it."""
+_GPU: Final = 1_000
 _PODS: Final = 1_000
 """Jobs per node; Slurm has no such limit."""
 _USABLE: Final = frozenset({"IDLE", "MIXED", "ALLOCATED"})
-_UNREADY: Final = frozenset(
-    {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"}
-)
-_CLOSED: Final = frozenset({"DRAIN", "MAINTENANCE", "RESERVED", "PLANNED_DOWN"})
+_UNREADY: Final = frozenset({"NOT_RESPONDING", "POWERING_DOWN", "REBOOT_ISSUED"})
+_ASLEEP: Final = frozenset({"POWERED_DOWN", "POWERING_UP"})
+"""States of nodes that Slurm resumes when a job starts on them."""
+_CLOSED: Final = frozenset({"DRAIN", "MAINTENANCE", "PLANNED_DOWN"})
 _NOT_REPORTED: Final = "NOT_REPORTED"
 """Condition of a node until its slurmd reports to a restarted slurmctld."""
 
 
-def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
-    """The row of a node. A reservation shows in no field of a node, so the caller passes it."""
+def node_row(node: NodeRow, reservations: Sequence[str], lost_gpus: int) -> Node:
+    """The row of a node. Reservations show in no field of a node, so the caller passes the active ones."""
     gpus = node_gpus(node.gres or "")
     row = Node(name=node.name)
     row.allocatable.cpu_milli = 1_000 * node.cpus
@@ -37,14 +42,20 @@ def node_row(node: NodeRow, is_reserved: bool, lost_gpus: int) -> Node:
     row.labels[NODE_LABEL] = node.name
     if gpus.type:
         row.labels[GPU_TYPE_LABEL] = row.node_class = gpus.type
+    elif len(gpus.types) > 1:
+        for name, count in gpus.types:
+            row.allocatable.extended[f"{TYPE_PREFIX}{name}"] = count
     for feature in node.features:
         row.labels[f"{FEATURE_PREFIX}{feature}"] = "true"
     for partition in node.partitions:
         row.labels[f"{PARTITION_PREFIX}{partition}"] = "true"
     states = node.all_states
-    row.unschedulable = is_reserved or not states.isdisjoint(_CLOSED)
+    for name in reservations:
+        row.labels[f"{RESERVATION_PREFIX}{name}"] = "true"
+        row.taints.add(key=RESERVATION_TAINT, value=name, effect=TAINT_EFFECT_NO_SCHEDULE)
+    row.unschedulable = not states.isdisjoint(_CLOSED)
     row.unready_conditions.extend(sorted(states & _UNREADY if not states.isdisjoint(_USABLE) else states))
-    if not node.has_reported:
+    if not node.has_reported and states.isdisjoint(_ASLEEP):
         row.unready_conditions.append(_NOT_REPORTED)
     return row
 
@@ -57,8 +68,10 @@ class QueueTree:
     guarantees.
     """
 
-    def __init__(self, configured: Sequence[Queue], known: Sequence[Queue], scope: Scope) -> None:
-        self._scope = scope
+    def __init__(
+        self, configured: Sequence[Queue], known: Sequence[Queue], scope: Scope, gpu_milli: int = 0
+    ) -> None:
+        self._scope, self._gpu_milli = scope, gpu_milli
         self.rows: dict[str, Queue] = {}
         for queue in known:
             self.rows[queue.name] = row = _copy(queue)
@@ -68,7 +81,8 @@ class QueueTree:
             before = self.rows.get(queue.name)
             self.rows[queue.name] = queue if before is None else _merged(before, queue)
         self._parents = {queue.parent for queue in self.rows.values()}
-        self._sum_quotas(self._accounts - {queue.name for queue in configured})
+        self._configured = frozenset(queue.name for queue in configured)
+        self.sum_quotas()
 
     def find(self, name: str) -> str:
         """The queue of a job that names one. A new name becomes a queue, unless the list is closed."""
@@ -79,11 +93,40 @@ class QueueTree:
             if name in self._parents or (self._scope.is_closed and name not in self.rows):
                 name = self._scope.default_queue
         if name not in self.rows:
-            self.rows[name] = _unlimited(name, parent)
+            self.rows[name] = row = _unlimited(name, parent)
+            if name.endswith(DIRECT) and parent in self._accounts:
+                row.gpu_milli.quota = self._direct_quota(parent)
         return name
 
-    def _sum_quotas(self, accounts: Set[str]) -> None:
-        """Give accounts the quota of GPUs that their children have together, from the leaves upwards."""
+    def _direct_quota(self, account: str) -> int:
+        """Quota of GPUs for the jobs of an account that has others below it: interactive ones need it.
+
+        It is what the accounts below leave of the quota of the account; if it has none, it is its part of the
+        cluster by the shares of Slurm, in which its own jobs count like an account with one share.
+        """
+        children = [row for row in self.rows.values() if row.parent == account]
+        quota = self.rows[account].gpu_milli.quota
+        if account in self._configured and quota > 0:
+            return max(quota - sum(max(row.gpu_milli.quota, 0) for row in children), 0)
+        weight = 1 + sum(row.gpu_milli.over_quota_weight for row in children)
+        return int(self._gpu_milli * self._share(account) / weight) // _GPU * _GPU
+
+    def _share(self, account: str) -> float:
+        """Part of the cluster that an account has by the shares of Slurm."""
+        row = self.rows.get(account)
+        if row is None:
+            return 1.0
+        siblings = [other for other in self.rows.values() if other.parent == row.parent]
+        total = sum(other.gpu_milli.over_quota_weight for other in siblings)
+        part = row.gpu_milli.over_quota_weight / total if total else 0.0
+        return part * (self._share(row.parent) if row.parent != account else 1.0)
+
+    def sum_quotas(self) -> None:
+        """Give accounts that are not in the file the quota of GPUs of their children, from the leaves up.
+
+        Call it again when the queues of all jobs were found.
+        """
+        accounts = self._accounts - self._configured
         children: dict[str, list[Queue]] = {}
         for row in self.rows.values():
             children.setdefault(row.parent, []).append(row)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tenure.slurm.observe.accounts import Associations
 from tenure.slurm.observe.dependencies import Dependencies
 from tenure.slurm.observe.hostlist import HostListError, expand
+from tenure.slurm.observe.reservations import Reservation
 from tenure.slurm.observe.rows import JobRow, NodeRow, number
 
 MAX_TASKS: Final = 200
@@ -22,8 +23,7 @@ class Reading(NamedTuple):
 
     jobs: Sequence[JobRow]
     nodes: Sequence[NodeRow]
-    reserved_nodes: frozenset[str] = frozenset()
-    """Nodes in active reservations."""
+    reservations: Sequence[Reservation] = ()
     associations: Associations = Associations()
 
 

@@ -64,7 +64,7 @@ class Bound(NamedTuple):
     owner: str
     """Such as `QOS night`."""
     counted: tuple[str, ...]
-    """The same for jobs that count together; empty: each job for itself."""
+    """Equal for jobs that count together; empty: each job for itself."""
     amounts: Amounts
 
     def describe(self, resource: str) -> str:

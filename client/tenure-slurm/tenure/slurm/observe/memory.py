@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 from tenure.slurm.observe.cluster import HOLDING
+from tenure.slurm.observe.comment_marks import read_marks, read_node_range
 from tenure.slurm.observe.hostlist import expand
+from tenure.slurm.observe.requests import least_nodes
 from tenure.slurm.observe.rows import JobRow, number
 
 _MAX_SUBMITS: Final = 64
@@ -87,18 +89,15 @@ def as_submitted(job: JobRow, memory: JobMemory) -> JobRow:
 
 
 def _new(job: JobRow, submit: int) -> JobMemory:
-    if held := job.nodes:
-        count = len(expand(held))
-        return JobMemory(job.user_id, (submit,), job.restart_cnt, count, count, "", "", is_placed=True)
-    return JobMemory(
-        job.user_id,
-        (submit,),
-        job.restart_cnt,
-        number(job.node_count) or 1,
-        number(job.max_nodes) or 0,
-        job.required_nodes or "",
-        job.excluded_nodes or "",
-    )
+    marks, nodes = read_marks(job.admin_comment), read_node_range(job.admin_comment)
+    lists = marks.get("nodelist", ""), marks.get("exclude", "")
+    if (held := job.nodes) or job.restart_cnt:
+        count = len(expand(held)) if held else least_nodes(job)
+        least, most = nodes or (count, count)
+        return JobMemory(job.user_id, (submit,), job.restart_cnt, least, most, *lists, is_placed=True)
+    least, most = nodes or (least_nodes(job), number(job.max_nodes) or 0)
+    required, excluded = job.required_nodes or "", job.excluded_nodes or ""
+    return JobMemory(job.user_id, (submit,), job.restart_cnt, least, most, required, excluded)
 
 
 class JobMemories:

@@ -1,27 +1,28 @@
 """Rows of a job: a pod group, a pod per node, and what each pod needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from tenure.slurm.observe.capacity_rows import FEATURE_PREFIX, GPU_TYPE_LABEL, NODE_LABEL, PARTITION_PREFIX
+from tenure.slurm.observe.capacity_rows import (
+    FEATURE_PREFIX,
+    GPU_TYPE_LABEL,
+    NODE_LABEL,
+    PARTITION_PREFIX,
+    RESERVATION_PREFIX,
+    RESERVATION_TAINT,
+    TYPE_PREFIX,
+)
 from tenure.slurm.observe.cluster import HOLDING, RELEASING, Run, Scope
+from tenure.slurm.observe.comment_marks import read_priority
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.memory import JobMemory, as_submitted
 from tenure.slurm.observe.options import read_options, set_options
 from tenure.slurm.observe.refused_starts import RefusalKind, Wait
+from tenure.slurm.observe.requests import UNKNOWN, Capacity, NodeRequest, part_of_node, read_request
 from tenure.slurm.observe.rows import JobRow, number
-from tenure.slurm.observe.tres import (
-    MIB,
-    Gpus,
-    NodeRequest,
-    Refused,
-    node_gpus,
-    read_cpus,
-    read_memory,
-    read_request,
-)
+from tenure.slurm.observe.tres import MIB, Gpus, Refused, node_gpus
 from tenure.terms.annotations import key_of
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_DURATION_SECONDS
@@ -50,7 +51,7 @@ class JobRows:
     shapes: dict[str, pb.PodShape] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
     """Nodes that it holds."""
-    gpus: int = 0
+    gpus: list[int] = field(default_factory=list)
     """GPUs on each of its nodes."""
     warnings: list[str] = field(default_factory=list)
     waits: str = ""
@@ -70,8 +71,11 @@ def job_rows(
     scope: Scope,
     now: int,
     wait: Wait | None = None,
+    capacity: Capacity = UNKNOWN,
+    closing: Set[str] = frozenset(),
 ) -> JobRows:
-    """All rows of a job. `now` is in seconds since 1970, `wait` why Slurm may not start it.
+    """All rows of a job. `now` is in seconds since 1970, `wait` why Slurm may not start it,
+    `closing` are nodes that a reservation takes before the job would end.
 
     A job that Tenure cannot place is a pod group whose pods say why. One that waits for Slurm is gated.
     """
@@ -88,13 +92,22 @@ def job_rows(
     status = _STATUS.get(job.state, _PENDING)
     refusal = ""
     try:
-        request = _running_request(run) if status != _PENDING else read_request(job)
-        shapes = _shapes(rows.group.uid, job, request, scope, is_placed=status != _PENDING)
+        if status == _PENDING:
+            named = expand(job.required_nodes or "")
+            request = read_request(job, capacity, len(named))
+            shapes = _waiting_shapes(rows.group.uid, job, request, scope, named, capacity, closing)
+            rows.gpus = [request.gpus.devices] * request.nodes
+        else:
+            request, gpus = _running_request(run)
+            shapes = _running_shapes(rows.group.uid, job, request, gpus, capacity)
+            rows.gpus = [one.devices for one in gpus]
     except (Refused, HostListError) as reason:
         request, refusal = NodeRequest(1, 1, 0, Gpus()), str(reason)
-        shapes = _shapes(rows.group.uid, job, request, scope, is_placed=True)
+        shapes = [_with_id(_base_shape(rows.group.uid, job, request), {})]
     if status == _PENDING:
         status, rows.begins_at = _gate(run, rows.group, now)
+        if run.is_dependent and "(failed)" in (job.dependency or ""):
+            rows.waits = "DependencyNeverSatisfied: a job that it depends on ended in another way"
         if wait is not None and not refusal:
             rows.waits = wait.text
             if wait.kind is RefusalKind.REQUEST:
@@ -106,7 +119,7 @@ def job_rows(
     rows.group.min_member = request.nodes
     rows.shapes = {shape.id: shape for shape in shapes}
     nodes, run_number = run.nodes, memory.restarts + memory.lost_runs
-    rows.nodes, rows.gpus = nodes, request.gpus.devices
+    rows.nodes = nodes
     for i, shape in enumerate(shapes):
         pod = pb.Pod(uid=f"{rows.group.uid}#{run_number}/{i}", name=f"{run.reference}.{i}")
         pod.pod_group, pod.shape, pod.status = rows.group.uid, shape.id, status
@@ -125,7 +138,9 @@ def queue_name(job: JobRow, scope: Scope) -> str:
 
 
 def priority_of(job: JobRow, scope: Scope) -> int:
-    """Priority of a job, by its QOS or its partition."""
+    """Priority of a job: that of an administrator, else by its QOS or its partition."""
+    if (given := read_priority(job.admin_comment)) is not None:
+        return given
     named = (job.qos or "", job.partition)
     known = [scope.priorities[name] for name in named if name in scope.priorities]
     return known[0] if known else scope.default_priority
@@ -164,43 +179,78 @@ def _gate(run: Run, group: pb.PodGroup, now: int) -> tuple["pb.PodStatus", int |
     return pb.POD_STATUS_GATED, begin if begin > now else None
 
 
-def _running_request(run: Run) -> NodeRequest:
-    """What a job holds on each of its nodes, whatever its request was."""
+def _running_request(run: Run) -> tuple[NodeRequest, list[Gpus]]:
+    """What a job holds on each of its nodes, whatever its request was, and its GPUs by node."""
     job, nodes = run.job, max(len(run.nodes), 1)
-    gpus = max(map(node_gpus, job.gres_detail), default=Gpus())
-    cpus, memory = read_cpus(job, nodes), read_memory(job, read_cpus(job, nodes))
-    return NodeRequest(nodes, cpus, memory or 0, gpus)
+    gpus = [node_gpus(text) for text in job.gres_detail]
+    if len(gpus) != nodes:
+        gpus = [max(gpus, default=Gpus())] * nodes
+    return NodeRequest(nodes, *part_of_node(job, nodes), gpus[0]), gpus
 
 
-def _shapes(
-    group: str, job: JobRow, request: NodeRequest, scope: Scope, *, is_placed: bool
-) -> list[pb.PodShape]:
-    """What the pod of each node needs; equal shapes have equal ids. Raises Refused and HostListError."""
-    named = [] if is_placed else expand(job.required_nodes or "")
-    excluded = [] if is_placed else expand(job.excluded_nodes or "")
-    if len(named) > request.nodes:
-        raise Refused(f"{len(named)} nodes are named; use --nodes={len(named)}")
-    parts = job.partition.split(",")
-    alien = sorted(set(parts) - set(scope.partitions))
-    if alien and not is_placed:
-        raise Refused(f"partition {alien[0]} is not scheduled here; use {scope.partitions[0]}")
+def _base_shape(group: str, job: JobRow, request: NodeRequest) -> pb.PodShape:
+    """What the pods of all nodes have in common, but GPUs and where they may be."""
     base = pb.PodShape()
     base.requests.cpu_milli = 1_000 * request.cpus
     base.requests.memory_bytes = request.memory_mib * MIB
-    if request.gpus.devices:
-        base.gpu.devices = request.gpus.devices
-    if request.gpus.type and not is_placed:
-        base.node_selector[GPU_TYPE_LABEL] = request.gpus.type
-    if not is_placed:
-        _add_terms(base, request.features, parts, excluded)
     if job.is_exclusive:
         term = base.pod_anti_affinity.add(topology_key=NODE_LABEL, all_namespaces=True)
         term.match_expressions.add(key=JOB_LABEL, operator=pb.SELECTOR_OPERATOR_EXISTS)
     elif request.nodes > 1:
         term = base.pod_anti_affinity.add(topology_key=NODE_LABEL, all_namespaces=True)
         term.match_labels[JOB_LABEL] = group
-    pinned = [named[i] if i < len(named) else "" for i in range(request.nodes)]
-    return [_with_id(base, node) for node in pinned]
+    return base
+
+
+def _running_shapes(
+    group: str, job: JobRow, request: NodeRequest, gpus: Sequence[Gpus], capacity: Capacity
+) -> list[pb.PodShape]:
+    """What the pod of each node holds; equal shapes have equal ids."""
+    base = _base_shape(group, job, request)
+    return [_with_id(_with_gpus(base, one, capacity), {}) for one in gpus]
+
+
+def _waiting_shapes(
+    group: str,
+    job: JobRow,
+    request: NodeRequest,
+    scope: Scope,
+    named: Sequence[str],
+    capacity: Capacity,
+    closing: Set[str],
+) -> list[pb.PodShape]:
+    """What the pod of each node needs; equal shapes have equal ids. Raises Refused and HostListError."""
+    if len(named) > request.nodes:
+        raise Refused(f"{len(named)} nodes are named; use --nodes={len(named)}")
+    parts = [name for name in job.partition.split(",") if name in scope.partitions]
+    base = _with_gpus(_base_shape(group, job, request), request.gpus, capacity)
+    for name, _ in request.gpus.types:
+        if name not in capacity.mixed_types:
+            base.node_selector[GPU_TYPE_LABEL] = name
+    _add_terms(base, request.features, parts, sorted({*expand(job.excluded_nodes or ""), *closing}))
+    if job.resv_name:
+        base.node_selector[f"{RESERVATION_PREFIX}{job.resv_name}"] = "true"
+        base.tolerations.add(key=RESERVATION_TAINT, value=job.resv_name)
+    own = [name for name, count in request.counted for _ in range(count)]
+    shapes: list[pb.PodShape] = []
+    for i in range(request.nodes):
+        selected = {NODE_LABEL: named[i]} if i < len(named) else {}
+        if i < len(own):
+            selected[f"{FEATURE_PREFIX}{own[i]}"] = "true"
+        shapes.append(_with_id(base, selected))
+    return shapes
+
+
+def _with_gpus(base: pb.PodShape, gpus: Gpus, capacity: Capacity) -> pb.PodShape:
+    """A shape with GPUs. Nodes with several types count those of each type."""
+    shape = pb.PodShape()
+    shape.CopyFrom(base)
+    if gpus.devices:
+        shape.gpu.devices = gpus.devices
+    for name, count in gpus.types:
+        if name in capacity.mixed_types:
+            shape.requests.extended[f"{TYPE_PREFIX}{name}"] = count
+    return shape
 
 
 def _add_terms(
@@ -216,11 +266,11 @@ def _add_terms(
                 term.requirements.add(key=NODE_LABEL, operator=kind, values=excluded)
 
 
-def _with_id(base: pb.PodShape, node: str) -> pb.PodShape:
+def _with_id(base: pb.PodShape, selected: Mapping[str, str]) -> pb.PodShape:
     shape = pb.PodShape()
     shape.CopyFrom(base)
-    if node:
-        shape.node_selector[NODE_LABEL] = node
+    for label, value in selected.items():
+        shape.node_selector[label] = value
     content = shape.SerializeToString(deterministic=True)
     shape.id = sha256(content).hexdigest()[:16]
     return shape

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from tenure.slurm.observe.cluster import HOLDING, RELEASING, Reading, Run, job_key
 from tenure.slurm.observe.hostlist import HostListError, expand
+from tenure.slurm.observe.reservations import active_by_node
 from tenure.slurm.observe.rows import JobRow, NodeRow
 
 FIRST_PAUSE_SECONDS: Final = 30
@@ -117,7 +118,8 @@ class RefusedStarts:
             if job.state in HOLDING or job.state in RELEASING
         }
         ended = [job for key, job in self._held.items() if key not in held]
-        nodes = {row.name: _offer(row, row.name in reading.reserved_nodes) for row in reading.nodes}
+        reserved = active_by_node(reading.reservations)
+        nodes = {row.name: _offer(row, reserved.get(row.name, ())) for row in reading.nodes}
         limits = reading.associations
         have_limits_changed = self._limits is not None and limits != self._limits
         have_nodes_changed = bool(self._nodes) and nodes != self._nodes
@@ -157,7 +159,7 @@ def request_of(job: JobRow) -> tuple[object, ...]:
     )
 
 
-def _offer(node: NodeRow, is_reserved: bool) -> tuple[object, ...]:
+def _offer(node: NodeRow, reservations: Sequence[str]) -> tuple[object, ...]:
     """What a node has, whatever is in use of it."""
     states = node.all_states - _USE_FLAGS
     return (
@@ -167,7 +169,7 @@ def _offer(node: NodeRow, is_reserved: bool) -> tuple[object, ...]:
         tuple(node.features),
         tuple(node.partitions),
         states,
-        is_reserved,
+        reservations,
     )
 
 

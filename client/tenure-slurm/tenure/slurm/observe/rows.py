@@ -79,6 +79,11 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     tasks: AnyNumber = 1
     memory_per_node: AnyNumber = None
     memory_per_cpu: AnyNumber = None
+    memory_per_tres: str | None = ""
+    minimum_cpus_per_node: AnyNumber = None
+    cpus_per_tres: str | None = ""
+    tasks_per_node: AnyNumber = None
+    sockets_per_node: AnyNumber = None
     tres_req_str: str | None = ""
     tres_alloc_str: str | None = ""
     tres_per_node: str | None = ""

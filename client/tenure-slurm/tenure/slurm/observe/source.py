@@ -27,6 +27,8 @@ from tenure.slurm.observe.lost_gpus import LostGpus
 from tenure.slurm.observe.memory import JobMemories, JobMemory
 from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, priority_of, queue_name
 from tenure.slurm.observe.refused_starts import RefusalKind, RefusedStarts, Wait
+from tenure.slurm.observe.requests import Capacity, read_capacity
+from tenure.slurm.observe.reservations import active_by_node, closing_nodes
 from tenure.slurm.observe.rows import NodeRow
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
 from tenure.v1.state_pb2 import StateDelta
@@ -46,6 +48,8 @@ class ObservedJob(NamedTuple):
     fields: PodGroup | None
     wait: Wait | None = None
     """Why Slurm does not start it."""
+    closing: frozenset[str] = frozenset()
+    """Nodes that a reservation takes before it would end."""
 
 
 class _Rows(NamedTuple):
@@ -62,7 +66,7 @@ class _ObservedNode(NamedTuple):
     """A node of the last pass, with what its row was made of."""
 
     node: NodeRow
-    is_reserved: bool
+    reservations: tuple[str, ...]
     lost_gpus: int
     row: Node
 
@@ -95,6 +99,7 @@ class SlurmSource:
         self._version = 0
         self._nodes: dict[str, _ObservedNode] = {}
         self._lost_gpus = LostGpus()
+        self._capacity, self._has_new_capacity = Capacity(), True
         self._warned: set[tuple[str, str]] = set()
         self.jobs: dict[str, ObservedJob] = {}
         """Jobs of the last pass, by uid of the pod group."""
@@ -194,14 +199,20 @@ class SlurmSource:
 
     def _observe_jobs(self, reading: Reading, now: int) -> dict[str, ObservedJob]:
         self._refused.observe(reading, now)
+        parts = set(self._scope.partitions)
+        capacity = read_capacity([node for node in reading.nodes if not parts.isdisjoint(node.partitions)])
+        self._has_new_capacity = capacity != self._capacity
+        self._capacity = capacity
         jobs: dict[str, ObservedJob] = {}
         known = {job.run.reference: job for job in self.jobs.values()}
         keys = {job_key(job) for job in reading.jobs if job.is_over}  # a requeue may have been forgotten
         runs = list(list_runs(reading.jobs, self._scope))
-        waits = self._find_waits(reading, runs)
+        waits, none = self._find_waits(reading, runs), frozenset[str]()
+        later = [one for one in reading.reservations if not one.is_active]
         for run in runs:
             keys.add(run.key)
-            job = self._observe_job(run, known.get(run.reference), now, waits.get(run.key))
+            closing = closing_nodes(run.job, later, now) if later and run.job.state == "PENDING" else none
+            job = self._observe_job(run, known.get(run.reference), now, waits.get(run.key), closing)
             jobs[job.rows.group.uid] = job
         self._memories.keep_only(keys)
         return jobs
@@ -223,25 +234,34 @@ class SlurmSource:
                 waits[key] = Wait(f"jobs before it may reach Slurm's limit {standing.contested}", None)
         return waits | {run.key: wait for run in runs if (wait := self._refused.find(run)) is not None}
 
-    def _observe_job(self, run: Run, known: ObservedJob | None, now: int, wait: Wait | None) -> ObservedJob:
-        is_same = known is not None and known.run == run and known.wait == wait
+    def _observe_job(
+        self,
+        run: Run,
+        known: ObservedJob | None,
+        now: int,
+        wait: Wait | None,
+        closing: frozenset[str],
+    ) -> ObservedJob:
+        is_same = known is not None and known.run == run and known[4:] == (wait, closing)
+        is_same = is_same and not self._has_new_capacity
         if known is not None and is_same and known.memory is self._memories.find(run.key):
             begin, uid = known.rows.begins_at, known.rows.group.uid
             if (begin is None or begin > now) and self._stored_fields(uid) is known.fields:
                 return known
         memory = self._memories.update(run.key, run.job)
-        rows = job_rows(run, memory, self._scope, now, wait)
+        rows = job_rows(run, memory, self._scope, now, wait, self._capacity, closing)
         self._warn(run.reference, rows.warnings)
         fields = self._stored_fields(rows.group.uid)
         if fields is not None:
             rows.group = _with_fields(rows.group, fields)
-        return ObservedJob(run, memory, rows, fields, wait)
+        return ObservedJob(run, memory, rows, fields, wait, closing)
 
     def _observe_queues(self, reading: Reading, jobs: Iterable[ObservedJob]) -> dict[str, Queue]:
         """All queues, and the queue of each job."""
         known = reading.associations
         by_kind = {"account": known.accounts, "qos": known.qos}
-        tree = QueueTree(self._queues, by_kind.get(self._scope.queue_from, ()), self._scope)
+        gpu_milli = sum(1_000 * gpus * count for _, _, gpus, count in self._capacity.kinds)
+        tree = QueueTree(self._queues, by_kind.get(self._scope.queue_from, ()), self._scope, gpu_milli)
         for job in jobs:
             queue = tree.find(queue_name(job.run.job, self._scope))
             if job.rows.group.queue != queue:
@@ -253,6 +273,7 @@ class SlurmSource:
                 self._warn(
                     subject, [f"have the limit {limit.name}, which no queue has: only Slurm enforces it"]
                 )
+        tree.sum_quotas()
         return tree.rows
 
     def _observe_nodes(self, reading: Reading, now: int) -> dict[str, Node]:
@@ -262,11 +283,12 @@ class SlurmSource:
             self._warn(f"partition {partition}", [f"shares nodes with Tenure, such as {names[0]}"])
         lost_gpus = self._lost_gpus.count(owned, _held_gpus(self.jobs.values()), now)
         made: dict[str, _ObservedNode] = {}
+        reserved = active_by_node(reading.reservations)
         for node in owned:
-            is_reserved, lost = node.name in reading.reserved_nodes, lost_gpus.get(node.name, 0)
+            holders, lost = reserved.get(node.name, ()), lost_gpus.get(node.name, 0)
             before = self._nodes.get(node.name)
-            if before is None or before[:3] != (node, is_reserved, lost):
-                before = _ObservedNode(node, is_reserved, lost, node_row(node, is_reserved, lost))
+            if before is None or before[:3] != (node, holders, lost):
+                before = _ObservedNode(node, holders, lost, node_row(node, holders, lost))
             made[node.name] = before
         self._nodes = made
         return {name: observed.row for name, observed in made.items()}
@@ -285,8 +307,8 @@ def _held_gpus(jobs: Iterable[ObservedJob]) -> Counter[str]:
     """GPUs that jobs have, by node."""
     held: Counter[str] = Counter()
     for job in jobs:
-        for node in job.rows.nodes:
-            held[node] += job.rows.gpus
+        for node, gpus in zip(job.rows.nodes, job.rows.gpus, strict=False):
+            held[node] += gpus
     return held
 
 
