@@ -160,7 +160,7 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "NO_CAPACITY": PendingCase(
         lambda: full_node().pending("job", queue="q", gpus=1, priority=50).build(),
-        "the nodes that it may use have no capacity left",
+        "no node that it may use can take its pods now",
         ("RAISE_PRIORITY", "ADD_NODES"),
         WITHIN_QUEUE,
     ),

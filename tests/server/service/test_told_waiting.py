@@ -60,7 +60,7 @@ def test_waiting_is_no_remedy_if_another_pod_group_is_faster(client: Client) -> 
     text = response.explanation
     assert "(preempt: pod group first waits for the same capacity and comes first)" in text.operator
     assert "because capacity goes first to pod groups that precede it." in text.tenant
-    assert "it is still pending because the nodes that it may use have no capacity left." in text.public
+    assert "it is still pending because no node that it may use can take its pods now." in text.public
     assert "It does not start by waiting, unless other work ends." in text.public
 
 

@@ -137,8 +137,10 @@ _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUO
 """Details by `proportion` with these codes name ancestors of the pod group's queue and nothing else."""
 
 
-_DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED, ReasonCode.NO_CAPACITY)
+_DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED)
 """Of the search: sentences about capacity follow, which say more than the detail (`capacity_text`)."""
+_COUNTED: Final = ("it needs ", "would free enough")
+"""Begin and end of a detail that an account of GPUs follows, which says more."""
 
 
 def explain_pending(
@@ -154,11 +156,15 @@ def explain_pending(
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
     is_known = is_known or (rejection.code is ReasonCode.OVER_FAIR_SHARE and detail.startswith(text.operator))
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
-    is_described = rejection.code in _DESCRIBED and rejection.source == "search"
+    is_search = rejection.source == "search"
+    is_counted = detail.startswith(_COUNTED[0]) and detail.endswith(_COUNTED[1])
+    is_described = is_search and (rejection.code in _DESCRIBED or is_counted)
     if pod_group == names.own and (is_known or is_given):
         text = AudienceText(text.public, detail, detail)
     elif custom is not None or (detail and detail not in text.operator and not is_described):
-        text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
+        has_names = not is_search or rejection.code is not ReasonCode.NO_CAPACITY or " on node " in detail
+        tenant = text.tenant if has_names or pod_group != names.own else f"{text.tenant} ({detail})"
+        text = AudienceText(text.public, tenant, f"{text.operator} ({_signed(rejection)})")
     return join([text, _until(rejection)])
 
 

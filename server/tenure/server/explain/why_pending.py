@@ -22,7 +22,7 @@ from tenure.server.explain.planned_start_text import describe_planned_start
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
 from tenure.solver.diagnosis.eligibility import VictimQuery
-from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles
+from tenure.solver.diagnosis.eviction_obstacle import EXPLAINED, EvictionObstacle, EvictionObstacles
 from tenure.solver.diagnosis.remedies import RemedyKind, find_remedies
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
@@ -140,7 +140,7 @@ def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[Explai
         if rejection is not None and not (is_share and not any(query.candidates())):
             text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
-            obstacles = EvictionObstacles(context, replay.result.queues)
+            obstacles = EvictionObstacles(context, replay.result.queues, EXPLAINED)
             tasks = context.gangs.tasks_to_allocate(pod_group)
             obstacle = obstacles.find(pod_group, tasks, str, action).kind
             text, rejection = _describe_unevictable(action, query, obstacle)

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tenure.solver.diagnosis.eligibility import VictimQuery
-from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles
+from tenure.solver.diagnosis.eviction_obstacle import EXPLAINED, EvictionObstacle, EvictionObstacles
 from tenure.solver.diagnosis.free_gpus import FreeGpus
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.placement import Placement, TaskStatus
@@ -89,7 +89,7 @@ def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:
     total = sum([cluster.nodes[node].allocatable[GPU] for node in nodes])
     rest = total - sum(free) - sum(uses.amounts.values())
     uses.amounts[GpuUse.OTHER] += max(0, rest)
-    evictions = EvictionObstacles(context, replay.result.queues)
+    evictions = EvictionObstacles(context, replay.result.queues, EXPLAINED)
     return GpuAccount(
         total=total,
         free=sum(free) + min(0, rest),

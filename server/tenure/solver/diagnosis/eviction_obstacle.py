@@ -7,6 +7,7 @@ order. The numbers of looks and of evicted pods are limited.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final, NamedTuple, final
 
@@ -20,15 +21,19 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action, Relation
 from tenure.solver.search.fits import NO_BOUND, count_fits
 from tenure.solver.search.node_order import bits
+from tenure.solver.search.pod_group_lists import reverse
 from tenure.solver.search.search import WITHIN_FAIR_SHARE
 from tenure.solver.search.victim_batches import one_victim, victim_batches
+from tenure.solver.search.victim_entries import RemainingTasks
 from tenure.terms.formatting import format_gpus
 from tenure.terms.reasons import ReasonCode
 
-MAX_EVICTED: Final = 2_000
+MAX_EVICTED: Final = 1_000
 """Pods that one trial evicts; with more, the obstacle is not known."""
-MAX_LOOKS: Final = 20_000
+MAX_LOOKS: Final = 4_000
 """Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
+EXPLAINED: Final = 50
+"""Times these numbers, where a single pod group is explained."""
 _SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
 
 
@@ -63,11 +68,16 @@ UNTRIED: Final = FoundObstacle(EvictionObstacle.UNTRIED)
 class EvictionObstacles:
     """The obstacles of one cycle, after its decisions."""
 
-    def __init__(self, context: CycleContext, status: Sequence[QueueStatus]) -> None:
-        """`status` has the fair share and the usage of every queue after the cycle."""
+    def __init__(self, context: CycleContext, status: Sequence[QueueStatus], effort: int = 1) -> None:
+        """`status` has the fair share and the usage of every queue after the cycle; `effort` multiplies the
+        limits.
+        """
         self._context, self._session, self._status = context, context.session, status
+        self._most = effort * MAX_EVICTED
         self._groups = context.session.cluster.pod_groups
-        self._left = MAX_LOOKS
+        self._left = effort * MAX_LOOKS
+        self._numbers: dict[tuple[str, int | None], int] = {}
+        """Candidates by action and queue of the preemptor."""
         self._over = [
             {each.queue for each in status if each.allocated_after[r] > each.fair_share[r] >= 0}
             for r in range(len(NO_SHARE))
@@ -91,14 +101,26 @@ class EvictionObstacles:
 
         `relation` says in the trial why no node takes a pod although it has the amounts; empty: one does.
         """
+        counters, before = self._session.counters, replace(self._session.counters)
+        try:
+            return self._find(pod_group, tasks, relation, action)
+        finally:  # a trial is no work of the search
+            counters.placement_attempts = before.placement_attempts
+            counters.victims_considered = before.victims_considered
+
+    def _find(
+        self, pod_group: int, tasks: list[int], relation: Callable[[], str], action: Action | None
+    ) -> FoundObstacle:
         permitted, kept = list[int](), list[int]()
-        for search in self._actions:
-            if action is None or search.action is action:
-                free, by_share = self._takable(search, pod_group, tasks)
-                permitted += free
-                kept += by_share
+        searches = [each for each in self._actions if action is None or each.action is action]
+        if sum([self._candidates(each, pod_group) for each in searches]) > min(self._left, self._most):
+            return UNTRIED
+        for search in searches:
+            free, by_share = self._takable(search, pod_group, tasks)
+            permitted += free
+            kept += by_share
         number = len(permitted) + len(kept)
-        if self._left < number or number > MAX_EVICTED:
+        if self._left < number or number > self._most:
             return UNTRIED
         self._left -= number
         with self._session.statement() as trial:
@@ -163,7 +185,7 @@ class EvictionObstacles:
         for victim in self._victims(search, pod_group):
             self._session.stop.check()
             self._left -= 1
-            if self._left < 0 or len(permitted) + len(kept) > MAX_EVICTED:
+            if self._left < 0 or len(permitted) + len(kept) > self._most:
                 break
             rejection = search.rules.full_rejection(pod_group, victim) or entry
             if rejection is not None and rejection.code in _SHARES:
@@ -174,6 +196,14 @@ class EvictionObstacles:
             elif rejection.code in _SHARES:
                 kept += takable_tasks(self._context, search, pod_group, victim)
         return permitted, kept
+
+    def _candidates(self, search: EvictionAction, pod_group: int) -> int:
+        """Number of pod groups in the queues that the action takes from."""
+        key = search.action.name, self._groups[pod_group].queue
+        if key not in self._numbers:
+            lists, queues = self._context.pod_groups, search.rules.victim_queues(pod_group)
+            self._numbers[key] = sum([len(lists.victim_groups(queue)) for queue in queues])
+        return self._numbers[key]
 
     def _victims(self, search: EvictionAction, pod_group: int) -> Iterator[int]:
         for queue in search.rules.victim_queues(pod_group):
@@ -192,13 +222,19 @@ class EvictionObstacles:
 
 def takable_tasks(context: CycleContext, search: EvictionAction, pod_group: int, victim: int) -> list[int]:
     """Tasks of a pod group that a search may take for another one, whatever fair shares say."""
+    session, keeps_core = context.session, search.rules.keeps_core(pod_group, victim)
+    if not session.disruptions.is_active:
+        key = reverse(session.pod_group_key(victim))
+        held: RemainingTasks = context.components.victim_entries.entry(key, victim, keeps_core).item
+        core = held.core or frozenset()
+        return [task for tasks in held.remaining.values() for task in tasks if task not in core]
     batches = victim_batches(
-        context.session,
+        session,
         context.gangs,
-        one_victim(context.session, victim),
+        one_victim(session, victim),
         search.rules.victim_queues(pod_group),
         lambda _: True,
-        lambda index: search.rules.keeps_core(pod_group, index),
+        lambda _: keeps_core,
     )
     found = list[int]()
     while (batch := batches.pop()) is not None:
