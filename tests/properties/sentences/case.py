@@ -31,6 +31,7 @@ CYCLES: Final = 12
 """Cycles in which something that was said to start must run."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d+)? UTC")
 _NAME: Final = re.compile(r"pod group (\S+) \(queue (\S+)\)")
+NEXT: Final = "Next evaluation needed at a time."
 _MOST_VICTIMS: Final = 3
 """Pod groups of which it is explained why they are no victims."""
 
@@ -116,7 +117,9 @@ class Case:
         return settled(self.cluster, self.decision, pod_group)
 
     def said(self) -> Iterator[Said]:
-        """Every sentence of every explanation."""
+        """Every sentence of every explanation, and when the decision is to be looked at again."""
+        wake = self.decision.next_wake_time
+        yield Said("decide", -1, "No next evaluation needed." if wake is None else NEXT)
         for (question, about, other), result in self._explained():
             self.results[question, about, other] = result
             for text in split_sentences(result.text.operator):

@@ -4,12 +4,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.testing import apply_decisions
 
-from tests.properties.sentences.applied import PLACED
+from tests.properties.checks.guard_facts import expected_runtime
+from tests.properties.sentences.applied import GONE, MINUTE, PLACED, pods_on_nodes, with_placements
 from tests.properties.sentences.case import Case, Said, amount, moments, number
+from tests.properties.sentences.remedies import next_step
 
+_CYCLES: Final = 60
 STEP: Final = 300 * 10**9
 """Times that rest on expected runtimes are rounded up to it."""
 
@@ -63,7 +68,9 @@ def does_not_wait(case: Case, said: Said) -> Iterator[str]:
 
 
 def estimate(case: Case, said: Said) -> Iterator[str]:
-    """It starts at about T, between A and B, by L at the latest: in that order, and none has passed."""
+    """It starts at about T, between A and B, by L at the latest: in that order, and if all pod groups end as
+    they say and nothing arrives, it starts between the first and the last of these times.
+    """
     times = moments(said.text)
     ordered = sorted(times[1:3]) if "between" in said.text else []
     if ordered and not ordered[0] <= times[0] <= ordered[1] + STEP:
@@ -72,6 +79,64 @@ def estimate(case: Case, said: Said) -> Iterator[str]:
         yield f"{said.text} The latest is earlier than the others"
     if max(times) < case.cluster.now:
         yield f"{said.text} That is over"
+    start = played_start(case, said.about, max(times) + STEP)
+    if start is not None and not min(times) - STEP <= start <= max(times) + STEP:
+        late = (start - case.cluster.now) // MINUTE
+        yield f"{said.text} It starts after {late} minutes"
+
+
+def played_start(case: Case, about: int, last: int) -> int | None:
+    """When more pods of it run, in cycles on a cluster in which pod groups end by their expected runtimes.
+
+    None: some pod group runs longer than expected already, so that its end is not known; or the cycles were
+    too many.
+    """
+    cluster, tasks = case.cluster, case.cluster.pod_groups[about].tasks
+    ends = _ends(cluster, dict[int, int]())
+    if any(end <= cluster.now for end in ends.values()):
+        return None
+    before = pods_on_nodes(cluster, tasks)
+    for _ in range(_CYCLES):
+        decision = case.decide(cluster)
+        step = next_step(cluster, decision, None)
+        coming = [end - cluster.now for end in ends.values()]
+        elapsed = min([*([step] if step else []), *coming], default=0)
+        if not elapsed or cluster.now > last:
+            return last + 2 * STEP  # it does not start in time
+        started = cluster.now
+        cluster = apply_decisions(cluster, decision, elapsed)
+        if pods_on_nodes(cluster, tasks) > before:
+            return started
+        over = [group for group, end in ends.items() if end <= cluster.now]
+        cluster = with_placements(
+            cluster, {task: GONE for group in over for task in cluster.pod_groups[group].tasks}
+        )
+        ends = _ends(cluster, {group: end for group, end in ends.items() if group not in over})
+        if about in over:
+            return None
+    return None
+
+
+def _ends(cluster: Cluster, known: dict[int, int]) -> dict[int, int]:
+    """When each pod group that runs ends, of those that say so."""
+    found = dict[int, int]()
+    for group in sorted({task.pod_group for task in cluster.tasks if task.placement.is_allocated}):
+        facts = cluster.pod_groups[group].facts
+        runtimes = [expected_runtime(cluster, cluster.pod_groups[group]), _time_limit(cluster, group)]
+        runtime = min([each for each in runtimes if each], default=None)
+        start = facts.last_start
+        if runtime is not None:
+            found[group] = known.get(group, (cluster.now if start is None else start) + runtime)
+    return found
+
+
+def _time_limit(cluster: Cluster, index: int) -> int | None:
+    """Its own, else that of the nearest queue that says so; 0: none."""
+    group = cluster.pod_groups[index]
+    found, at = group.facts.victim.time_limit or None, group.queue
+    while found is None and at is not None:
+        found, at = cluster.queues[at].facts.time_limit, cluster.queues[at].parent
+    return found or None
 
 
 def awaited(case: Case, said: Said) -> Iterator[str]:

@@ -249,6 +249,15 @@ KINDS: Final = (
         ),
     ),
 )
+OF_DECISIONS: Final = (
+    Kind(
+        "next evaluation",
+        waiting.next_evaluation,
+        ("No next evaluation needed.", "Next evaluation needed at {}."),
+        "decide",
+    ),
+)
+"""What decisions say beside explanations."""
 REMEDIES: Final = {
     "WAIT": (
         Kind("remedy: wait until a time", remedies.wait_until, ("wait until {} UTC; {}.",)),
@@ -299,7 +308,7 @@ UNKNOWN: Final = "without a kind"
 
 def all_kinds() -> tuple[Kind, ...]:
     """Every kind, those of remedies last."""
-    return (*KINDS, *[kind for kinds in REMEDIES.values() for kind in kinds])
+    return (*KINDS, *OF_DECISIONS, *[kind for kinds in REMEDIES.values() for kind in kinds])
 
 
 @cache

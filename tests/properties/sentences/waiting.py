@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.decision import CycleResult, DecisionGroup, OutcomeKind
 from tenure.solver.testing import apply_decisions
 from tenure.terms.reasons import REASONS
 
@@ -13,6 +14,8 @@ from tests.properties.sentences.case import Case, Said, moments
 from tests.properties.sentences.remedies import next_step
 
 CYCLES: Final = 70
+_LATER: Final = (5, 61, 24 * 60)
+"""Minutes after which nothing is to change where no evaluation is said to be needed."""
 
 
 def cycle_at(case: Case, time: int) -> CycleResult:
@@ -60,3 +63,22 @@ def still_pending(case: Case, said: Said) -> Iterator[str]:
         given = {g.beneficiary for g in decision.groups if g.bindings or g.reservations}
         if not given.issuperset(case.indices(match[1])):
             yield f"{said.text} Capacity goes to others"
+
+
+def next_evaluation(case: Case, said: Said) -> Iterator[str]:
+    """Next evaluation needed at TIME, or none: before it, a cycle on the same cluster decides nothing more.
+
+    Of a cycle that decides something, nothing is checked: what it changes is looked at again anyway.
+    """
+    if case.decision.groups or case.cluster.in_flight:
+        return
+    now, wake = case.cluster.now, case.decision.next_wake_time
+    ends = [now + minutes * MINUTE for minutes in _LATER] if wake is None else [(now + wake) // 2, wake - 1]
+    for time in ends:
+        if time > now and any(_acts(group) for group in case.decide(replace(case.cluster, now=time)).groups):
+            yield f"{said.text} A cycle {(time - now) / MINUTE:g} minutes later decides something"
+            return
+
+
+def _acts(group: DecisionGroup) -> bool:
+    return bool(group.bindings or group.evictions or group.reservations or group.notices.evictions)
