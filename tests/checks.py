@@ -84,7 +84,7 @@ CHECKS: Final = (
     Check(
         "sentences",
         "what explanations say of 10,000 random clusters, applied to them: a line for each kind of sentence",
-        "7 h",
+        "4 h",
         "tests.properties.sentences.judged_sentences:main",
     ),
     Check(

@@ -30,6 +30,7 @@ from tests.properties.sentences.case import Case, Said
 Reasoned = Callable[[Case, Said, PodGroupOutcome], bool]
 """Whether the reason of an outcome is true."""
 _NO_LIMIT: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
+_MANY: Final = 100
 _OPEN_ENDED: Final = ("may come first", "may change that", "was not checked", "wait for", "waits for")
 
 
@@ -54,7 +55,11 @@ def by_end(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
     until = outcome.reason.until
     if until is None:
         return REASONS[outcome.reason.code].reason_class.name in ("PROTECTION", "DELAY", "CAPACITY")
-    later = replace(case.cluster, now=until)
+    budgets = [
+        each if each.next_allowed is None or each.next_allowed > until else each._replace(allowed=_MANY)
+        for each in case.cluster.disruption_budgets
+    ]  # a caller sends them anew
+    later = replace(case.cluster, now=until, disruption_budgets=tuple(budgets))
     if case.is_placed(later, said.about):
         return True
     return any(text in outcome.reason.detail for text in _OPEN_ENDED)
