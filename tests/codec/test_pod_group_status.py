@@ -38,6 +38,7 @@ def preemptibility(found: PodGroupStatus) -> tuple[str, str]:
     return mode, source.removeprefix("PREEMPTIBILITY_SOURCE_")
 
 
+UNKNOWN = ("-preemptible", "pre-emptible", "preemptible-", "junk")
 READINGS = {
     None: ("PREEMPTIBLE", "PRIORITY"),
     "": ("PREEMPTIBLE", "PRIORITY"),
@@ -51,6 +52,16 @@ READINGS = {
     "preemptible-": ("NON_PREEMPTIBLE", "ANNOTATION"),
     "junk": ("NON_PREEMPTIBLE", "ANNOTATION"),
 }
+
+
+@pytest.mark.parametrize(("note", "expected"), READINGS.items(), ids=[repr(note) for note in READINGS])
+def test_label_is_read_as_an_annotation_and_is_called_a_label(
+    note: str | None, expected: tuple[str, str]
+) -> None:
+    found = status("is_preemptibility_label: true", note=note)
+    mode, source = expected
+    assert preemptibility(found) == (mode, "LABEL" if source == "ANNOTATION" else source)
+    assert found.preemptibility_problem.startswith("label " if note in UNKNOWN else "")
 
 
 @pytest.mark.parametrize(("note", "expected"), READINGS.items(), ids=[repr(note) for note in READINGS])

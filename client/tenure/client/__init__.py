@@ -14,6 +14,7 @@ from tenure.client.errors import (
     TlsHandshakeFailed,
     Unauthenticated,
     Unavailable,
+    UnsupportedFeature,
 )
 from tenure.client.session import StateSession
 
@@ -32,4 +33,5 @@ __all__ = [
     "TlsHandshakeFailed",
     "Unauthenticated",
     "Unavailable",
+    "UnsupportedFeature",
 ]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
@@ -55,7 +55,8 @@ class Client:
     Calls are encrypted with `tls_ca`, the CA of the server certificate, or with a client certificate
     (`tls_cert` and `tls_key`); all are PEM files. A `token`, or the content of `token_file`, which is read
     for every call, is sent with calls; over plaintext only to this machine, unless `allow_plaintext` is set.
-    Raises InvalidCredentials if one of them cannot be used.
+    Raises InvalidCredentials if one of them cannot be used. `require` names features of the contract, or
+    fields such as `PodGroup.grant`: a server that lacks one rejects every call with UnsupportedFeature.
 
     Use it in a `with` statement, or call `close`. Threads may share a client. `timeout` is in seconds and
     applies to a whole call: waiting for the server, retries and the cycle.
@@ -75,10 +76,13 @@ class Client:
         token: str | None = None,
         token_file: File | None = None,
         allow_plaintext: bool = False,
+        require: Sequence[str] = (),
     ) -> None:
         self._address = address
         self._timeout = timeout
-        self._connection = ConnectionOptions(tls_ca, tls_cert, tls_key, token, token_file, allow_plaintext)
+        self._connection = ConnectionOptions(
+            tls_ca, tls_cert, tls_key, token, token_file, allow_plaintext, require
+        )
         self._channel = self._connection.channel(address, OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import grpc
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from tenure.client.errors import InvalidCredentials
+from tenure.wire.features import METADATA_KEY
 
 Entries = tuple[tuple[str, str], ...]
 _PROPAGATOR = TraceContextTextMapPropagator()
@@ -123,6 +124,7 @@ class ConnectionOptions(NamedTuple):
     token: str | None = None
     token_file: File | None = None
     allow_plaintext: bool = False
+    require: Sequence[str] = ()
 
     @property
     def has_tls(self) -> bool:
@@ -142,7 +144,8 @@ class ConnectionOptions(NamedTuple):
     def metadata(self, entries: Entries = ()) -> Entries:
         """Metadata of a call that is made now, with further entries. Raises InvalidCredentials."""
         token = self._token()
-        return (*trace_context(), *entries, *(token.entries() if token else ()))
+        required = ((METADATA_KEY, ",".join(self.require)),) if self.require else ()
+        return (*trace_context(), *required, *entries, *(token.entries() if token else ()))
 
     def _token(self) -> Token | None:
         if self.token is not None and self.token_file is not None:

@@ -9,6 +9,7 @@
      ├── PermissionDenied    the caller may not do this on this cluster
      ├── StateMismatch       the server does not have the referenced state, or its clock is ahead
      ├── DeadlineExceeded    the server did not respond in time
+     ├── UnsupportedFeature  the server lacks a method, or a feature that the caller requires
      ├── MessageTooLarge     a message exceeds a limit of the server or the client
      └── InternalError       everything else; report it
 
@@ -86,6 +87,10 @@ class DeadlineExceeded(TenureError):
     """The server did not finish in time."""
 
 
+class UnsupportedFeature(TenureError):
+    """The server is too old: it lacks the method, or a feature or field that the caller requires."""
+
+
 class MessageTooLarge(TenureError):
     """A request exceeds the server's limit, or a response exceeds the client's."""
 
@@ -117,6 +122,8 @@ def error_of(failure: grpc.RpcError, address: str) -> TenureError:
             return Unauthenticated(f"the server at {address} rejected the credentials: {details}")
         case grpc.StatusCode.PERMISSION_DENIED:
             return PermissionDenied(f"the server at {address} does not permit the call: {details}")
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return UnsupportedFeature(f"the server at {address} is too old: {details}")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             if _detail(failure, RetryInfo) is not None:
                 return Unavailable(f"the server at {address} is busy: {details}")

@@ -24,6 +24,8 @@ class PreemptibilitySource(IntEnum):
     ANNOTATION = 2
     PRIORITY = 3
     """The legacy rule (semantics R1.80)."""
+    LABEL = 4
+    """The label with the name of the annotation."""
 
 
 class PreemptibilityReading(NamedTuple):
@@ -68,17 +70,20 @@ def parse_preemptibility(text: str) -> Preemptibility | None:
     return _MODES.get(text.strip().lower())
 
 
-def read_preemptibility(field: int, text: str) -> PreemptibilityReading:
-    """Read the field of a pod group, a number of the enum, and the text of its annotation; "": none."""
+def read_preemptibility(field: int, text: str, is_label: bool = False) -> PreemptibilityReading:
+    """Read the field of a pod group, a number of the enum, and the text of its annotation; "": none.
+
+    `is_label`: the text is that of a label, which counts likewise.
+    """
     if field:
         return PreemptibilityReading(Preemptibility(field), PreemptibilitySource.FIELD)
     if not text:
         return _UNSET
     mode = parse_preemptibility(text)
+    source = PreemptibilitySource.LABEL if is_label else PreemptibilitySource.ANNOTATION
     if mode is None:
-        unknown = Preemptibility.NON_PREEMPTIBLE
-        return PreemptibilityReading(unknown, PreemptibilitySource.ANNOTATION, is_unknown=True)
-    return PreemptibilityReading(mode, PreemptibilitySource.ANNOTATION) if mode else _UNSET
+        return PreemptibilityReading(Preemptibility.NON_PREEMPTIBLE, source, is_unknown=True)
+    return PreemptibilityReading(mode, source) if mode else _UNSET
 
 
 def effective_preemptibility(mode: Preemptibility, priority: int) -> Preemptibility:

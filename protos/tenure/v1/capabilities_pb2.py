@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctenure/v1/capabilities.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\x18\n\x16GetCapabilitiesRequest\"\xd4\x01\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12\x0f\n\x07plugins\x18\x03 \x03(\t\x12\x17\n\x0fprofile_actions\x18\x04 \x03(\t\x12\x17\n\x0fprofile_plugins\x18\x05 \x03(\t\x12\x16\n\x0eprofile_digest\x18\x06 \x01(\t\x12!\n\x06limits\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Limits\x12\x19\n\x11recording_enabled\x18\x08 \x01(\x08\"\x98\x04\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\x03\x12\x17\n\x0fmax_chunk_bytes\x18\x02 \x01(\x03\x12\x30\n\x08max_rows\x18\x03 \x03(\x0b\x32\x1e.tenure.v1.Limits.MaxRowsEntry\x12\x17\n\x0fmax_name_length\x18\x04 \x01(\x05\x12\x17\n\x0fmax_text_length\x18\x05 \x01(\x05\x12\x12\n\nmax_states\x18\x06 \x01(\x05\x12\x17\n\x0fmax_state_bytes\x18\x07 \x01(\x03\x12\x35\n\x12state_idle_timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x10max_queued_calls\x18\t \x01(\x05\x12\x13\n\x0bmax_streams\x18\n \x01(\x05\x12\x36\n\x13stream_idle_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x1dmax_simulations_per_pod_group\x18\x0c \x01(\x03\x12\"\n\x1amax_simulations_per_action\x18\r \x01(\x03\x12\x30\n\rmax_staleness\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x1a.\n\x0cMaxRowsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctenure/v1/capabilities.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\x18\n\x16GetCapabilitiesRequest\"\x81\x02\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12\x0f\n\x07plugins\x18\x03 \x03(\t\x12\x17\n\x0fprofile_actions\x18\x04 \x03(\t\x12\x17\n\x0fprofile_plugins\x18\x05 \x03(\t\x12\x16\n\x0eprofile_digest\x18\x06 \x01(\t\x12!\n\x06limits\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Limits\x12\x19\n\x11recording_enabled\x18\x08 \x01(\x08\x12\x19\n\x11\x63ontract_revision\x18\t \x01(\x05\x12\x10\n\x08\x66\x65\x61tures\x18\n \x03(\t\"\x98\x04\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\x03\x12\x17\n\x0fmax_chunk_bytes\x18\x02 \x01(\x03\x12\x30\n\x08max_rows\x18\x03 \x03(\x0b\x32\x1e.tenure.v1.Limits.MaxRowsEntry\x12\x17\n\x0fmax_name_length\x18\x04 \x01(\x05\x12\x17\n\x0fmax_text_length\x18\x05 \x01(\x05\x12\x12\n\nmax_states\x18\x06 \x01(\x05\x12\x17\n\x0fmax_state_bytes\x18\x07 \x01(\x03\x12\x35\n\x12state_idle_timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x10max_queued_calls\x18\t \x01(\x05\x12\x13\n\x0bmax_streams\x18\n \x01(\x05\x12\x36\n\x13stream_idle_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x1dmax_simulations_per_pod_group\x18\x0c \x01(\x03\x12\"\n\x1amax_simulations_per_action\x18\r \x01(\x03\x12\x30\n\rmax_staleness\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x1a.\n\x0cMaxRowsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,9 +38,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETCAPABILITIESREQUEST']._serialized_start=75
   _globals['_GETCAPABILITIESREQUEST']._serialized_end=99
   _globals['_GETCAPABILITIESRESPONSE']._serialized_start=102
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=314
-  _globals['_LIMITS']._serialized_start=317
-  _globals['_LIMITS']._serialized_end=853
-  _globals['_LIMITS_MAXROWSENTRY']._serialized_start=807
-  _globals['_LIMITS_MAXROWSENTRY']._serialized_end=853
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=359
+  _globals['_LIMITS']._serialized_start=362
+  _globals['_LIMITS']._serialized_end=898
+  _globals['_LIMITS_MAXROWSENTRY']._serialized_start=852
+  _globals['_LIMITS_MAXROWSENTRY']._serialized_end=898
 # @@protoc_insertion_point(module_scope)

@@ -14,7 +14,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("version", "actions", "plugins", "profile_actions", "profile_plugins", "profile_digest", "limits", "recording_enabled")
+    __slots__ = ("version", "actions", "plugins", "profile_actions", "profile_plugins", "profile_digest", "limits", "recording_enabled", "contract_revision", "features")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     PLUGINS_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,8 @@ class GetCapabilitiesResponse(_message.Message):
     PROFILE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     RECORDING_ENABLED_FIELD_NUMBER: _ClassVar[int]
+    CONTRACT_REVISION_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
     version: str
     actions: _containers.RepeatedScalarFieldContainer[str]
     plugins: _containers.RepeatedScalarFieldContainer[str]
@@ -31,7 +33,9 @@ class GetCapabilitiesResponse(_message.Message):
     profile_digest: str
     limits: Limits
     recording_enabled: bool
-    def __init__(self, version: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., plugins: _Optional[_Iterable[str]] = ..., profile_actions: _Optional[_Iterable[str]] = ..., profile_plugins: _Optional[_Iterable[str]] = ..., profile_digest: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., recording_enabled: bool = ...) -> None: ...
+    contract_revision: int
+    features: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., plugins: _Optional[_Iterable[str]] = ..., profile_actions: _Optional[_Iterable[str]] = ..., profile_plugins: _Optional[_Iterable[str]] = ..., profile_digest: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., recording_enabled: bool = ..., contract_revision: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_message_bytes", "max_chunk_bytes", "max_rows", "max_name_length", "max_text_length", "max_states", "max_state_bytes", "state_idle_timeout", "max_queued_calls", "max_streams", "stream_idle_timeout", "max_simulations_per_pod_group", "max_simulations_per_action", "max_staleness")

@@ -17,10 +17,12 @@ class PreemptibilitySource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PREEMPTIBILITY_SOURCE_FIELD: _ClassVar[PreemptibilitySource]
     PREEMPTIBILITY_SOURCE_ANNOTATION: _ClassVar[PreemptibilitySource]
     PREEMPTIBILITY_SOURCE_PRIORITY: _ClassVar[PreemptibilitySource]
+    PREEMPTIBILITY_SOURCE_LABEL: _ClassVar[PreemptibilitySource]
 PREEMPTIBILITY_SOURCE_UNSPECIFIED: PreemptibilitySource
 PREEMPTIBILITY_SOURCE_FIELD: PreemptibilitySource
 PREEMPTIBILITY_SOURCE_ANNOTATION: PreemptibilitySource
 PREEMPTIBILITY_SOURCE_PRIORITY: PreemptibilitySource
+PREEMPTIBILITY_SOURCE_LABEL: PreemptibilitySource
 
 class PodGroupStatus(_message.Message):
     __slots__ = ("pod_group", "preemptibility", "preemptibility_source", "preemptibility_problem", "min_pods", "held_by", "not_before_time", "expected_runtime", "expected_runtime_source", "expected_end", "expected_end_certainty", "latest_end", "requeue_not_before", "requested_preemptibility", "not_in_force")

@@ -27,7 +27,7 @@ from tenure.v1 import decision_pb2 as tenure_dot_v1_dot_decision__pb2
 from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/report.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\"\x8e\x01\n\x14ReportResultsRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06groups\x18\x04 \x03(\x0b\x32\x16.tenure.v1.GroupReport\"\x97\x01\n\x0bGroupReport\x12\'\n\x05group\x18\x01 \x01(\x0b\x32\x18.tenure.v1.DecisionGroup\x12*\n\x07results\x18\x02 \x03(\x0b\x32\x19.tenure.v1.DecisionResult\x12\x33\n\x10\x65viction_history\x18\x03 \x03(\x0b\x32\x19.tenure.v1.EvictionRecord\"\xa0\x01\n\x0e\x44\x65\x63isionResult\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12&\n\x06status\x18\x02 \x01(\x0e\x32\x16.tenure.v1.ApplyStatus\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x11\n\tretryable\x18\x04 \x01(\x08\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"?\n\x15ReportResultsResponse\x12&\n\x06groups\x18\x01 \x03(\x0b\x32\x16.tenure.v1.GroupStatus\"\xcc\x01\n\x0bGroupStatus\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.tenure.v1.GroupState\x12\x0f\n\x07message\x18\x03 \x01(\t\x12(\n\x07patches\x18\x04 \x03(\x0b\x32\x17.tenure.v1.PatchToStore\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12 \n\x18\x63onflicting_decision_ids\x18\x06 \x03(\t\"x\n\x0cPatchToStore\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x1f\n\x05patch\x18\x02 \x01(\x0b\x32\x10.tenure.v1.Patch\x12\x32\n\x0freturned_tokens\x18\x03 \x01(\x0b\x32\x19.tenure.v1.ReturnedTokens\"4\n\x0eReturnedTokens\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0ctokens_milli\x18\x02 \x01(\x03*\x84\x01\n\x0b\x41pplyStatus\x12\x1c\n\x18\x41PPLY_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41PPLY_STATUS_APPLIED\x10\x01\x12$\n APPLY_STATUS_PRECONDITION_FAILED\x10\x02\x12\x17\n\x13\x41PPLY_STATUS_FAILED\x10\x03*\xab\x01\n\nGroupState\x12\x1b\n\x17GROUP_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GROUP_STATE_COMPLETED\x10\x01\x12\x19\n\x15GROUP_STATE_IN_FLIGHT\x10\x02\x12\x19\n\x15GROUP_STATE_CANCELLED\x10\x03\x12\x15\n\x11GROUP_STATE_RETRY\x10\x04\x12\x18\n\x14GROUP_STATE_CONFLICT\x10\x05\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/report.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18tenure/v1/decision.proto\x1a\x18tenure/v1/snapshot.proto\"\x8e\x01\n\x14ReportResultsRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06groups\x18\x04 \x03(\x0b\x32\x16.tenure.v1.GroupReport\"\x97\x01\n\x0bGroupReport\x12\'\n\x05group\x18\x01 \x01(\x0b\x32\x18.tenure.v1.DecisionGroup\x12*\n\x07results\x18\x02 \x03(\x0b\x32\x19.tenure.v1.DecisionResult\x12\x33\n\x10\x65viction_history\x18\x03 \x03(\x0b\x32\x19.tenure.v1.EvictionRecord\"\xa0\x01\n\x0e\x44\x65\x63isionResult\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12&\n\x06status\x18\x02 \x01(\x0e\x32\x16.tenure.v1.ApplyStatus\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x11\n\tretryable\x18\x04 \x01(\x08\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"?\n\x15ReportResultsResponse\x12&\n\x06groups\x18\x01 \x03(\x0b\x32\x16.tenure.v1.GroupStatus\"\xf9\x01\n\x0bGroupStatus\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.tenure.v1.GroupState\x12\x0f\n\x07message\x18\x03 \x01(\t\x12(\n\x07patches\x18\x04 \x03(\x0b\x32\x17.tenure.v1.PatchToStore\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12 \n\x18\x63onflicting_decision_ids\x18\x06 \x03(\t\x12+\n\tin_flight\x18\x07 \x01(\x0b\x32\x18.tenure.v1.InFlightGroup\"x\n\x0cPatchToStore\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x1f\n\x05patch\x18\x02 \x01(\x0b\x32\x10.tenure.v1.Patch\x12\x32\n\x0freturned_tokens\x18\x03 \x01(\x0b\x32\x19.tenure.v1.ReturnedTokens\"4\n\x0eReturnedTokens\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0ctokens_milli\x18\x02 \x01(\x03*\x84\x01\n\x0b\x41pplyStatus\x12\x1c\n\x18\x41PPLY_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41PPLY_STATUS_APPLIED\x10\x01\x12$\n APPLY_STATUS_PRECONDITION_FAILED\x10\x02\x12\x17\n\x13\x41PPLY_STATUS_FAILED\x10\x03*\xab\x01\n\nGroupState\x12\x1b\n\x17GROUP_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GROUP_STATE_COMPLETED\x10\x01\x12\x19\n\x15GROUP_STATE_IN_FLIGHT\x10\x02\x12\x19\n\x15GROUP_STATE_CANCELLED\x10\x03\x12\x15\n\x11GROUP_STATE_RETRY\x10\x04\x12\x18\n\x14GROUP_STATE_CONFLICT\x10\x05\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.report_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
-  _globals['_APPLYSTATUS']._serialized_start=1033
-  _globals['_APPLYSTATUS']._serialized_end=1165
-  _globals['_GROUPSTATE']._serialized_start=1168
-  _globals['_GROUPSTATE']._serialized_end=1339
+  _globals['_APPLYSTATUS']._serialized_start=1078
+  _globals['_APPLYSTATUS']._serialized_end=1210
+  _globals['_GROUPSTATE']._serialized_start=1213
+  _globals['_GROUPSTATE']._serialized_end=1384
   _globals['_REPORTRESULTSREQUEST']._serialized_start=123
   _globals['_REPORTRESULTSREQUEST']._serialized_end=265
   _globals['_GROUPREPORT']._serialized_start=268
@@ -48,9 +48,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPORTRESULTSRESPONSE']._serialized_start=584
   _globals['_REPORTRESULTSRESPONSE']._serialized_end=647
   _globals['_GROUPSTATUS']._serialized_start=650
-  _globals['_GROUPSTATUS']._serialized_end=854
-  _globals['_PATCHTOSTORE']._serialized_start=856
-  _globals['_PATCHTOSTORE']._serialized_end=976
-  _globals['_RETURNEDTOKENS']._serialized_start=978
-  _globals['_RETURNEDTOKENS']._serialized_end=1030
+  _globals['_GROUPSTATUS']._serialized_end=899
+  _globals['_PATCHTOSTORE']._serialized_start=901
+  _globals['_PATCHTOSTORE']._serialized_end=1021
+  _globals['_RETURNEDTOKENS']._serialized_start=1023
+  _globals['_RETURNEDTOKENS']._serialized_end=1075
 # @@protoc_insertion_point(module_scope)

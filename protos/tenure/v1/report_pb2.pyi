@@ -81,20 +81,22 @@ class ReportResultsResponse(_message.Message):
     def __init__(self, groups: _Optional[_Iterable[_Union[GroupStatus, _Mapping]]] = ...) -> None: ...
 
 class GroupStatus(_message.Message):
-    __slots__ = ("id", "state", "message", "patches", "retry_time", "conflicting_decision_ids")
+    __slots__ = ("id", "state", "message", "patches", "retry_time", "conflicting_decision_ids", "in_flight")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     PATCHES_FIELD_NUMBER: _ClassVar[int]
     RETRY_TIME_FIELD_NUMBER: _ClassVar[int]
     CONFLICTING_DECISION_IDS_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: GroupState
     message: str
     patches: _containers.RepeatedCompositeFieldContainer[PatchToStore]
     retry_time: _timestamp_pb2.Timestamp
     conflicting_decision_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[GroupState, str]] = ..., message: _Optional[str] = ..., patches: _Optional[_Iterable[_Union[PatchToStore, _Mapping]]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conflicting_decision_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    in_flight: _snapshot_pb2.InFlightGroup
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[GroupState, str]] = ..., message: _Optional[str] = ..., patches: _Optional[_Iterable[_Union[PatchToStore, _Mapping]]] = ..., retry_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conflicting_decision_ids: _Optional[_Iterable[str]] = ..., in_flight: _Optional[_Union[_snapshot_pb2.InFlightGroup, _Mapping]] = ...) -> None: ...
 
 class PatchToStore(_message.Message):
     __slots__ = ("decision_id", "patch", "returned_tokens")

@@ -318,6 +318,7 @@ ROWS: Final = (
             fact("staleness_grace_period", FactKind.SIGNED_DURATION),
             fact("preemption_delay", FactKind.DURATION),
             fact("never_evicts", FactKind.FLAG),
+            fact("is_preemptibility_label", FactKind.FLAG),
             *values("expected_runtime", "requeue_delay", "requeue_not_before", "min_runtime"),
             mapping(
                 "annotations",

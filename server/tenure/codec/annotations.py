@@ -53,7 +53,8 @@ def is_readable(key: str, text: str) -> bool:
 
 def read_own_preemptibility(message: pb.PodGroup) -> PreemptibilityReading:
     """Field, else annotation, of a pod group that was accepted."""
-    return read_preemptibility(message.preemptibility, message.annotations.get(PREEMPTIBILITY, ""))
+    text, is_label = message.annotations.get(PREEMPTIBILITY, ""), message.is_preemptibility_label
+    return read_preemptibility(message.preemptibility, text, is_label)
 
 
 def preemptibility_of(group: pb.PodGroup | PodGroupFacts) -> PreemptibilityReading:

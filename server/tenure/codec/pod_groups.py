@@ -117,6 +117,9 @@ class _Parts:
             self.topology = decode_constraint(constraint, levels, findings, i, "topology_constraint")
 
 
+_ANNOTATED: Final = (PreemptibilitySource.ANNOTATION, PreemptibilitySource.LABEL)
+
+
 class _Agreements:
     """Requeue settings, opt-outs and facts about evictions, which few pod groups have."""
 
@@ -164,7 +167,7 @@ def _decode_pod_group(
         name=row.name or row.uid,
         preemptibility=read.mode,
         unknown_preemptibility=_unknown_preemptibility(message) if read.is_unknown else "",
-        is_preemptibility_annotated=read.source is PreemptibilitySource.ANNOTATION,
+        is_preemptibility_annotated=read.source in _ANNOTATED,
         min_member=min_member,
         min_sub_groups=parts.min_sub_groups,
         sub_groups=parts.sub_groups,
@@ -191,7 +194,8 @@ def _unknown_preemptibility(message: pb.PodGroup | None) -> str:
     """Problem of an unknown text of the annotation."""
     text = "" if message is None else message.annotations.get(PREEMPTIBILITY, "")
     known = "Preemptible, Non-Preemptible or Semi-Preemptible"
-    return f"annotation {PREEMPTIBILITY}: {quote_name(text)} is unknown; write {known}"
+    kind = "label" if message is not None and message.is_preemptibility_label else "annotation"
+    return f"{kind} {PREEMPTIBILITY}: {quote_name(text)} is unknown; write {known}"
 
 
 def _opt_out_actions(

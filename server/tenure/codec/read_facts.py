@@ -169,6 +169,7 @@ class _MorePodGroup:
             else 0
         )
         self.never_evicts: bool = message.never_evicts
+        self.is_preemptibility_label: bool = message.is_preemptibility_label
         self.eviction_count: int = amount(message.eviction_count, findings, i, "eviction_count", MAX_COUNT)
         self.total_eviction_wait: int = (
             duration(message.total_eviction_wait, findings, i, "total_eviction_wait")
@@ -226,6 +227,7 @@ def read_pod_group_facts(
         staleness_grace_period=more.staleness_grace_period,
         preemption_delay=more.preemption_delay,
         never_evicts=more.never_evicts,
+        is_preemptibility_label=more.is_preemptibility_label,
         eviction_count=more.eviction_count,
         total_eviction_wait=more.total_eviction_wait,
         evictions_without_progress=more.evictions_without_progress,

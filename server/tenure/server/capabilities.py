@@ -9,6 +9,7 @@ from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, SERVICE_FEATURES
 from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits
+from tenure.wire.features import CONTRACT_REVISION, FEATURES
 from tenure.wire.limits import MAX_LENGTHS
 from tenure.wire.timestamps import span
 
@@ -28,6 +29,8 @@ def build_capabilities(
         profile_digest=profile_digest(profile),
         limits=_limits(profile, limits),
         recording_enabled=records,
+        contract_revision=CONTRACT_REVISION,
+        features=sorted(FEATURES),
     )
 
 

@@ -34,6 +34,7 @@ from tenure.server.listen_address import (
 from tenure.server.memory import MemoryPlan
 from tenure.server.receive_limits import MAX_OTHERS_WAITING, MAX_WAITING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
+from tenure.server.required_features import RequiredFeatures
 from tenure.server.security import rejections
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.service import SERVICE, DecisionService
@@ -94,7 +95,7 @@ class GrpcServer:
         self._health = HealthService()
         self._grpc = grpc.server(
             ThreadPoolExecutor(max_workers=_threads(limits)),
-            interceptors=[*guard.interceptors(), self._connections, self._receive_limits],
+            interceptors=[*guard.interceptors(), self._connections, self._receive_limits, RequiredFeatures()],
             options=server_options(limits),
             maximum_concurrent_rpcs=MAX_CALLS,
         )

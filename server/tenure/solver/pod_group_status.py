@@ -68,8 +68,9 @@ def preemptibility_source(facts: PodGroupFacts) -> PreemptibilitySource:
     """Where the preemptibility of a pod group is from (semantics R1.80)."""
     if facts.preemptibility is Preemptibility.UNSPECIFIED:
         return PreemptibilitySource.PRIORITY
-    is_annotated = facts.is_preemptibility_annotated
-    return PreemptibilitySource.ANNOTATION if is_annotated else PreemptibilitySource.FIELD
+    if not facts.is_preemptibility_annotated:
+        return PreemptibilitySource.FIELD
+    return PreemptibilitySource.LABEL if facts.is_preemptibility_label else PreemptibilitySource.ANNOTATION
 
 
 def _hold(group: PodGroup, now: int) -> HoldReason:

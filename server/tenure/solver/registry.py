@@ -49,8 +49,8 @@ from tenure.terms.durations import format_duration
 from tenure.terms.formatting import known_names_hint
 
 _ACTIONS: Final = (
-    *(ALLOCATE, END_BACKFILLS, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE),
-    *(STALE_GANG_EVICTION, TIME_LIMIT),
+    *(TIME_LIMIT, ALLOCATE, END_BACKFILLS, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE),
+    STALE_GANG_EVICTION,
 )
 """In the order in which they are to run."""
 _ON_REQUEST: Final = (END_BACKFILLS, TIME_LIMIT)

@@ -64,7 +64,8 @@ type GetCapabilitiesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the server, for display.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Available actions, in their default order.
+	// Available actions, in the order in which a profile with all of them has them; those of
+	// other packages last.
 	Actions []string `protobuf:"bytes,2,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Available plugins, by name.
 	Plugins []string `protobuf:"bytes,3,rep,name=plugins,proto3" json:"plugins,omitempty"`
@@ -78,8 +79,15 @@ type GetCapabilitiesResponse struct {
 	Limits *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Whether decisions are recorded.
 	RecordingEnabled bool `protobuf:"varint,8,opt,name=recording_enabled,json=recordingEnabled,proto3" json:"recording_enabled,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Revision of the contract: a higher one has everything of the lower ones.
+	ContractRevision int32 `protobuf:"varint,9,opt,name=contract_revision,json=contractRevision,proto3" json:"contract_revision,omitempty"`
+	// Features of the contract that this server has, by name. A caller that depends on one
+	// names it in the metadata `tenure-require` of a call (`grants,notices`), or a field as
+	// `PodGroup.grant`: a server without it rejects the call with UNIMPLEMENTED instead of
+	// ignoring what it does not know.
+	Features      []string `protobuf:"bytes,10,rep,name=features,proto3" json:"features,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetCapabilitiesResponse) Reset() {
@@ -166,6 +174,20 @@ func (x *GetCapabilitiesResponse) GetRecordingEnabled() bool {
 		return x.RecordingEnabled
 	}
 	return false
+}
+
+func (x *GetCapabilitiesResponse) GetContractRevision() int32 {
+	if x != nil {
+		return x.ContractRevision
+	}
+	return 0
+}
+
+func (x *GetCapabilitiesResponse) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
 }
 
 // Limits of a server. A message that exceeds one is rejected with RESOURCE_EXHAUSTED, a
@@ -342,7 +364,7 @@ var File_tenure_v1_capabilities_proto protoreflect.FileDescriptor
 const file_tenure_v1_capabilities_proto_rawDesc = "" +
 	"\n" +
 	"\x1ctenure/v1/capabilities.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\x18\n" +
-	"\x16GetCapabilitiesRequest\"\xb8\x02\n" +
+	"\x16GetCapabilitiesRequest\"\x81\x03\n" +
 	"\x17GetCapabilitiesResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\aactions\x18\x02 \x03(\tR\aactions\x12\x18\n" +
@@ -351,7 +373,10 @@ const file_tenure_v1_capabilities_proto_rawDesc = "" +
 	"\x0fprofile_plugins\x18\x05 \x03(\tR\x0eprofilePlugins\x12%\n" +
 	"\x0eprofile_digest\x18\x06 \x01(\tR\rprofileDigest\x12)\n" +
 	"\x06limits\x18\a \x01(\v2\x11.tenure.v1.LimitsR\x06limits\x12+\n" +
-	"\x11recording_enabled\x18\b \x01(\bR\x10recordingEnabled\"\x88\x06\n" +
+	"\x11recording_enabled\x18\b \x01(\bR\x10recordingEnabled\x12+\n" +
+	"\x11contract_revision\x18\t \x01(\x05R\x10contractRevision\x12\x1a\n" +
+	"\bfeatures\x18\n" +
+	" \x03(\tR\bfeatures\"\x88\x06\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\x03R\x0fmaxMessageBytes\x12&\n" +
 	"\x0fmax_chunk_bytes\x18\x02 \x01(\x03R\rmaxChunkBytes\x129\n" +

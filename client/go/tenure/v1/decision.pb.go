@@ -849,8 +849,9 @@ const (
 	InFlightGroupState_IN_FLIGHT_GROUP_STATE_COMPLETED InFlightGroupState = 3
 	// It expired: drop it and apply no further decision of it.
 	InFlightGroupState_IN_FLIGHT_GROUP_STATE_EXPIRED InFlightGroupState = 4
-	// It can no longer be completed, for the given reason: drop it and apply no further
-	// decision of it.
+	// It can no longer be completed, for the given reason: apply no further decision of it,
+	// as for GROUP_STATE_CANCELLED. Drop it: what was applied of it counts as the snapshot
+	// shows it.
 	InFlightGroupState_IN_FLIGHT_GROUP_STATE_CANCELLED InFlightGroupState = 5
 )
 
@@ -3048,8 +3049,9 @@ type InFlightGroupStatus struct {
 	State InFlightGroupState `protobuf:"varint,2,opt,name=state,proto3,enum=tenure.v1.InFlightGroupState" json:"state,omitempty"`
 	// Why.
 	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// IN_FLIGHT: current reservations. A relocated pod has a new uid when it is
-	// recreated.
+	// IN_FLIGHT: what is reserved now, for display. Keep the reservations of the row that
+	// you send as they are, except for `replaced_pods`: one that is missing here is not
+	// given up. A relocated pod has a new uid when it is recreated.
 	Reservations []*Reserve `protobuf:"bytes,4,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	// IN_FLIGHT: pods that have the reservations of others that no longer exist, or are
 	// bound to them by this response. Send the reservations with the new uids from now

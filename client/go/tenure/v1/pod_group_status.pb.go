@@ -35,6 +35,8 @@ const (
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_ANNOTATION PreemptibilitySource = 2
 	// Its priority, because nothing else is set (legacy rule).
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_PRIORITY PreemptibilitySource = 3
+	// The label kai.scheduler/preemptibility (PodGroup.is_preemptibility_label).
+	PreemptibilitySource_PREEMPTIBILITY_SOURCE_LABEL PreemptibilitySource = 4
 )
 
 // Enum value maps for PreemptibilitySource.
@@ -44,12 +46,14 @@ var (
 		1: "PREEMPTIBILITY_SOURCE_FIELD",
 		2: "PREEMPTIBILITY_SOURCE_ANNOTATION",
 		3: "PREEMPTIBILITY_SOURCE_PRIORITY",
+		4: "PREEMPTIBILITY_SOURCE_LABEL",
 	}
 	PreemptibilitySource_value = map[string]int32{
 		"PREEMPTIBILITY_SOURCE_UNSPECIFIED": 0,
 		"PREEMPTIBILITY_SOURCE_FIELD":       1,
 		"PREEMPTIBILITY_SOURCE_ANNOTATION":  2,
 		"PREEMPTIBILITY_SOURCE_PRIORITY":    3,
+		"PREEMPTIBILITY_SOURCE_LABEL":       4,
 	}
 )
 
@@ -286,12 +290,13 @@ const file_tenure_v1_pod_group_status_proto_rawDesc = "" +
 	"\x12requeue_not_before\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x10requeueNotBefore\x12T\n" +
 	"\x18requested_preemptibility\x18\x0e \x01(\x0e2\x19.tenure.v1.PreemptibilityR\x17requestedPreemptibility\x12 \n" +
 	"\fnot_in_force\x18\x0f \x01(\tR\n" +
-	"notInForce*\xa8\x01\n" +
+	"notInForce*\xc9\x01\n" +
 	"\x14PreemptibilitySource\x12%\n" +
 	"!PREEMPTIBILITY_SOURCE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bPREEMPTIBILITY_SOURCE_FIELD\x10\x01\x12$\n" +
 	" PREEMPTIBILITY_SOURCE_ANNOTATION\x10\x02\x12\"\n" +
-	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03\x12\x1f\n" +
+	"\x1bPREEMPTIBILITY_SOURCE_LABEL\x10\x04B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_pod_group_status_proto_rawDescOnce sync.Once

@@ -79,19 +79,19 @@ func (ApplyStatus) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_report_proto_rawDescGZIP(), []int{0}
 }
 
-// State of a reported group. Exactly one applies.
+// State of a reported group. Exactly one applies. In every state, `in_flight` is what to
+// send with the next snapshot.
 type GroupState int32
 
 const (
 	// Unknown to this version: treat as IN_FLIGHT.
 	GroupState_GROUP_STATE_UNSPECIFIED GroupState = 0
-	// Nothing is left to apply: drop the group.
+	// Nothing is left to apply.
 	GroupState_GROUP_STATE_COMPLETED GroupState = 1
-	// Decisions are left to apply: continue, and send the group with the next snapshot
-	// (ClusterSnapshot.in_flight_groups).
+	// Decisions are left to apply: continue.
 	GroupState_GROUP_STATE_IN_FLIGHT GroupState = 2
-	// The group cannot be completed: apply no further decision of it and drop it.
-	// Accepted evictions cannot be undone.
+	// The group cannot be completed: apply no further decision of it. Applied ones cannot
+	// be undone; they are in flight until the snapshot shows them (GroupStatus.in_flight).
 	GroupState_GROUP_STATE_CANCELLED GroupState = 3
 	// A failed decision may succeed later: continue as for IN_FLIGHT, and retry it.
 	GroupState_GROUP_STATE_RETRY GroupState = 4
@@ -446,8 +446,15 @@ type GroupStatus struct {
 	RetryTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	// CONFLICT: IDs of the decisions that were reported with a different result before.
 	ConflictingDecisionIds []string `protobuf:"bytes,6,rep,name=conflicting_decision_ids,json=conflictingDecisionIds,proto3" json:"conflicting_decision_ids,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// What is in flight of the group: send it as its row of
+	// ClusterSnapshot.in_flight_groups from now on, in place of an earlier one, until a
+	// status in DecideResponse.in_flight_group_statuses drops it. It has the decisions that
+	// were applied or are still to be applied; after a failure in an all-or-nothing group
+	// only those that were applied. Unset: send no row of this group. CONFLICT: nothing is
+	// known, keep the row as it is.
+	InFlight      *InFlightGroup `protobuf:"bytes,7,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupStatus) Reset() {
@@ -518,6 +525,13 @@ func (x *GroupStatus) GetRetryTime() *timestamppb.Timestamp {
 func (x *GroupStatus) GetConflictingDecisionIds() []string {
 	if x != nil {
 		return x.ConflictingDecisionIds
+	}
+	return nil
+}
+
+func (x *GroupStatus) GetInFlight() *InFlightGroup {
+	if x != nil {
+		return x.InFlight
 	}
 	return nil
 }
@@ -667,7 +681,7 @@ const file_tenure_v1_report_proto_rawDesc = "" +
 	"\n" +
 	"retry_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\"G\n" +
 	"\x15ReportResultsResponse\x12.\n" +
-	"\x06groups\x18\x01 \x03(\v2\x16.tenure.v1.GroupStatusR\x06groups\"\x8c\x02\n" +
+	"\x06groups\x18\x01 \x03(\v2\x16.tenure.v1.GroupStatusR\x06groups\"\xc3\x02\n" +
 	"\vGroupStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.tenure.v1.GroupStateR\x05state\x12\x18\n" +
@@ -675,7 +689,8 @@ const file_tenure_v1_report_proto_rawDesc = "" +
 	"\apatches\x18\x04 \x03(\v2\x17.tenure.v1.PatchToStoreR\apatches\x129\n" +
 	"\n" +
 	"retry_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x128\n" +
-	"\x18conflicting_decision_ids\x18\x06 \x03(\tR\x16conflictingDecisionIds\"\x9b\x01\n" +
+	"\x18conflicting_decision_ids\x18\x06 \x03(\tR\x16conflictingDecisionIds\x125\n" +
+	"\tin_flight\x18\a \x01(\v2\x18.tenure.v1.InFlightGroupR\binFlight\"\x9b\x01\n" +
 	"\fPatchToStore\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12&\n" +
@@ -725,7 +740,8 @@ var file_tenure_v1_report_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 	(*DecisionGroup)(nil),         // 10: tenure.v1.DecisionGroup
 	(*EvictionRecord)(nil),        // 11: tenure.v1.EvictionRecord
-	(*Patch)(nil),                 // 12: tenure.v1.Patch
+	(*InFlightGroup)(nil),         // 12: tenure.v1.InFlightGroup
+	(*Patch)(nil),                 // 13: tenure.v1.Patch
 }
 var file_tenure_v1_report_proto_depIdxs = []int32{
 	9,  // 0: tenure.v1.ReportResultsRequest.now:type_name -> google.protobuf.Timestamp
@@ -739,13 +755,14 @@ var file_tenure_v1_report_proto_depIdxs = []int32{
 	1,  // 8: tenure.v1.GroupStatus.state:type_name -> tenure.v1.GroupState
 	7,  // 9: tenure.v1.GroupStatus.patches:type_name -> tenure.v1.PatchToStore
 	9,  // 10: tenure.v1.GroupStatus.retry_time:type_name -> google.protobuf.Timestamp
-	12, // 11: tenure.v1.PatchToStore.patch:type_name -> tenure.v1.Patch
-	8,  // 12: tenure.v1.PatchToStore.returned_tokens:type_name -> tenure.v1.ReturnedTokens
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 11: tenure.v1.GroupStatus.in_flight:type_name -> tenure.v1.InFlightGroup
+	13, // 12: tenure.v1.PatchToStore.patch:type_name -> tenure.v1.Patch
+	8,  // 13: tenure.v1.PatchToStore.returned_tokens:type_name -> tenure.v1.ReturnedTokens
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_report_proto_init() }

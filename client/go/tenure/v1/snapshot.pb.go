@@ -2977,9 +2977,12 @@ type PodGroup struct {
 	// counts at once. Set by patches. Empty: nothing is known, so it is protected only as
 	// far as the quotas cover it. Unset: the caller stores no grants, and every change
 	// counts with the next snapshot. Set it on every pod group, or on none.
-	Grant         *Grant `protobuf:"bytes,49,opt,name=grant,proto3" json:"grant,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Grant *Grant `protobuf:"bytes,49,opt,name=grant,proto3" json:"grant,omitempty"`
+	// Whether kai.scheduler/preemptibility in `annotations` was written as a label. It counts
+	// as an annotation does; statuses name it as their source.
+	IsPreemptibilityLabel bool `protobuf:"varint,50,opt,name=is_preemptibility_label,json=isPreemptibilityLabel,proto3" json:"is_preemptibility_label,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *PodGroup) Reset() {
@@ -3339,6 +3342,13 @@ func (x *PodGroup) GetGrant() *Grant {
 		return x.Grant
 	}
 	return nil
+}
+
+func (x *PodGroup) GetIsPreemptibilityLabel() bool {
+	if x != nil {
+		return x.IsPreemptibilityLabel
+	}
+	return false
 }
 
 // What the resources of a running pod group were given under.
@@ -5013,7 +5023,7 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\rlending_limit\x18\x04 \x01(\x03H\x02R\flendingLimit\x88\x01\x01B\b\n" +
 	"\x06_limitB\x14\n" +
 	"\x12_over_quota_weightB\x10\n" +
-	"\x0e_lending_limit\"\xf2\x14\n" +
+	"\x0e_lending_limit\"\xaa\x15\n" +
 	"\bPodGroup\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -5068,7 +5078,8 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"depends_on\x18/ \x03(\tR\tdependsOn\x123\n" +
 	"\ron_time_limit\x180 \x01(\x0e2\x0f.tenure.v1.FateR\vonTimeLimit\x12<\n" +
 	"\fbackfill_for\x18* \x01(\v2\x19.tenure.v1.BackfillOwnersR\vbackfillFor\x12&\n" +
-	"\x05grant\x181 \x01(\v2\x10.tenure.v1.GrantR\x05grant\x1a>\n" +
+	"\x05grant\x181 \x01(\v2\x10.tenure.v1.GrantR\x05grant\x126\n" +
+	"\x17is_preemptibility_label\x182 \x01(\bR\x15isPreemptibilityLabel\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +

@@ -557,7 +557,8 @@ type GetStateResponse struct {
 	// First chunk only: identity of the state.
 	State *StateReference `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Some rows of the state, at most 1 MiB unless one row is larger. Fields that are not
-	// lists are in the first chunk.
+	// lists are in the first chunk. Every pod is a row of `pods`, also one that was pushed
+	// in `pod_columns`, which is empty.
 	Chunk *ClusterSnapshot `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// Whether this is the last chunk. A stream that ends without one is incomplete.
 	LastChunk bool `protobuf:"varint,3,opt,name=last_chunk,json=lastChunk,proto3" json:"last_chunk,omitempty"`

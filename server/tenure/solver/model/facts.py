@@ -206,6 +206,7 @@ class PodGroupFacts:
     staleness_grace_period: Final[int | None]
     preemption_delay: Final[int]
     never_evicts: Final[bool]
+    is_preemptibility_label: Final[bool]
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
     evictions_without_progress: Final[int]
@@ -241,6 +242,7 @@ class PodGroupFacts:
         staleness_grace_period: int | None = None,
         preemption_delay: int = 0,
         never_evicts: bool = False,
+        is_preemptibility_label: bool = False,
         eviction_count: int = 0,
         total_eviction_wait: int = 0,
         evictions_without_progress: int = 0,
@@ -268,6 +270,7 @@ class PodGroupFacts:
         self.staleness_grace_period = staleness_grace_period
         self.preemption_delay = preemption_delay
         self.never_evicts = never_evicts
+        self.is_preemptibility_label = is_preemptibility_label
         self.eviction_count = eviction_count
         self.total_eviction_wait = total_eviction_wait
         self.evictions_without_progress = evictions_without_progress
