@@ -1,7 +1,7 @@
 """In-flight groups on the wire: decoding, reported states, and what a caller stores of a decision group."""
 
 import pytest
-from tenure.client.in_flight import retain_in_flight, track_group
+from tenure.client.in_flight import retain_in_flight, track_group, track_results
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.engine import Engine
 from tenure.solver.model.caller_state import InFlightDecision
@@ -10,6 +10,7 @@ from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.report_pb2 import DecisionResult
 
 from tests.checker import verify
 from tests.small_snapshot import small_snapshot
@@ -128,9 +129,38 @@ def test_tracked_group_contains_evictions_reservations_and_bindings() -> None:
     assert [(s.pod, s.node, list(s.gpu_groups)) for s in kept.bindings] == [("waits-1", "n2", ["e"])]
 
 
-def test_tracked_group_excludes_decisions_that_failed() -> None:
-    kept = track_group(decision_group(), failed=["3"])
-    assert (len(kept.evictions), len(kept.reservations), len(kept.bindings)) == (1, 0, 0)
+def results(**statuses: str) -> list[DecisionResult]:
+    """Results by decision: `_1="APPLIED"`; in lower case: it can be retried."""
+    return [
+        DecisionResult(decision_id=name[1:], status=f"APPLY_STATUS_{text.upper()}", retryable=text.islower())
+        for name, text in statuses.items()
+    ]
+
+
+ALL, BEST_EFFORT = pb.ATOMICITY_ALL, pb.ATOMICITY_BEST_EFFORT
+
+
+@pytest.mark.parametrize(
+    ("atomicity", "statuses", "numbers"),
+    [
+        pytest.param(ALL, {}, (1, 1, 1), id="nothing is known"),
+        pytest.param(ALL, {"_1": "APPLIED"}, (1, 1, 1), id="the rest is still to be applied"),
+        pytest.param(ALL, {"_1": "APPLIED", "_3": "FAILED"}, (1, 0, 0), id="the last one failed"),
+        pytest.param(ALL, {"_1": "PRECONDITION_FAILED"}, None, id="the first one failed: nothing was sent"),
+        pytest.param(ALL, {"_1": "failed"}, (1, 1, 1), id="it can be retried"),
+        pytest.param(ALL, {"_1": "FAILED", "_3": "APPLIED"}, (0, 0, 1), id="applied after a failure"),
+        pytest.param(BEST_EFFORT, {"_1": "FAILED"}, (0, 0, 1), id="each is useful by itself"),
+        pytest.param(ALL, {"_1": "APPLIED", "_2": "APPLIED", "_3": "APPLIED"}, (1, 1, 1), id="all applied"),
+    ],
+)
+def test_tracked_results_are_what_was_applied_or_still_is_to_be(
+    atomicity: pb.Atomicity, statuses: dict[str, str], numbers: tuple[int, int, int] | None
+) -> None:
+    group = decision_group()
+    group.atomicity = atomicity
+    kept = track_results(group, results(**statuses))
+    found = (len(kept.evictions), len(kept.reservations), len(kept.bindings)) if kept else None
+    assert found == numbers
 
 
 def test_groups_dropped_by_the_response_are_not_retained() -> None:

@@ -1,12 +1,13 @@
 """In-flight groups: what a caller stores of accepted groups, and for how long.
 
     in_flight = retain_in_flight(in_flight, response)
-    in_flight += [track_group(group) for group in response.groups if accept(group)]
+    in_flight += map(track_group, response.groups)  # before the first of them is applied
+    in_flight = update_in_flight(in_flight, client.report_results(...))
 
 Send `in_flight` with the next snapshot, as its `in_flight_groups`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import (
@@ -15,50 +16,32 @@ from tenure.v1.decision_pb2 import (
     DecisionGroup,
     InFlightGroupStatus,
 )
+from tenure.v1.report_pb2 import GROUP_STATE_CONFLICT, DecisionResult, ReportResultsResponse
 from tenure.v1.snapshot_pb2 import InFlightGroup
+from tenure.wire.in_flight_rows import in_flight_row, reported_row
 
 _IN_FLIGHT_STATES = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_UNSPECIFIED)
 
 
-def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightGroup:
-    """In-flight group of an accepted decision group: its notices, evictions, reservations and bindings.
+def track_group(group: DecisionGroup) -> InFlightGroup:
+    """In-flight row of an accepted decision group before its decisions are applied."""
+    return in_flight_row(group)
 
-    `failed` are IDs of decisions that could not be applied. They are omitted, with all reservations, since
-    the group can no longer be completed; the applied decisions must still be sent until the snapshot shows
-    them.
+
+def track_results(group: DecisionGroup, results: Iterable[DecisionResult]) -> InFlightGroup | None:
+    """In-flight row of a group by the results of its decisions so far; None: send none.
+
+    For callers that do not report; others take the row of the response (`update_in_flight`). Decisions
+    without a result are still to be applied; after a failure in an all-or-nothing group, none of them is.
     """
-    kept = InFlightGroup(id=group.id, action=group.action, beneficiary=group.beneficiary)
-    kept.expire_time.CopyFrom(group.expire_time)
-    for decision in group.decisions:
-        if decision.id in failed:
-            continue
-        match decision.WhichOneof("kind"):
-            case "evict":
-                step = decision.evict
-                kept.evictions.add(pod=step.pod, node=step.node, pod_group=step.pod_group)
-            case "notify":
-                notice = decision.notify
-                kept.notices.add(pod=notice.pod, node=notice.node, pod_group=notice.pod_group)
-                kept.evict_time.CopyFrom(notice.evict_time)
-            case "reserve" if not failed:
-                promise = decision.reserve
-                kept.reservations.add(
-                    pod=promise.pod,
-                    node=promise.node,
-                    gpu_groups=promise.gpu_groups,
-                    numa_placement=promise.numa_placement,
-                    pod_group=promise.pod_group,
-                    sub_group=promise.sub_group,
-                )
-            case "bind":
-                binding = decision.bind
-                kept.bindings.add(
-                    pod=binding.pod,
-                    node=binding.node,
-                    gpu_groups=binding.gpu_groups,
-                    numa_placement=binding.numa_placement,
-                )
-    return kept
+    return reported_row(group, results)
+
+
+def update_in_flight(groups: Iterable[InFlightGroup], response: ReportResultsResponse) -> list[InFlightGroup]:
+    """In-flight rows after a report: those of the reported groups are replaced by those of the response."""
+    statuses = {each.id: each for each in response.groups if each.state != GROUP_STATE_CONFLICT}
+    kept = [group for group in groups if group.id not in statuses]
+    return kept + [each.in_flight for each in statuses.values() if each.HasField("in_flight")]
 
 
 def retain_in_flight(groups: Iterable[InFlightGroup], response: DecideResponse) -> list[InFlightGroup]:

@@ -10,7 +10,6 @@ from enum import Enum
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.client.in_flight import track_group
 from tenure.v1.decision_pb2 import ATOMICITY_BEST_EFFORT, Decision, DecisionGroup
 from tenure.v1.report_pb2 import (
     APPLY_STATUS_APPLIED,
@@ -20,6 +19,7 @@ from tenure.v1.report_pb2 import (
     PatchToStore,
 )
 from tenure.v1.snapshot_pb2 import InFlightGroup
+from tenure.wire.in_flight_rows import in_flight_row, is_empty, is_final_failure
 
 
 class EntryState(Enum):
@@ -165,7 +165,7 @@ class JournalEntry:
                 return
             self.results[report.decision_id] = report
             self._handle(EntryEvent.RESULT)
-            if self.needs_all and _is_final_failure(report):
+            if self.needs_all and is_final_failure(report):
                 self._handle(EntryEvent.BLOCKED)
 
     def give_up_late_notices(self, now: Timestamp) -> None:
@@ -203,7 +203,7 @@ class JournalEntry:
 
     def failed_decisions(self) -> Iterator[str]:
         """Ids of the decisions that failed for good: only another decision can replace them."""
-        return (name for name, step in self.results.items() if _is_final_failure(step))
+        return (name for name, step in self.results.items() if is_final_failure(step))
 
     def is_expired(self, now: Timestamp) -> bool:
         """Whether the group has expired."""
@@ -223,11 +223,11 @@ class JournalEntry:
         if self.state in _DROPPED:
             return None
         refused = {one.id for one in self.group.decisions if self._is_excluded(one)}
-        row = track_group(self.group, refused)
+        row = in_flight_row(self.group, refused)
         for hold in row.reservations:
             while hold.pod in self.replaced:
                 hold.pod = self.replaced[hold.pod]
-        return row if row.evictions or row.reservations or row.bindings or row.notices else None
+        return None if is_empty(row) else row
 
     def report(self) -> GroupReport:
         """Report the known results."""
@@ -246,11 +246,7 @@ class JournalEntry:
         if self.is_stopped:
             return not self.is_applied(decision)
         step = self.results.get(decision.id)
-        return step is not None and _is_final_failure(step)
-
-
-def _is_final_failure(step: DecisionResult) -> bool:
-    return step.status != APPLY_STATUS_APPLIED and not _is_retryable(step)
+        return step is not None and is_final_failure(step)
 
 
 def _is_retryable(step: DecisionResult) -> bool:

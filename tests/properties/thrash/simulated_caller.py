@@ -9,11 +9,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tenure.client.in_flight import retain_in_flight, track_group
+from tenure.client.in_flight import retain_in_flight
 from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2, snapshot_pb2
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.wire.in_flight_rows import in_flight_row
 
 from tests.properties.thrash.contention_patterns import ContentionPattern, JobPlan
 
@@ -100,7 +101,7 @@ class SimulatedCaller:
         for group in response.groups:
             refused = self._apply(group)
             if self.keeps_in_flight:
-                self.groups.append(track_group(group, refused))
+                self.groups.append(in_flight_row(group, refused))
         self.cycle += 1
         self._pass_time()
         return snapshot, response

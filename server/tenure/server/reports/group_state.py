@@ -18,6 +18,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.solver.model.disruption_limits import TOKEN
 from tenure.v1 import decision_pb2, snapshot_pb2
 from tenure.v1 import report_pb2 as pb
+from tenure.wire.in_flight_rows import reported_row
 from tenure.wire.limits import MAX_COUNT
 from tenure.wire.violations import escape_control_characters
 
@@ -88,7 +89,12 @@ class _GroupEvaluation:
             message=status_message(fate, self._is_over(), list(self._failed_results())),
             patches=self._patches(is_cancelled=fate == pb.GROUP_STATE_CANCELLED),
             retry_time=self._retry_time() if fate == pb.GROUP_STATE_RETRY else None,
+            in_flight=self._in_flight(is_cancelled=fate == pb.GROUP_STATE_CANCELLED),
         )
+
+    def _in_flight(self, *, is_cancelled: bool) -> snapshot_pb2.InFlightGroup | None:
+        """The row to send with the next snapshots. None: nothing of the group is in flight."""
+        return reported_row(self._group, self._steps.values(), is_cancelled)
 
     def _state(self) -> pb.GroupState:
         needs_all = self._group.atomicity != decision_pb2.ATOMICITY_BEST_EFFORT
