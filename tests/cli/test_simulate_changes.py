@@ -95,6 +95,29 @@ def test_job_is_a_gang_with_defaults_that_starts_at_the_time_of_the_cycle(
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Preemptible", "PREEMPTIBILITY_PREEMPTIBLE"),
+        ("Non-Preemptible", "PREEMPTIBILITY_NON_PREEMPTIBLE"),
+        ("semipreemptible", "PREEMPTIBILITY_SEMI_PREEMPTIBLE"),
+    ],
+)
+def test_job_may_state_its_preemptibility(
+    monkeypatch: pytest.MonkeyPatch, simulate: Tenure, text: str, value: str
+) -> None:
+    rows = upserts(monkeypatch, simulate, "--with", f"queue=vision gpus=0 preemptibility={text}")
+    assert rows["pod_groups"][0]["preemptibility"] == value
+
+
+def test_preemptibility_of_a_job_decides_whether_it_starts_beyond_the_quota(simulate: Tenure) -> None:
+    job = "queue=vision gpus=1 pods=8 priority=40"
+    beyond = "its non-preemptible pods would exceed the GPU quota of queue vision"
+    assert beyond in printed(simulate("--with", f"{job} preemptibility=Non-Preemptible"))
+    assert beyond not in printed(simulate("--with", f"{job} preemptibility=Preemptible"))
+    assert beyond not in printed(simulate("--with", job))
+
+
 def test_jobs_without_a_name_get_different_ones(simulate: Tenure) -> None:
     out = printed(simulate("--with", "queue=vision gpus=0", "--with", "queue=language gpus=0"))
     assert "job vision does not exist 1 pod scheduled" in out
@@ -116,6 +139,9 @@ EXAMPLE = '"queue=vision gpus=2 pods=4 priority=50"'
     {
         ("--with", "queue=visio"): "unknown queue 'visio'; did you mean vision?",
         ("--with", "gpus=2"): f"a job needs queue=NAME, as in {EXAMPLE}",
+        ("--with", "queue=vision preemptibility=maybe"): (
+            "preemptibility=maybe: must be one of Preemptible, Non-Preemptible, Semi-Preemptible"
+        ),
         ("--with", "queue=vision gpus"): f"'gpus' is not KEY=VALUE; write a job like {EXAMPLE}",
         ("--with", "queue=vision gpus="): f"'gpus=' is not KEY=VALUE; write a job like {EXAMPLE}",
         ("--with", "queue=vision gpu=2"): "'gpu' is not a key of a job; did you mean gpus?",

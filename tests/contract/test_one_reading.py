@@ -31,6 +31,7 @@ MAY_READ: Final = {
     "client/tenure-kubernetes/tenure/kubernetes/observe/derived_pod_groups.py": _OF_OBJECTS,
     "client/tenure-kubernetes/tenure/kubernetes/observe/pod_group_rows.py": _OF_OBJECTS,
     "client/tenure-kubernetes/tenure/kubernetes/plugin/workload_list.py": "objects, without a server",
+    "server/tenure/cli/what_if/submitted_job.py": "what a user writes on the command line",
     "client/tenure-kubernetes/tenure/kubernetes/plugin/assign.py": "what a user writes on the command line",
 }
 """Modules that call a reader, and what for. All others render `PodGroupStatus`."""

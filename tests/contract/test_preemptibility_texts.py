@@ -75,7 +75,7 @@ def test_the_adapter_and_kubectl_read_it_in_every_place(place: str, text: str, m
     snapshot.pod_groups[0].annotations.update(observed.annotations)
     _, (row,) = list_workloads(snapshot)
     assert row.status.preemptibility == mode
-    assert (preemptibility_of([place_of(written)]) or UNSET) == mode
+    assert (preemptibility_of([place_of(written)]).mode or UNSET) == mode
 
 
 BLANK: Final = {
@@ -91,13 +91,13 @@ BLANK: Final = {
 
 @pytest.mark.parametrize("written", BLANK.values(), ids=BLANK)
 def test_a_blank_text_hides_no_later_place(written: dict[str, Any]) -> None:
-    assert preemptibility_of([place_of(written)]) is KEPT
-    assert preemptibility_of([place_of({"annotations": {KEY: " "}}), place_of(written)]) is KEPT
+    assert preemptibility_of([place_of(written)]).mode is KEPT
+    assert preemptibility_of([place_of({"annotations": {KEY: " "}}), place_of(written)]).mode is KEPT
 
 
 def test_a_blank_text_of_volcano_is_unset() -> None:
     blank = {"annotations": {VOLCANO_KEY: " "}}
-    assert preemptibility_of([place_of(blank)]) is Preemptibility.UNSPECIFIED
+    assert preemptibility_of([place_of(blank)]).mode is Preemptibility.UNSPECIFIED
 
 
 GROUP: Final = """apiVersion: scheduling.volcano.sh/v1beta1

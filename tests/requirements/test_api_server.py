@@ -75,6 +75,19 @@ def test_queue_of_the_example_protects_for_20_and_30_seconds(stage: Stage) -> No
     assert decisions(stage, "evict") == ["aged-0"]
 
 
+def test_between_20_and_30_seconds_its_own_queue_may_evict_and_others_may_not(stage: Stage) -> None:
+    """Each field has its own value: reading one of them for both fails one half."""
+    cluster = stage.cluster
+    cluster.queue("production", 0, **yaml.safe_load(QUEUE)["spec"])
+    cluster.workload("between", 1, 8, queue="production", annotations={START: ago(seconds=21)})
+    stage.start("between-0")
+    cluster.workload("new", 1, 8, queue="q", priority="urgent")
+    assert decisions(stage, "evict") == []
+    cluster.transport.delete(f"{cluster.pods_path}/new-0", {"gracePeriodSeconds": 0})
+    cluster.workload("own", 1, 8, queue="production", priority="urgent")
+    assert decisions(stage, "evict") == ["between-0"]
+
+
 def test_start_is_a_readable_annotation_and_the_outcome_a_condition(stage: Stage) -> None:
     cluster = stage.cluster
     cluster.workload("fits", 1, 8)

@@ -67,8 +67,9 @@ def simulate(
       tenure simulate cluster.yaml --without node=gpu-4 --cycles 5 --interval 1m
       tenure simulate cluster.yaml --config other.yaml --cycles 60
 
-    A job of --with has the keys queue, gpus and cpus of each pod (1 and 0), pods (1), priority (50) and name.
-    Its pods start together. A part of a GPU is gpus=0.5.
+    A job of --with has the keys queue, gpus and cpus of each pod (1 and 0), pods (1), priority (50), name and
+    preemptibility (Preemptible, Non-Preemptible or Semi-Preemptible; else the priority decides). Its pods
+    start together. A part of a GPU is gpus=0.5.
 
     A file of --with has the format of SNAPSHOT, with new and changed rows only. This one raises the quota of
     a queue:

@@ -72,7 +72,7 @@ def workloads(
     \b
       uid, name, namespace, queue, priority
       preemptibility            Preemptible, Non-Preemptible, Semi-Preemptible
-      preemptibility_source     field, annotation, priority
+      preemptibility_source     field, annotation, label, priority
       preemptibility_problem    error in the annotation, or empty
       preemptibility_requested  null, or a stronger one that its owner wants and that
                                 is not in force

@@ -207,20 +207,19 @@ def test_topology_constraints_follow_the_existing_topologies() -> None:
 @pytest.mark.parametrize(
     ("annotations", "mode"),
     [
-        ({}, pb.PREEMPTIBILITY_UNSPECIFIED),
-        ({"volcano.sh/preemptable": "true"}, pb.PREEMPTIBILITY_PREEMPTIBLE),
-        ({"volcano.sh/preemptable": "False"}, pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
-        ({"volcano.sh/preemptable": "perhaps"}, pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
+        ({}, ""),
+        ({"volcano.sh/preemptable": "true"}, "Preemptible"),
+        ({"volcano.sh/preemptable": "False"}, "Non-Preemptible"),
+        ({"volcano.sh/preemptable": "perhaps"}, "Non-Preemptible"),
         (
             {"volcano.sh/preemptable": "true", "kai.scheduler/preemptibility": "Non-Preemptible"},
-            pb.PREEMPTIBILITY_UNSPECIFIED,
+            "Non-Preemptible",
         ),
     ],
 )
-def test_volcano_preemptable_annotation_sets_preemptibility(
-    annotations: dict[str, str], mode: pb.Preemptibility
-) -> None:
-    assert of_volcano(annotations=annotations).preemptibility == mode
+def test_volcano_preemptable_annotation_sets_preemptibility(annotations: dict[str, str], mode: str) -> None:
+    row = of_volcano(annotations=annotations)
+    assert (row.annotations.get("kai.scheduler/preemptibility", ""), row.preemptibility) == (mode, 0)
 
 
 def test_volcano_tasks_with_minimum_are_sub_groups() -> None:

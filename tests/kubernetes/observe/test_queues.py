@@ -193,6 +193,19 @@ def test_class_of_a_node_is_a_label(labels: dict[str, str], expected: str) -> No
     assert row.node_class == expected
 
 
+@pytest.mark.parametrize("field", ["preemptMinRuntime", "reclaimMinRuntime"])
+def test_negative_minimum_runtime_of_a_queue_is_zero_with_a_warning(field: str) -> None:
+    world = CachedCluster()
+    world.put("kai_queues", queue("q", **{field: "-5s"}))
+    builder = world.builder()
+    (row,) = builder.snapshot(NOW).queues
+    name = field.replace("MinRuntime", "_min_runtime")
+    assert (row.HasField(name), getattr(row, name)) == (True, Duration())
+    assert [warned.text for warned in builder.warnings.active] == [
+        f"{field}: '-5s' is negative: it counts as 0"
+    ]
+
+
 @pytest.mark.parametrize("text", ["soon", "-5s"])
 def test_invalid_expected_runtime_of_a_queue_ends_the_search_and_an_invalid_delay_does_not(text: str) -> None:
     """No pod group gets easier to evict by a typing error: it does not inherit from a queue above either."""

@@ -51,8 +51,8 @@ OBJECTS: Final = {
     "annotation and label": (BOTH, "annotation"),
     "label": (LABEL, "label"),
     "empty annotation and label": ({**LABEL, "annotations": {KEY: ""}}, "label"),
-    "Volcano's annotation": (annotated(**{VOLCANO_KEY: "true"}), "preemptible"),
-    "Volcano's label": (labelled(**{VOLCANO_KEY: "false"}), "non_preemptible"),
+    "Volcano's annotation": (annotated(**{VOLCANO_KEY: "true"}), "Preemptible"),
+    "Volcano's label": (labelled(**{VOLCANO_KEY: "false"}), "Non-Preemptible"),
     "Volcano's annotation and label": ({**LABEL, "annotations": {VOLCANO_KEY: "true"}}, "label"),
     "nothing": ({}, ""),
 }
@@ -403,11 +403,20 @@ def test_solver_reads_a_text_alike_in_every_place_r8_20(place: str, text: str) -
     world = CachedCluster()
     world.put("kai_pod_groups", pod_group("g", **spec, **metadata))
     (row,) = world.snapshot().pod_groups
+    assert row.is_preemptibility_label == (place == "label" and bool(text.strip()))
     sent = pb.PodGroup(uid="g", preemptibility=row.preemptibility, annotations=row.annotations)
     expected = effective(pb.PodGroup(uid="g", annotations={KEY: text}))
     assert effective(sent) == expected
     shown = preemptibility_of([Place(ObjectMeta(**metadata), spec.get("preemptibility", ""))])
-    assert (shown or Preemptibility.PREEMPTIBLE) == expected
+    assert (shown.mode or Preemptibility.PREEMPTIBLE) == expected
+    assert shown.source.name.lower() == (place if text.strip() else "priority")
+
+
+@pytest.mark.parametrize("place", ["annotation", "label"])
+@pytest.mark.parametrize(("text", "mode"), [("true", "preemptible"), ("false", "non_preemptible")])
+def test_value_of_volcano_keeps_its_source(place: str, text: str, mode: str) -> None:
+    found = preemptibility_of([Place(ObjectMeta(**{f"{place}s": {"volcano.sh/preemptable": text}}))])
+    assert (found.mode.name.lower(), found.source.name.lower()) == (mode, place)
 
 
 def effective(row: pb.PodGroup) -> int:

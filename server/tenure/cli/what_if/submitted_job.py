@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import typer
 from tenure.cli.options import unknown_name_message
 from tenure.terms.formatting import known_names_hint
+from tenure.terms.preemptibility import SPELLINGS, parse_preemptibility
 
 if TYPE_CHECKING:
     from tenure.v1.simulate_pb2 import SimulateRequest
@@ -30,6 +31,8 @@ class Job(NamedTuple):
     priority: int = 50
     cpus: float = 0
     name: str = ""
+    preemptibility: int = 0
+    """Number of the value; 0: its priority decides."""
 
 
 def is_job(text: str) -> bool:
@@ -74,6 +77,7 @@ def add_job(request: "SimulateRequest", job: Job) -> None:
         queue=job.queue,
         priority=job.priority,
         min_member=job.pods,
+        preemptibility=job.preemptibility,
         creation_time=created,
     )
     for number in range(job.pods):
@@ -142,6 +146,12 @@ def _priority(text: str) -> int:
     return int(text)
 
 
+def _preemptibility(text: str) -> int:
+    if not (mode := parse_preemptibility(text)):
+        raise ValueError(f"must be one of {', '.join(SPELLINGS.values())}")
+    return mode
+
+
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "queue": str,
     "gpus": _gpus,
@@ -149,6 +159,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "priority": _priority,
     "cpus": _amount,
     "name": str,
+    "preemptibility": _preemptibility,
 }
 
 

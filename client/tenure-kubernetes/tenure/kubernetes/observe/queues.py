@@ -225,11 +225,17 @@ def _names(quantities: Mapping[str, object], name: str) -> bool:
 
 
 def _min_runtime(field: str, text: str | None, warnings: list[str]) -> Duration | None:
-    """A duration; None inherits. An unreadable or too long one protects for the longest possible time."""
+    """A duration; None inherits. An unreadable or too long one protects for the longest possible time.
+
+    A negative one counts as 0 (semantics R7.4).
+    """
     if text is None:
         return None
     span = read_duration(text)
     if span is None:
         warnings.append(f"{field}: {text!r} is not a duration: pod groups of the queue are protected")
         return FOREVER
-    return span if span.ToNanoseconds() > 0 else Duration()
+    if span.ToNanoseconds() < 0:
+        warnings.append(f"{field}: {text!r} is negative: it counts as 0")
+        return Duration()
+    return span

@@ -15,7 +15,12 @@ from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe.annotations.fields import FALSE, TRUE
 from tenure.kubernetes.owners.owner_object import OwnerObject
-from tenure.terms.preemptibility import Preemptibility, parse_preemptibility
+from tenure.terms.preemptibility import (
+    SPELLINGS,
+    Preemptibility,
+    PreemptibilityReading,
+    parse_preemptibility,
+)
 from tenure.terms.preemptibility import read_preemptibility as read_texts
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION
@@ -37,6 +42,10 @@ class Place(NamedTuple):
     preemptibility: str = ""
     priority_class: str = ""
     queue: str = ""
+
+    def is_label(self, key: str) -> bool:
+        """Whether the first text of a key is a label, because there is no annotation."""
+        return not (self.metadata.annotations.get(key) or "").strip()
 
     def texts(self, *keys: str) -> Iterator[str]:
         """Values of annotations and labels with these keys, the first key first, without blank ones."""
@@ -79,17 +88,20 @@ def read_preemptibility(row: pb.PodGroup, places: Iterable[Place], warnings: lis
             return
         if text := next(place.texts(names.PREEMPTIBILITY), ""):
             row.annotations[names.PREEMPTIBILITY] = text[:LONGEST_ANNOTATION]
+            row.is_preemptibility_label = place.is_label(names.PREEMPTIBILITY)
             return
         if text := next(place.texts(names.VOLCANO_PREEMPTABLE), ""):
-            row.preemptibility = _preemptable(text, warnings)
+            row.annotations[names.PREEMPTIBILITY] = SPELLINGS[_preemptable(text, warnings)]
+            row.is_preemptibility_label = place.is_label(names.VOLCANO_PREEMPTABLE)
             return
 
 
-def preemptibility_of(places: Iterable[Place]) -> Preemptibility:
+def preemptibility_of(places: Iterable[Place]) -> PreemptibilityReading:
     """What the places say, as the server reads the row of the adapter; UNSPECIFIED: the priority decides."""
     row = pb.PodGroup()
     read_preemptibility(row, places, [])
-    return read_texts(row.preemptibility, row.annotations.get(names.PREEMPTIBILITY, "")).mode
+    text = row.annotations.get(names.PREEMPTIBILITY, "")
+    return read_texts(row.preemptibility, text, row.is_preemptibility_label)
 
 
 def read_durations(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
@@ -113,13 +125,13 @@ def _mode(text: str, warnings: list[str]) -> Preemptibility:
     return mode
 
 
-def _preemptable(text: str, warnings: list[str]) -> pb.Preemptibility:
+def _preemptable(text: str, warnings: list[str]) -> Preemptibility:
     """Preemptibility by Volcano's annotation."""
     stripped = text.strip().lower()
     if stripped in TRUE:
-        return pb.PREEMPTIBILITY_PREEMPTIBLE
+        return Preemptibility.PREEMPTIBLE
     if stripped not in FALSE:
         warnings.append(
             f"{names.VOLCANO_PREEMPTABLE}: {text[:64]!r} is not true or false: the pod group is protected"
         )
-    return pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+    return Preemptibility.NON_PREEMPTIBLE

@@ -55,6 +55,8 @@ class WorkloadObjects(NamedTuple):
     queue: str
     preemptibility: str
     """Effective value of what is written; "": nothing is, so that the priority decides."""
+    preemptibility_source: str
+    """Where it is written: field, annotation or label; priority: nowhere, so that the priority decides."""
     running: int
     pending: int
     state: str
@@ -130,6 +132,7 @@ def _workload(
     if group is not None:
         own = Place(msgspec.convert(group["metadata"], ObjectMeta), str(spec.get("preemptibility") or ""))
         places = [own] if is_object else [*places[: len(owners)], own, *places[len(owners) :]]
+    written = preemptibility_of(places)
     code, message = _reason(group, live) if pending else ("", "")
     notices = sorted(filter(None, map(_notice, live)))
     uids = {one["metadata"]["uid"] for one in (*pods, *([group] if group else []))}
@@ -138,7 +141,8 @@ def _workload(
         namespace=namespace,
         name=name,
         queue=spec.get("queue") or queue_of(places) or _first(words, names.QUEUE, names.VOLCANO_QUEUE),
-        preemptibility=mode_label(preemptibility_of(places)),
+        preemptibility=mode_label(written.mode),
+        preemptibility_source=written.source.name.lower(),
         running=len(running),
         pending=pending,
         state=_state(len(running), pending),
@@ -229,15 +233,16 @@ def print_workloads(console: Console, workloads: Sequence[WorkloadObjects], has_
         console.print("No workloads.")
         return
     columns = [TableColumn("Workload", wraps=True), TableColumn("Queue", wraps=True)]
-    columns += [TableColumn("Pods", right=True), TableColumn("State", wraps=True)]
-    columns += [TableColumn("Reason", wraps=True)]
+    columns += [TableColumn("Preemptibility", wraps=True), TableColumn("Pods", right=True)]
+    columns += [TableColumn("State", wraps=True), TableColumn("Reason", wraps=True)]
     table = empty_table(tuple(columns))
     for one in workloads:
         name = one.name if one.kind == "PodGroup" else f"{one.kind.lower()}/{one.name}"
         shown = f"{one.namespace}/{name}" if has_namespaces else name
         pods = f"{one.running}/{one.running + one.pending}"
         why = [one.code, f"evicted at {one.evict_time}" if one.evict_time else ""]
-        cells = (shown, one.queue or "-", pods, one.state, "; ".join(filter(None, why)))
+        mode = f"{one.preemptibility}\n{one.preemptibility_source}".strip()
+        cells = (shown, one.queue or "-", mode, pods, one.state, "; ".join(filter(None, why)))
         table.add_row(*map(Text, cells))
     console.print(table)
 
