@@ -51,7 +51,8 @@ class SlurmCluster:
     """A running cluster.
 
     `foreign` of the nodes belong to the partition `cpu`, which Tenure does not own. `replaced` are texts of
-    slurm.conf with what replaces them. `prepare` is called before slurmctld starts.
+    slurm.conf with what replaces them. `prepare` is called before slurmctld starts. `kinds` are numbers of
+    nodes, with their generic resources and features, for `{node_lines}` of slurm.conf.
     """
 
     def __init__(
@@ -64,11 +65,13 @@ class SlurmCluster:
         node_timeout: int = 300,
         replaced: Mapping[str, str] = MappingProxyType({}),
         prepare: Callable[["SlurmCluster"], None] = lambda cluster: None,
+        kinds: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self.folder = folder
         self.programs: dict[str, Program] = {}
         self._lua, self._foreign, self._node_timeout = lua, foreign, node_timeout
         self._nodes, self._replaced, self._prepare = nodes, replaced, prepare
+        self._kinds = kinds
         path = f"{PACKAGES}/usr/bin:{os.environ.get('PATH', '')}"
         self.environment: Mapping[str, str] = {
             "PATH": path,
@@ -220,13 +223,39 @@ class SlurmCluster:
                 own=own,
                 node_ports=",".join(str(free_port()) for _ in range(self._nodes)),
                 node_timeout=self._node_timeout,
+                node_lines="\n".join(self._node_lines(host)),
                 more=foreign if self._foreign else "",
             )
         )
-        (self.folder / "gres.conf").write_text(
-            f"NodeName=n[1-{self._nodes}] Name=gpu Type=a100 File={self.folder}/gpu[0-{GPUS - 1}]\n"
-        )
+        (self.folder / "gres.conf").write_text("".join(self._gres_lines()))
         (self.folder / "job_submit.lua").write_text(self._lua)
+
+    def _node_lines(self, host: str) -> Iterator[str]:
+        """Lines of slurm.conf for nodes of several kinds."""
+        for numbers, gres, features in self._kinds:
+            count = len(_numbers(numbers))
+            ports = ",".join(str(free_port()) for _ in range(count))
+            yield (
+                f"NodeName=n[{numbers}] NodeHostname={host} NodeAddr=127.0.0.1 Port={ports} CPUs=64 "
+                f"RealMemory=512000 Gres={gres} Features={features} State=UNKNOWN"
+            )
+
+    def _gres_lines(self) -> Iterator[str]:
+        """Lines of gres.conf: a device file for each GPU of a node."""
+        kinds = self._kinds or ((f"1-{self._nodes}", f"gpu:a100:{GPUS}", ""),)
+        for numbers, gres, _ in kinds:
+            first = 0
+            for part in gres.split(","):
+                _, name, count = part.split(":")
+                files = f"{self.folder}/gpu[{first}-{first + int(count) - 1}]"
+                yield f"NodeName=n[{numbers}] Name=gpu Type={name} File={files}\n"
+                first += int(count)
+
+
+def _numbers(text: str) -> list[int]:
+    """Numbers of a list such as `1-2,5`."""
+    spans = (part.partition("-") for part in text.split(","))
+    return [number for first, _, last in spans for number in range(int(first), int(last or first) + 1)]
 
 
 def find_slurm() -> bool:

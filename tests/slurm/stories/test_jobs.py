@@ -193,13 +193,14 @@ def test_administrator_gives_a_job_top_priority(cluster: SlurmCluster, adapter: 
 def test_job_that_is_moved_to_a_partition_of_others_is_released_to_slurm(folder: Path) -> None:
     settings = folder / "tenure"
     settings.mkdir()
-    with run_slurm(folder / "slurm", gate(settings), nodes=2, foreign=1) as cluster:
-        with run_slurm_adapter(cluster, settings):
-            waiting = cluster.submit(EIGHT, "-N1", "--comment=tenure: hold=true")
-            cluster.wait(lambda: "its owner holds it" in comment(cluster, waiting), "it waits")
-            moved = f"JobId={waiting}"
-            cluster.command("scontrol", "update", moved, "Partition=cpu", user="games")
-            cluster.wait_for(waiting, "RUNNING")
+    with (
+        run_slurm(folder / "slurm", gate(settings), nodes=2, foreign=1) as cluster,
+        run_slurm_adapter(cluster, settings),
+    ):
+        waiting = cluster.submit(EIGHT, "-N1", "--comment=tenure: hold=true")
+        cluster.wait(lambda: "its owner holds it" in comment(cluster, waiting), "it waits")
+        cluster.command("scontrol", "update", f"JobId={waiting}", "Partition=cpu", user="games")
+        cluster.wait_for(waiting, "RUNNING")
 
 
 def test_impossible_dependency_says_so(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:

@@ -38,6 +38,7 @@ end
 local function without_hold(comment)
   local left = string.gsub(comment, "hold=true,?%s*", "")
   left = string.gsub(left, "%s*tenure:%s*$", "")
+  if left == "" then return " " end -- Slurm takes an empty text for no change
   return left
 end
 

@@ -1,6 +1,6 @@
 """Rows of what jobs share: nodes, and queues."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from tenure.slurm.observe.accounts import RESOURCES, UNLIMITED
@@ -31,8 +31,13 @@ _NOT_REPORTED: Final = "NOT_REPORTED"
 """Condition of a node until its slurmd reports to a restarted slurmctld."""
 
 
-def node_row(node: NodeRow, reservations: Sequence[str], lost_gpus: int) -> Node:
-    """The row of a node. Reservations show in no field of a node, so the caller passes the active ones."""
+def node_row(
+    node: NodeRow, reservations: Sequence[str], lost_gpus: int, mixed_types: Set[str] = frozenset()
+) -> Node:
+    """The row of a node. Reservations show in no field of a node, so the caller passes the active ones.
+
+    `mixed_types` are types of GPUs that are counted because some nodes have several types.
+    """
     gpus = node_gpus(node.gres or "")
     row = Node(name=node.name)
     row.allocatable.cpu_milli = 1_000 * node.cpus
@@ -42,8 +47,8 @@ def node_row(node: NodeRow, reservations: Sequence[str], lost_gpus: int) -> Node
     row.labels[NODE_LABEL] = node.name
     if gpus.type:
         row.labels[GPU_TYPE_LABEL] = row.node_class = gpus.type
-    elif len(gpus.types) > 1:
-        for name, count in gpus.types:
+    for name, count in gpus.types:
+        if name in mixed_types:
             row.allocatable.extended[f"{TYPE_PREFIX}{name}"] = count
     for feature in node.features:
         row.labels[f"{FEATURE_PREFIX}{feature}"] = "true"

@@ -61,6 +61,8 @@ class Run(NamedTuple):
     """Whether the array lets no further task run, as with `--array=0-9%2`."""
     is_dependent: bool = False
     """Whether it waits for other jobs."""
+    is_impossible: bool = False
+    """Whether it waits for an end that other jobs do not have any more."""
 
     @property
     def submit(self) -> int:
@@ -87,7 +89,8 @@ def list_runs(jobs: Sequence[JobRow], scope: Scope) -> Iterator[Run]:
         is_dependent, array = not dependencies.is_satisfied(job), number(job.array_job_id)
         if not array:
             reference = job_key(job)
-            yield Run(reference, reference, job, is_dependent=is_dependent)
+            is_impossible = is_dependent and dependencies.is_impossible(job)
+            yield Run(reference, reference, job, is_dependent=is_dependent, is_impossible=is_impossible)
             continue
         most = number(job.array_max_tasks) or 0
         left = max(most - running[array], 0) if most else MAX_TASKS

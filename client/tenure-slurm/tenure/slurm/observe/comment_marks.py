@@ -23,9 +23,9 @@ def read_priority(comment: str | None) -> int | None:
 
 
 def read_node_range(comment: str | None) -> tuple[int, int] | None:
-    """The range of nodes that the user of a job requested."""
+    """The range of nodes that the user of a job requested; 0: as many as Slurm likes."""
     first, _, last = read_marks(comment).get("nodes", "").partition("-")
-    return (int(first), int(last)) if first.isdecimal() and last.isdecimal() else None
+    return (int(first), int(last) if last.isdecimal() else 0) if first.isdecimal() else None
 
 
 def format_marks(comment: str | None, nodes: tuple[int, int] | None, lists: tuple[str, str]) -> str:
@@ -35,7 +35,7 @@ def format_marks(comment: str | None, nodes: tuple[int, int] | None, lists: tupl
     """
     found = read_marks(comment)
     if nodes is not None:
-        found["nodes"] = f"{nodes[0]}-{nodes[1]}"
+        found["nodes"] = f"{nodes[0]}-{nodes[1] or ''}"
     for name, text in zip(("nodelist", "exclude"), lists, strict=True):
         if text and re.fullmatch(r"[\w.,-]+", text):
             found[name] = text

@@ -44,6 +44,23 @@ class Dependencies:
         parts = [self._is_part_satisfied(job, part) for part in re.split(r"[,?]", text) if part]
         return any(parts) if "?" in text else all(parts)
 
+    def is_impossible(self, job: JobRow) -> bool:
+        """Whether a job waits for an end of another one that has ended in another way."""
+        text = job.dependency or ""
+        parts = [part for part in re.split(r"[,?]", text) if part]
+        impossible = ["(failed)" in part or self._is_part_impossible(part) for part in parts]
+        return bool(impossible) and (all(impossible) if "?" in text else any(impossible))
+
+    def _is_part_impossible(self, text: str) -> bool:
+        part = _PART.fullmatch(text)
+        if part is None or part["job"] is None or (part["task"] or "*") != "*":
+            return False
+        others = self._by_id.get(int(part["job"]), [])
+        if part["kind"] in _OVER_WELL:
+            return any(other.is_over and other.state != "COMPLETED" for other in others)
+        is_of_failure = part["kind"] == "afternotok"
+        return is_of_failure and bool(others) and all(other.state == "COMPLETED" for other in others)
+
     def _is_part_satisfied(self, job: JobRow, text: str) -> bool:
         part = _PART.fullmatch(text)
         if part is None:

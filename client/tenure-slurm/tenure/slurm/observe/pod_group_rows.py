@@ -106,7 +106,7 @@ def job_rows(
         shapes = [_with_id(_base_shape(rows.group.uid, job, request), {})]
     if status == _PENDING:
         status, rows.begins_at = _gate(run, rows.group, now)
-        if run.is_dependent and "(failed)" in (job.dependency or ""):
+        if run.is_impossible:
             rows.waits = "DependencyNeverSatisfied: a job that it depends on ended in another way"
         if wait is not None and not refusal:
             rows.waits = wait.text

@@ -283,12 +283,12 @@ class SlurmSource:
             self._warn(f"partition {partition}", [f"shares nodes with Tenure, such as {names[0]}"])
         lost_gpus = self._lost_gpus.count(owned, _held_gpus(self.jobs.values()), now)
         made: dict[str, _ObservedNode] = {}
-        reserved = active_by_node(reading.reservations)
+        reserved, mixed = active_by_node(reading.reservations), self._capacity.mixed_types
         for node in owned:
             holders, lost = reserved.get(node.name, ()), lost_gpus.get(node.name, 0)
             before = self._nodes.get(node.name)
-            if before is None or before[:3] != (node, holders, lost):
-                before = _ObservedNode(node, holders, lost, node_row(node, holders, lost))
+            if self._has_new_capacity or before is None or before[:3] != (node, holders, lost):
+                before = _ObservedNode(node, holders, lost, node_row(node, holders, lost, mixed))
             made[node.name] = before
         self._nodes = made
         return {name: observed.row for name, observed in made.items()}
