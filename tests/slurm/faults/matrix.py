@@ -18,7 +18,7 @@ from tests.slurm.faults.striking_commands import Strike, When
 from tests.slurm.slurm_adapter import gate
 from tests.slurm.slurm_cluster import NO_SLURM, SlurmFailed, find_slurm, run_slurm
 
-WRITES: Final = 14
+WRITES: Final = 15
 """Commands of an undisturbed run whose low jobs return together. Later strikes do not happen, and say so."""
 _JOB: Final = "squeue -h -n {name} -o %i"
 FAULTS: Final = {
@@ -29,6 +29,8 @@ FAULTS: Final = {
     "drain": "scontrol update NodeName=n2 State=DRAIN Reason=test; (sleep 5; scontrol update NodeName=n2 "
     "State=RESUME) >/dev/null 2>&1 &",
     "requeue": f"for job in $({_JOB.format(name='low1')}); do scontrol requeue $job; done",
+    "hold": f"for job in $({_JOB.format(name='low1')}); do scontrol hold $job; (sleep 3; scontrol "
+    "release $job) >/dev/null 2>&1 & done",
     "pause": "kill -STOP $ADAPTER; (sleep 3; kill -CONT $ADAPTER) >/dev/null 2>&1 &",
 }
 """What strikes, in the language of a shell."""

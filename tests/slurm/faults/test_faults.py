@@ -10,11 +10,10 @@ from tests.slurm.faults.striking_commands import Strike
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300), pytest.mark.usefixtures("slurm_programs")]
 _EXPECTED: Final = {
-    "hold": {"1": 4, "2": 4, "3": 2},
-    "release": {"1": 2, "2": 2, "3": 1},
+    "release": {"1": 2, "2": 2, "3": 2},
     "requeuehold": {"1": 1, "2": 1},
 }
-"""How often each command names a job: held when it is found and when it runs, released for each start."""
+"""How often each command names a job: released for each start, and once before others are evicted for it."""
 PLAYED = ("adapter-after-2", "adapter-before-3", "adapter-after-6", "controller-after-3", "drain-before-7")
 
 
@@ -34,5 +33,5 @@ def test_result_is_the_same_whatever_dies(name: str) -> None:
     play(dict(strikes())[name])
 
 
-def test_matrix_has_at_least_sixty_runs() -> None:
-    assert len(dict(strikes())) >= 60
+def test_matrix_has_at_least_a_hundred_and_fifty_runs() -> None:
+    assert len(dict(strikes())) >= 150

@@ -30,7 +30,7 @@ def empty_cluster(folder: Path, slurm_programs: None) -> Iterator[SlurmCluster]:
 
 
 def test_commands_of_the_page_print_what_it_shows(empty_cluster: SlurmCluster, folder: Path) -> None:
-    assert len(STEPS) == 10
+    assert len(STEPS) == 11
     environment = {**child_environment(), **empty_cluster.environment, "USER": "root"}
     tenure = Path(sys.executable).parent
     environment["PATH"] = f"{environment['PATH']}:{tenure}:{os.environ['PATH']}"

@@ -131,11 +131,11 @@ def _part(job: JobRow, gpus: Gpus, nodes: int) -> tuple[int, int, int]:
     cpus = max(cpus, number(job.minimum_cpus_per_node) or 0, of_gpu * devices)
     per_node, per_cpu = number(job.memory_per_node), number(job.memory_per_cpu)
     per_gpu = _read(job.memory_per_tres).devices if job.memory_per_tres else 0
-    if per_node is not None:
+    if per_node:  # 0, as newer versions print it for --mem=0, is all that a node has
         memory = per_node
     elif per_gpu:
         memory = per_gpu * devices
-    elif per_cpu is not None:
+    elif per_cpu:
         memory = per_cpu * cpus
     else:
         memory = -(-totals.get("mem", 0) // (totals.get("node") or 1))
