@@ -85,7 +85,11 @@ class Bounds(NamedTuple):
     """QOS of partitions that have one."""
 
     def find(self, job: JobRow) -> Sequence[Bound]:
-        """Limits that concern a job."""
+        """Limits that decide whether a job may start."""
+        return _without_preceded(self.find_all(job))
+
+    def find_all(self, job: JobRow) -> Sequence[Bound]:
+        """Limits whose use a running job adds to, also where another limit decided about the job itself."""
         user, account = str(job.user_id), job.account or ""
         names = (self.partitions.get(job.partition.partition(",")[0], ""), job.qos or "")
         known = [(name, self.qos[name]) for name in dict.fromkeys(names) if name in self.qos]
@@ -116,7 +120,7 @@ class Bounds(NamedTuple):
             passed.add(account)
             found.append(Bound("GrpTRES", f"account {account}", ("account", account), row.limits.group))
             account = row.parent
-        return _without_preceded(found)
+        return found
 
 
 def _without_preceded(bounds: Iterable[Bound]) -> list[Bound]:
@@ -229,9 +233,13 @@ def judge(
             ]
         return known[key]
 
+    counted: dict[tuple[object, ...], Sequence[Bound]] = {}
     for job in running:
         request = _request(job, job.tres_alloc_str or job.tres_req_str)
-        for bound in bounds_of(job):
+        key = (job.user_id, job.account, job.qos, job.partition)
+        if key not in counted:
+            counted[key] = bounds.find_all(job)
+        for bound in counted[key]:
             for resource in bound.amounts if bound.counted else ():
                 uses[bound.counted, resource] += request.get(resource, 0)
     promised: Counter[tuple[tuple[str, ...], str]] = Counter()
