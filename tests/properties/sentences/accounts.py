@@ -79,7 +79,7 @@ def _free_after(case: Case, nodes: set[int]) -> float | None:
             elif place.status.is_active_used:
                 used += needs
         left += case.cluster.nodes[node].allocatable[GPU] / 1000 - used - leaving - max(0, promised - leaving)
-    return left if not case.cluster.in_flight else None
+    return left if not case.cluster.in_flight and not case.decision.planned_starts else None
 
 
 def fragments(case: Case, said: Said) -> Iterator[str]:

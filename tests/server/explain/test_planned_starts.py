@@ -73,3 +73,10 @@ def test_others_read_who_is_reserved_only_as_operators() -> None:
     assert (
         f"Capacity is reserved for pod group big (queue q) that starts by {TODAY} 16:06:40 UTC." in operator
     )
+
+
+def test_capacity_of_planned_starts_is_not_free_to_others_r13_51() -> None:
+    _, operator = told(waiting(time_limit="2h"), "long")
+    assert "Of 4 GPUs on nodes that it may use: 2 reserved for other pod groups, 2 of other pods" in operator
+    _, own = told(waiting(time_limit="2h"), "big")
+    assert "Of 4 GPUs on nodes that it may use: 2 free, 2 of other pods" in own

@@ -139,8 +139,8 @@ _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUO
 
 _DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED)
 """Of the search: sentences about capacity follow, which say more than the detail (`capacity_text`)."""
-_COUNTED: Final = ("it needs ", "would free enough")
-"""Begin and end of a detail that an account of GPUs follows, which says more."""
+_COUNTED: Final = ("it needs ", (" are free", "would free enough"))
+"""Begin and ends of a detail that an account of GPUs follows, which says more."""
 
 
 def explain_pending(
