@@ -153,9 +153,7 @@ def test_accounts_add_up_r13_51(client: Client, build: Callable[[], GpuCluster])
     text = explain(client, build().snapshot).explanation.operator
     found = re.search(r"Of ([\d.]+) GPUs on nodes that it may use: ([^.]*)\.", text)
     assert found is not None, text
-    parts = [
-        float(re.match(r"[\d.]+", part.strip())[0]) for part in found[2].split(", ") if part[0].isdigit()
-    ]  # type: ignore[index]
+    parts = [float(amount) for amount in re.findall(r"(?:^|, )([\d.]+) ", found[2])]
     assert sum(parts) == float(found[1]), text
 
 

@@ -177,4 +177,6 @@ def test_longer_notices_for_others_do_not_let_its_own_expire() -> None:
     options = replace(PROFILE.options, max_notice=3600 * SECOND, notice_cooldown=7200 * SECOND)
     profile = replace(PROFILE, options=options)
     trials = what_if.WhatIfTrials(profile, BUILT_IN, cluster.pod_groups[index(cluster)])
-    assert trials.verify(cluster)[:2] == (OutcomeKind.WAITING_FOR_VICTIMS, 1)
+    found = trials.verify(cluster)
+    assert found is not None
+    assert found[:2] == (OutcomeKind.WAITING_FOR_VICTIMS, 1)
