@@ -82,7 +82,7 @@ def find_tested_remedies(
         if remedies:
             found[outcome.pod_group] = f"What helps: {remedies[0].explanation.operator.rstrip('.')}"
         else:
-            found[outcome.pod_group] = "None of the tested changes helps"
+            found[outcome.pod_group] = "None of the tested changes helps now"
     return found
 
 

@@ -78,7 +78,8 @@ def _free_after(case: Case, nodes: set[int]) -> float | None:
                 promised += needs
             elif place.status.is_active_used:
                 used += needs
-        left += case.cluster.nodes[node].allocatable[GPU] / 1000 - used - leaving - max(0, promised - leaving)
+        has = case.cluster.nodes[node].allocatable[GPU] / 1000
+        left += max(0, has - used - leaving - max(0, promised - leaving))
     return left if not case.cluster.in_flight and not case.decision.planned_starts else None
 
 

@@ -262,7 +262,7 @@ def none_helps(case: Case, said: Said) -> Iterator[str]:
             if bound == "limit" or total > getattr(cluster.queues[case.queue(name)].facts, bound)[GPU] >= 0:
                 changed[f"{bound} of {name}"] = with_bound(cluster, [name], bound, GPU, total)
     for what, each in changed.items():
-        if case.runs(each, said.about, _LATER):
+        if case.is_placed(each, said.about) and case.runs(each, said.about, _LATER):
             yield f"{said.text} It starts with {what}"
 
 

@@ -44,7 +44,7 @@ KINDS: Final = (
             "{}; what happens later was not checked.",
         ),
     ),
-    Kind("no remedy", remedies.none_helps, ("None of the tested changes would let it start.",)),
+    Kind("no remedy", remedies.none_helps, ("None of the tested changes would let it start now.",)),
     Kind("usual remedy", remedies.usual, ("Usual remedy: {}.",)),
     Kind("account of GPUs", accounts.account, ("Of {} on nodes that it may use: {}.",)),
     Kind(

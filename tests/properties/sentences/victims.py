@@ -7,7 +7,7 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, UNLIMITED
 from tenure.solver.model.workload_parts import TaskShape
 
@@ -39,9 +39,12 @@ def _own(case: Case, said: Said) -> list[tuple[DecisionGroup, list[Evict]]]:
 
 def evicted(case: Case, said: Said) -> Iterator[str]:
     """N pods of X evicted for Y by ACTION: RULE. The rule holds on the cluster."""
+    named = set(case.indices(said.text))
     for group, own in _own(case, said):
-        same = f" by {group.action}" in said.text or group.beneficiary in (-1, said.about)
-        if len(own) == number(said.text) and same:
+        is_own = group.beneficiary in (NOWHERE, said.about)
+        if len(own) == number(said.text) and (
+            is_own or (f" by {group.action}" in said.text and group.beneficiary in named)
+        ):
             yield from _rule(case, said, group, own)
             return
     yield f"{said.text} No such decision was made"
@@ -50,8 +53,6 @@ def evicted(case: Case, said: Said) -> Iterator[str]:
 def _rule(case: Case, said: Said, group: DecisionGroup, own: list[Evict]) -> Iterator[str]:
     if group.beneficiary >= 0 and group.beneficiary != said.about:
         preemptor, victim = case.cluster.pod_groups[group.beneficiary], case.cluster.pod_groups[said.about]
-        if preemptor.facts.name not in said.text:
-            yield f"{said.text} It is for {preemptor.facts.name}"
         if group.action == "preempt" and not (
             preemptor.queue == victim.queue and preemptor.facts.priority > victim.facts.priority
         ):

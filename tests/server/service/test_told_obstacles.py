@@ -7,7 +7,7 @@ import pytest
 from tenure.client import Client
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
-from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
+from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING, PREEMPTIBILITY_NON_PREEMPTIBLE, ClusterSnapshot
 
 from tests.server.servers import run_server
 from tests.server.service.gpu_cluster import GpuCluster
@@ -129,6 +129,17 @@ def test_a_relation_that_evictions_do_not_change_is_named_r13_50(client: Client)
     text = reason(client, cluster.snapshot).detail
     assert "anti-affinity" in text
     assert "free enough" not in text
+
+
+def test_a_pod_group_that_loses_pods_is_not_called_invalid_r13_50(client: Client) -> None:
+    cluster = GpuCluster().node("n1", 1).queue("a", quota=1).queue("b").job("gang", "b", on="n1", pods=2)
+    cluster.snapshot.pods[1].node = ""
+    cluster.snapshot.pods[1].status = POD_STATUS_PENDING
+    response = client.decide(cluster.job("first", "a").snapshot)
+    kinds = {each.pod_group: (each.kind, each.reason.detail) for each in response.outcomes}
+    assert kinds["first"][0] == pb.OUTCOME_KIND_WAITING_FOR_VICTIMS
+    assert kinds["gang"][0] == pb.OUTCOME_KIND_WAITING_FOR_CAPACITY
+    assert kinds["gang"][1].startswith("pods of it are evicted in this cycle")
 
 
 def moving() -> GpuCluster:

@@ -70,7 +70,7 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
             describe_capacity(replay, names, reason.code),
             for_operators(" ".join(each.message for each in candidates)),
             NOTHING if found.waiting is None else describe_waiting(names, reason, found.waiting),
-            for_all("" if messages else "None of the tested changes would let it start."),
+            for_all("" if messages else "None of the tested changes would let it start now."),
             for_all("" if found.is_complete else "Not every change was tested: the deadline was too short."),
             NOTHING if messages else usual_remedy(replay.cluster, names, reason),
         ]

@@ -16,6 +16,7 @@ A check places the pod group on a changed state and undoes everything, so no dec
 groups of a queue with equal priority and pods share the result; the number of checks is limited.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, final
@@ -30,6 +31,7 @@ from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
 from tenure.solver.diagnosis.released_capacity import RELEASED, SEARCHED, find_released
 from tenure.solver.framework.ledger import NO
+from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Move
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import PLANNED_STARTS
@@ -48,6 +50,11 @@ from tenure.terms.reasons import ReasonCode
 
 MAX_CHECKS: Final = 64
 """Kinds of pod groups that are placed on changed states; for the others, free capacity is reported."""
+LOSING: Final = Rejection(
+    ReasonCode.NO_CAPACITY,
+    "pods of it are evicted in this cycle, and the rest is too few to start",
+    source="search",
+)
 _MOST_RELATIONS: Final = 3
 """Relations that a reason names."""
 MAX_MOVES: Final = 2_000
@@ -64,6 +71,7 @@ def check_capacity(context: CycleContext, waiting: Sequence[int], queues: Sequen
     if released := find_released(context, waiting, placed):
         newcomers = Newcomers(context)
         session.rejections.update({each: newcomers.add_to(RELEASED, each) for each in released})
+    session.rejections.update(dict.fromkeys(_losing(session, waiting), LOSING))
     found: list[tuple[int, _Kind]] = []
     checks: _CapacityChecks | None = None
     for pod_group in waiting:
@@ -78,6 +86,24 @@ def check_capacity(context: CycleContext, waiting: Sequence[int], queues: Sequen
         with suppress(CycleStopped):
             checks.run()
     session.rejections.update({each: kind.reason for each, kind in found if kind.reason is not None})
+
+
+def _losing(session: Session, waiting: Sequence[int]) -> Iterator[int]:
+    """Pod groups that have too few pods to schedule because this cycle evicts some of them."""
+    cluster = session.cluster
+    for pod_group in waiting:
+        rejection = session.rejections.get(pod_group)
+        if rejection is None or rejection.code is not ReasonCode.NOT_READY:
+            continue
+        alive, is_losing = Counter[int](), False
+        for task in cluster.pod_groups[pod_group].tasks:
+            before, pod_set = cluster.tasks[task].placement, cluster.tasks[task].pod_set
+            leaves = session.ledger.placements[task].status is TaskStatus.RELEASING
+            is_losing |= leaves and before.status.is_allocated
+            if pod_set is not None and (before.is_active_allocated or before.status is TaskStatus.PENDING):
+                alive[pod_set] += 1
+        if is_losing and cluster.pod_groups[pod_group].root.is_met(alive):
+            yield pod_group
 
 
 class _FreeGpus(NamedTuple):
