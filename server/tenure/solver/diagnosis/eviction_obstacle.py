@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.framework.statement import Statement
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, MutableVector, Share
@@ -32,7 +33,7 @@ MAX_EVICTED: Final = 1_000
 """Pods that one trial evicts; with more, the obstacle is not known."""
 MAX_LOOKS: Final = 4_000
 """Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
-EXPLAINED: Final = 50
+EXPLAINED: Final = 10
 """Times these numbers, where a single pod group is explained."""
 _SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
 
@@ -111,30 +112,38 @@ class EvictionObstacles:
     def _find(
         self, pod_group: int, tasks: list[int], relation: Callable[[], str], action: Action | None
     ) -> FoundObstacle:
-        permitted, kept = list[int](), list[int]()
         searches = [each for each in self._actions if action is None or each.action is action]
         if sum([self._candidates(each, pod_group) for each in searches]) > min(self._left, self._most):
             return UNTRIED
-        for search in searches:
-            free, by_share = self._takable(search, pod_group, tasks)
-            permitted += free
-            kept += by_share
-        number = len(permitted) + len(kept)
+        takable = [self._takable(search, pod_group, tasks) for search in searches]
+        number = sum([len(permitted) + len(kept) for permitted, kept in takable])
         if self._left < number or number > self._most:
             return UNTRIED
         self._left -= number
+        is_by_share = False
+        for search, (permitted, kept) in zip(searches, takable, strict=True):
+            with self._session.statement() as trial:
+                self._evict(trial, permitted)
+                if permitted and self._fits(pod_group, tasks):
+                    is_other = search.action.victims_from is Relation.OTHER_QUEUES
+                    kind = EvictionObstacle.FAIR_SHARES if is_other else EvictionObstacle.SEARCH
+                    return FoundObstacle(kind)
+                self._evict(trial, kept)
+                is_by_share = is_by_share or (bool(kept) and self._fits(pod_group, tasks))
+        if is_by_share:
+            return FoundObstacle(EvictionObstacle.FAIR_SHARES)
         with self._session.statement() as trial:
-            for task in dict.fromkeys(permitted):
-                trial.evict(task)
-            if permitted and self._fits(pod_group, tasks):
-                own = self._groups[pod_group].queue
-                is_other = any(self._queue(task) != own for task in permitted)
-                return FoundObstacle(EvictionObstacle.FAIR_SHARES if is_other else EvictionObstacle.SEARCH)
-            for task in set(kept).difference(permitted):
-                trial.evict(task)
-            if kept and self._fits(pod_group, tasks):
-                return FoundObstacle(EvictionObstacle.FAIR_SHARES)
+            for permitted, kept in takable:
+                self._evict(trial, [*permitted, *kept])
+            if self._fits(pod_group, tasks):  # no action alone frees enough
+                return FoundObstacle(EvictionObstacle.AMOUNTS)
             return self._missing(tasks, relation)
+
+    def _evict(self, trial: Statement, tasks: Sequence[int]) -> None:
+        for task in dict.fromkeys(tasks):
+            self._session.stop.check()
+            if task not in trial.evicted:
+                trial.evict(task)
 
     def _missing(self, tasks: Sequence[int], relation: Callable[[], str]) -> FoundObstacle:
         """What is missing as the ledger is now."""
@@ -215,9 +224,6 @@ class EvictionObstacles:
         with self._session.statement() as trial:
             nodes = self._context.components.node_order.all_nodes
             return self._context.placer.place(trial, pod_group, tasks, nodes) is None
-
-    def _queue(self, task: int) -> int | None:
-        return self._groups[self._session.cluster.tasks[task].pod_group].queue
 
 
 def takable_tasks(context: CycleContext, search: EvictionAction, pod_group: int, victim: int) -> list[int]:
