@@ -53,6 +53,7 @@ def site() -> Iterator[ReadSite]:
         ("decisions", ["reclaim distill reserves 2 pods", "evicts 2 pods of sweep", "preempt month-end"]),
         ("decisions?action=reclaim", ["distill"]),
         ("nodes", ["gpu-1", "4 of 4", "analytics 3", "language 2"]),
+        ("nodes", ["Free GPUs that the workloads cannot use: "]),
         ("health", ["serving", "in 7m", "expectedruntime", "simulated"]),
         ("what-if", ["Preemptible May be evicted for others", "Runs to completion once started"]),
     ],

@@ -67,6 +67,18 @@ def test_a_checkpoint_interval_says_what_is_lost(interval, lost, barren):
     assert run.metrics["evictions"]["barren_segments"] == barren
 
 
+def test_fragmentation_is_the_mean_over_the_first_cycles_of_hours_r3_87():
+    """One of the jobs is wider than the cluster: free GPUs are of no use for it."""
+    jobs = [job(f"a{i}", 0, 300 * MINUTE, 1, "a") for i in range(4)]
+    jobs += [job("wide", 1, 60, 16, "a"), job("b", 2 * 3_600 + 5, 60, 8, "b")]
+    run = play(run_input(jobs, (1, 8), settings=RunSettings()))
+    cluster, samples = run.metrics["cluster"], run.results.samples
+    assert samples[0].free == 8_000
+    assert cluster["fragmentation"] == sum(s.no_gpu for s in samples) / sum(s.free for s in samples) > 0
+    assert cluster["unusable_no_gpu"] == sum(s.no_gpu for s in samples) / len(samples) / 1_000
+    assert cluster["unusable_no_cpu"] == cluster["unusable_neither"] == cluster["unusable_other_kind"] == 0
+
+
 def test_a_queue_without_its_entitlement_is_short():
     queues = contested().metrics["queues"]
     # b is entitled to 4 GPUs from its arrival on and gets them 30 s later; it needs 1,800 s.

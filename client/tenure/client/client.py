@@ -20,7 +20,7 @@ from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesRe
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
-from tenure.v1.pod_group_status_pb2 import PodGroupStatus
+from tenure.v1.pod_group_status_pb2 import PodGroupStatus, UnusableGpus
 from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -206,13 +206,21 @@ class Client:
         self, cluster_id: str, node_pool: str = "", timeout: float | None = None
     ) -> tuple[StateReference, ClusterSnapshot, list[PodGroupStatus]]:
         """State as by `get_state`, and the status of each of its pod groups at its time, by uid."""
+        return self.get_state_to_show(cluster_id, node_pool, timeout)[:3]
+
+    def get_state_to_show(
+        self, cluster_id: str, node_pool: str = "", timeout: float | None = None
+    ) -> tuple[StateReference, ClusterSnapshot, list[PodGroupStatus], UnusableGpus]:
+        """State as by `get_state_with_statuses`, and the free GPUs that its workloads cannot use."""
         reference, snapshot, statuses = StateReference(), ClusterSnapshot(), list[PodGroupStatus]()
+        unusable = UnusableGpus()
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool, include_pod_group_statuses=True)
         for response in self._read_state(request, timeout):
             reference.MergeFrom(response.state)
             snapshot.MergeFrom(to_pods(response.chunk))
             statuses.extend(response.pod_group_statuses)
-        return reference, snapshot, statuses
+            unusable.MergeFrom(response.unusable_gpus)
+        return reference, snapshot, statuses, unusable
 
     def _read_state(self, request: GetStateRequest, timeout: float | None) -> Iterator[GetStateResponse]:
         with self._metadata():

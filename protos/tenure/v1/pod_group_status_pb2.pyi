@@ -57,3 +57,17 @@ class PodGroupStatus(_message.Message):
     requested_preemptibility: _snapshot_pb2.Preemptibility
     not_in_force: str
     def __init__(self, pod_group: _Optional[str] = ..., preemptibility: _Optional[_Union[_snapshot_pb2.Preemptibility, str]] = ..., preemptibility_source: _Optional[_Union[PreemptibilitySource, str]] = ..., preemptibility_problem: _Optional[str] = ..., min_pods: _Optional[int] = ..., held_by: _Optional[_Union[_snapshot_pb2.HoldReason, str]] = ..., not_before_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime_source: _Optional[str] = ..., expected_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expected_end_certainty: _Optional[_Union[_snapshot_pb2.Certainty, str]] = ..., latest_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., requested_preemptibility: _Optional[_Union[_snapshot_pb2.Preemptibility, str]] = ..., not_in_force: _Optional[str] = ...) -> None: ...
+
+class UnusableGpus(_message.Message):
+    __slots__ = ("free_gpu_milli", "no_cpu_gpu_milli", "no_gpu_gpu_milli", "neither_gpu_milli", "other_kind_gpu_milli")
+    FREE_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    NO_CPU_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    NO_GPU_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    NEITHER_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    OTHER_KIND_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    free_gpu_milli: int
+    no_cpu_gpu_milli: int
+    no_gpu_gpu_milli: int
+    neither_gpu_milli: int
+    other_kind_gpu_milli: int
+    def __init__(self, free_gpu_milli: _Optional[int] = ..., no_cpu_gpu_milli: _Optional[int] = ..., no_gpu_gpu_milli: _Optional[int] = ..., neither_gpu_milli: _Optional[int] = ..., other_kind_gpu_milli: _Optional[int] = ...) -> None: ...

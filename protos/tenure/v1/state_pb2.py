@@ -27,7 +27,7 @@ from tenure.v1 import pod_group_status_pb2 as tenure_dot_v1_dot_pod__group__stat
 from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15tenure/v1/state.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a tenure/v1/pod_group_status.proto\x1a\x18tenure/v1/snapshot.proto\"W\n\x0eStateReference\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x03\"\x85\x01\n\x12PutSnapshotRequest\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12)\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x12\n\nlast_chunk\x18\x03 \x01(\x08\x12!\n\x06\x66\x61ults\x18\x04 \x01(\x0e\x32\x11.tenure.v1.Faults\"k\n\x13PutSnapshotResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12*\n\tset_aside\x18\x02 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"C\n\x0cSetAsideRows\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.tenure.v1.SetAsideRow\x12\r\n\x05total\x18\x02 \x01(\x03\"k\n\x0bSetAsideRow\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12-\n\nviolations\x18\x03 \x03(\x0b\x32\x19.tenure.v1.FieldViolation\x12\x11\n\tdependent\x18\x04 \x01(\x08\"\\\n\x0fGetStateRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\"\n\x1ainclude_pod_group_statuses\x18\x03 \x01(\x08\"\xb2\x01\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12)\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x12\n\nlast_chunk\x18\x03 \x01(\x08\x12\x35\n\x12pod_group_statuses\x18\x04 \x03(\x0b\x32\x19.tenure.v1.PodGroupStatus\"\xc4\x01\n\nStateDelta\x12\'\n\x04\x62\x61se\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12&\n\x08removals\x18\x05 \x01(\x0b\x32\x14.tenure.v1.StateKeys\"\xd1\x02\n\tStateKeys\x12\r\n\x05nodes\x18\x01 \x03(\t\x12\x0e\n\x06queues\x18\x02 \x03(\t\x12\x12\n\npod_groups\x18\x03 \x03(\t\x12\x0c\n\x04pods\x18\x04 \x03(\t\x12\x0e\n\x06shapes\x18\x05 \x03(\t\x12\x12\n\ntopologies\x18\x06 \x03(\t\x12\x17\n\x0fresource_claims\x18\x07 \x03(\t\x12\x33\n\x10\x65viction_history\x18\x08 \x03(\x0b\x32\x19.tenure.v1.EvictionRecord\x12\x18\n\x10in_flight_groups\x18\t \x03(\t\x12\x1a\n\x12\x64isruption_budgets\x18\n \x03(\t\x12\x13\n\x0bqueue_usage\x18\r \x03(\t\x12\x16\n\x0e\x65viction_rates\x18\x0b \x03(\t\x12\x16\n\x0eplanned_starts\x18\x0e \x03(\t\x12\x16\n\x0equeue_runtimes\x18\x0f \x03(\t\"\\\n\x11\x41pplyDeltaRequest\x12$\n\x05\x64\x65lta\x18\x01 \x01(\x0b\x32\x15.tenure.v1.StateDelta\x12!\n\x06\x66\x61ults\x18\x02 \x01(\x0e\x32\x11.tenure.v1.Faults\"j\n\x12\x41pplyDeltaResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12*\n\tset_aside\x18\x02 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"j\n\x10SyncStateRequest\x12\r\n\x05nonce\x18\x01 \x01(\t\x12$\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x15.tenure.v1.StateDelta\x12!\n\x06\x66\x61ults\x18\x03 \x01(\x0e\x32\x11.tenure.v1.Faults\"\x9e\x01\n\x11SyncStateResponse\x12\r\n\x05nonce\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12$\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x15.tenure.v1.StateError\x12*\n\tset_aside\x18\x04 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"\x8e\x01\n\nStateError\x12\'\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x19.tenure.v1.StateErrorCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12-\n\nviolations\x18\x03 \x03(\x0b\x32\x19.tenure.v1.FieldViolation\x12\x17\n\x0fresync_required\x18\x04 \x01(\x08\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t*I\n\x06\x46\x61ults\x12\x16\n\x12\x46\x41ULTS_UNSPECIFIED\x10\x00\x12\x11\n\rFAULTS_REFUSE\x10\x01\x12\x14\n\x10\x46\x41ULTS_SET_ASIDE\x10\x02*\xf9\x01\n\x0eStateErrorCode\x12 \n\x1cSTATE_ERROR_CODE_UNSPECIFIED\x10\x00\x12\"\n\x1eSTATE_ERROR_CODE_UNKNOWN_STATE\x10\x01\x12 \n\x1cSTATE_ERROR_CODE_VERSION_GAP\x10\x02\x12\x1c\n\x18STATE_ERROR_CODE_INVALID\x10\x03\x12%\n!STATE_ERROR_CODE_CLOCK_REGRESSION\x10\x04\x12\x1e\n\x1aSTATE_ERROR_CODE_TOO_LARGE\x10\x05\x12\x1a\n\x16STATE_ERROR_CODE_STALE\x10\x06\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15tenure/v1/state.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a tenure/v1/pod_group_status.proto\x1a\x18tenure/v1/snapshot.proto\"W\n\x0eStateReference\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x03\"\x85\x01\n\x12PutSnapshotRequest\x12\r\n\x05\x65poch\x18\x01 \x01(\t\x12)\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x12\n\nlast_chunk\x18\x03 \x01(\x08\x12!\n\x06\x66\x61ults\x18\x04 \x01(\x0e\x32\x11.tenure.v1.Faults\"k\n\x13PutSnapshotResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12*\n\tset_aside\x18\x02 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"C\n\x0cSetAsideRows\x12$\n\x04rows\x18\x01 \x03(\x0b\x32\x16.tenure.v1.SetAsideRow\x12\r\n\x05total\x18\x02 \x01(\x03\"k\n\x0bSetAsideRow\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12-\n\nviolations\x18\x03 \x03(\x0b\x32\x19.tenure.v1.FieldViolation\x12\x11\n\tdependent\x18\x04 \x01(\x08\"\\\n\x0fGetStateRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\"\n\x1ainclude_pod_group_statuses\x18\x03 \x01(\x08\"\xe2\x01\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12)\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x12\n\nlast_chunk\x18\x03 \x01(\x08\x12\x35\n\x12pod_group_statuses\x18\x04 \x03(\x0b\x32\x19.tenure.v1.PodGroupStatus\x12.\n\runusable_gpus\x18\x05 \x01(\x0b\x32\x17.tenure.v1.UnusableGpus\"\xc4\x01\n\nStateDelta\x12\'\n\x04\x62\x61se\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07upserts\x18\x04 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12&\n\x08removals\x18\x05 \x01(\x0b\x32\x14.tenure.v1.StateKeys\"\xd1\x02\n\tStateKeys\x12\r\n\x05nodes\x18\x01 \x03(\t\x12\x0e\n\x06queues\x18\x02 \x03(\t\x12\x12\n\npod_groups\x18\x03 \x03(\t\x12\x0c\n\x04pods\x18\x04 \x03(\t\x12\x0e\n\x06shapes\x18\x05 \x03(\t\x12\x12\n\ntopologies\x18\x06 \x03(\t\x12\x17\n\x0fresource_claims\x18\x07 \x03(\t\x12\x33\n\x10\x65viction_history\x18\x08 \x03(\x0b\x32\x19.tenure.v1.EvictionRecord\x12\x18\n\x10in_flight_groups\x18\t \x03(\t\x12\x1a\n\x12\x64isruption_budgets\x18\n \x03(\t\x12\x13\n\x0bqueue_usage\x18\r \x03(\t\x12\x16\n\x0e\x65viction_rates\x18\x0b \x03(\t\x12\x16\n\x0eplanned_starts\x18\x0e \x03(\t\x12\x16\n\x0equeue_runtimes\x18\x0f \x03(\t\"\\\n\x11\x41pplyDeltaRequest\x12$\n\x05\x64\x65lta\x18\x01 \x01(\x0b\x32\x15.tenure.v1.StateDelta\x12!\n\x06\x66\x61ults\x18\x02 \x01(\x0e\x32\x11.tenure.v1.Faults\"j\n\x12\x41pplyDeltaResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12*\n\tset_aside\x18\x02 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"j\n\x10SyncStateRequest\x12\r\n\x05nonce\x18\x01 \x01(\t\x12$\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x15.tenure.v1.StateDelta\x12!\n\x06\x66\x61ults\x18\x03 \x01(\x0e\x32\x11.tenure.v1.Faults\"\x9e\x01\n\x11SyncStateResponse\x12\r\n\x05nonce\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12$\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x15.tenure.v1.StateError\x12*\n\tset_aside\x18\x04 \x01(\x0b\x32\x17.tenure.v1.SetAsideRows\"\x8e\x01\n\nStateError\x12\'\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x19.tenure.v1.StateErrorCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12-\n\nviolations\x18\x03 \x03(\x0b\x32\x19.tenure.v1.FieldViolation\x12\x17\n\x0fresync_required\x18\x04 \x01(\x08\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t*I\n\x06\x46\x61ults\x12\x16\n\x12\x46\x41ULTS_UNSPECIFIED\x10\x00\x12\x11\n\rFAULTS_REFUSE\x10\x01\x12\x14\n\x10\x46\x41ULTS_SET_ASIDE\x10\x02*\xf9\x01\n\x0eStateErrorCode\x12 \n\x1cSTATE_ERROR_CODE_UNSPECIFIED\x10\x00\x12\"\n\x1eSTATE_ERROR_CODE_UNKNOWN_STATE\x10\x01\x12 \n\x1cSTATE_ERROR_CODE_VERSION_GAP\x10\x02\x12\x1c\n\x18STATE_ERROR_CODE_INVALID\x10\x03\x12%\n!STATE_ERROR_CODE_CLOCK_REGRESSION\x10\x04\x12\x1e\n\x1aSTATE_ERROR_CODE_TOO_LARGE\x10\x05\x12\x1a\n\x16STATE_ERROR_CODE_STALE\x10\x06\x42(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.state_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z&tenure.scheduler/go/tenure/v1;tenurev1'
-  _globals['_FAULTS']._serialized_start=2125
-  _globals['_FAULTS']._serialized_end=2198
-  _globals['_STATEERRORCODE']._serialized_start=2201
-  _globals['_STATEERRORCODE']._serialized_end=2450
+  _globals['_FAULTS']._serialized_start=2173
+  _globals['_FAULTS']._serialized_end=2246
+  _globals['_STATEERRORCODE']._serialized_start=2249
+  _globals['_STATEERRORCODE']._serialized_end=2498
   _globals['_STATEREFERENCE']._serialized_start=129
   _globals['_STATEREFERENCE']._serialized_end=216
   _globals['_PUTSNAPSHOTREQUEST']._serialized_start=219
@@ -52,21 +52,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSTATEREQUEST']._serialized_start=641
   _globals['_GETSTATEREQUEST']._serialized_end=733
   _globals['_GETSTATERESPONSE']._serialized_start=736
-  _globals['_GETSTATERESPONSE']._serialized_end=914
-  _globals['_STATEDELTA']._serialized_start=917
-  _globals['_STATEDELTA']._serialized_end=1113
-  _globals['_STATEKEYS']._serialized_start=1116
-  _globals['_STATEKEYS']._serialized_end=1453
-  _globals['_APPLYDELTAREQUEST']._serialized_start=1455
-  _globals['_APPLYDELTAREQUEST']._serialized_end=1547
-  _globals['_APPLYDELTARESPONSE']._serialized_start=1549
-  _globals['_APPLYDELTARESPONSE']._serialized_end=1655
-  _globals['_SYNCSTATEREQUEST']._serialized_start=1657
-  _globals['_SYNCSTATEREQUEST']._serialized_end=1763
-  _globals['_SYNCSTATERESPONSE']._serialized_start=1766
-  _globals['_SYNCSTATERESPONSE']._serialized_end=1924
-  _globals['_STATEERROR']._serialized_start=1927
-  _globals['_STATEERROR']._serialized_end=2069
-  _globals['_FIELDVIOLATION']._serialized_start=2071
-  _globals['_FIELDVIOLATION']._serialized_end=2123
+  _globals['_GETSTATERESPONSE']._serialized_end=962
+  _globals['_STATEDELTA']._serialized_start=965
+  _globals['_STATEDELTA']._serialized_end=1161
+  _globals['_STATEKEYS']._serialized_start=1164
+  _globals['_STATEKEYS']._serialized_end=1501
+  _globals['_APPLYDELTAREQUEST']._serialized_start=1503
+  _globals['_APPLYDELTAREQUEST']._serialized_end=1595
+  _globals['_APPLYDELTARESPONSE']._serialized_start=1597
+  _globals['_APPLYDELTARESPONSE']._serialized_end=1703
+  _globals['_SYNCSTATEREQUEST']._serialized_start=1705
+  _globals['_SYNCSTATEREQUEST']._serialized_end=1811
+  _globals['_SYNCSTATERESPONSE']._serialized_start=1814
+  _globals['_SYNCSTATERESPONSE']._serialized_end=1972
+  _globals['_STATEERROR']._serialized_start=1975
+  _globals['_STATEERROR']._serialized_end=2117
+  _globals['_FIELDVIOLATION']._serialized_start=2119
+  _globals['_FIELDVIOLATION']._serialized_end=2171
 # @@protoc_insertion_point(module_scope)

@@ -101,16 +101,18 @@ class GetStateRequest(_message.Message):
     def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., include_pod_group_statuses: bool = ...) -> None: ...
 
 class GetStateResponse(_message.Message):
-    __slots__ = ("state", "chunk", "last_chunk", "pod_group_statuses")
+    __slots__ = ("state", "chunk", "last_chunk", "pod_group_statuses", "unusable_gpus")
     STATE_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     LAST_CHUNK_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
+    UNUSABLE_GPUS_FIELD_NUMBER: _ClassVar[int]
     state: StateReference
     chunk: _snapshot_pb2.ClusterSnapshot
     last_chunk: bool
     pod_group_statuses: _containers.RepeatedCompositeFieldContainer[_pod_group_status_pb2.PodGroupStatus]
-    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ..., pod_group_statuses: _Optional[_Iterable[_Union[_pod_group_status_pb2.PodGroupStatus, _Mapping]]] = ...) -> None: ...
+    unusable_gpus: _pod_group_status_pb2.UnusableGpus
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ..., pod_group_statuses: _Optional[_Iterable[_Union[_pod_group_status_pb2.PodGroupStatus, _Mapping]]] = ..., unusable_gpus: _Optional[_Union[_pod_group_status_pb2.UnusableGpus, _Mapping]] = ...) -> None: ...
 
 class StateDelta(_message.Message):
     __slots__ = ("base", "version", "now", "upserts", "removals")

@@ -8,6 +8,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.pod_group_status import PodGroupStatus, pod_group_statuses
+from tenure.solver.registry import unusable_gpus
 from tenure.terms.cancellation import STRIDE, no_check
 from tenure.terms.preemptibility import Preemptibility
 from tenure.v1 import pod_group_status_pb2 as pb
@@ -17,6 +18,7 @@ from tenure.wire.timestamps import span, timestamp
 from tenure.wire.writer import serialize_message, tag
 
 _STATUSES: Final = tag(DecideResponse, "pod_group_statuses")
+_UNUSABLE: Final = tag(DecideResponse, "unusable_gpus")
 
 
 def with_statuses(
@@ -33,9 +35,22 @@ def with_statuses(
 
 
 def encode_statuses(cluster: Cluster, registry: Registry, check: Callable[[], None] = no_check) -> bytes:
-    """Statuses of all pod groups, as part of a serialized DecideResponse."""
+    """Statuses of all pod groups, and free GPUs that are unusable, as part of a serialized DecideResponse."""
     rows = status_messages(cluster, registry, check)
-    return b"".join([part for row in rows for part in (_STATUSES, serialize_message(row))])
+    unusable = (_UNUSABLE, serialize_message(unusable_message(cluster)))
+    return b"".join([*[part for row in rows for part in (_STATUSES, serialize_message(row))], *unusable])
+
+
+def unusable_message(cluster: Cluster) -> pb.UnusableGpus:
+    """Free GPUs that the workloads of a cluster cannot use."""
+    found = unusable_gpus(cluster)
+    return pb.UnusableGpus(
+        free_gpu_milli=found.free,
+        no_cpu_gpu_milli=found.no_cpu,
+        no_gpu_gpu_milli=found.no_gpu,
+        neither_gpu_milli=found.neither,
+        other_kind_gpu_milli=found.other_kind,
+    )
 
 
 def status_messages(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.console.view import WHOLE_GPU, View
+from tenure.terms.formatting import count_gpus, format_gpus
 from tenure.v1.snapshot_pb2 import Node, Pod, PodStatus
 
 COLORS: Final = 10
@@ -83,6 +84,23 @@ def legend(view: View) -> Mapping[str, Legend]:
     return {
         name: Legend(name, index % COLORS, name[:2] or "?", gpus[name]) for index, name in enumerate(leaves)
     }
+
+
+def describe_unusable(view: View) -> str:
+    """Free GPUs that the workloads cannot use, by cause; empty: no GPU is free."""
+    found = view.unusable
+    if not found.free_gpu_milli:
+        return ""
+    causes = {
+        "too little CPU": found.no_cpu_gpu_milli,
+        "too few or too small GPUs": found.no_gpu_gpu_milli,
+        "too little of both": found.neither_gpu_milli,
+        "not for these pods": found.other_kind_gpu_milli,
+    }
+    total, free = sum(causes.values()), found.free_gpu_milli
+    parts = [f"{format_gpus(amount)} {cause}" for cause, amount in causes.items() if amount]
+    why = f": {', '.join(parts)}" if parts else ""
+    return f"{format_gpus(total)} of {count_gpus(free)} ({total / free:.0%}){why}"
 
 
 def _rows(view: View) -> list[NodeRow]:

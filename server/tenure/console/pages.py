@@ -204,6 +204,7 @@ def nodes_page(request: Request) -> Content:
         "text": text,
         "only_free": only_free,
         "legend": nodes.legend(view),
+        "unusable": nodes.describe_unusable(view),
         "cells_text": _cells_text,
     }
 

@@ -10,7 +10,7 @@ from tenure.render.response_view import ResponseView
 from tenure.v1.cycles_pb2 import RecentCycle
 from tenure.v1.decide_pb2 import DecideResponse, QueueStatus
 from tenure.v1.decision_pb2 import Nomination, PodGroupOutcome, Protection
-from tenure.v1.pod_group_status_pb2 import PodGroupStatus
+from tenure.v1.pod_group_status_pb2 import PodGroupStatus, UnusableGpus
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodShape, Queue
 from tenure.v1.state_pb2 import StateReference
 
@@ -46,6 +46,8 @@ class View:
     """Snapshots of earlier versions, oldest first, to decide cycles again."""
     statuses: Mapping[str, PodGroupStatus] = field(default_factory=dict)
     """Statuses of the pod groups of the state, by uid."""
+    unusable: UnusableGpus = field(default_factory=UnusableGpus)
+    """Free GPUs that the workloads of the state cannot use."""
     caches: dict[str, object] = field(default_factory=dict, compare=False)
 
     @property

@@ -210,14 +210,21 @@ class Watch:
     ) -> View | None:
         try:
             with self.budget.spend():
-                reference, snapshot, statuses = self._client.get_state_with_statuses(
+                reference, snapshot, statuses, unusable = self._client.get_state_to_show(
                     *shard, timeout=CALL_SECONDS
                 )
         except StateMismatch:
             return None
         by_uid = {status.pod_group: status for status in statuses}
         return View(
-            next(self._numbers), reference, snapshot, tuple(cycles), time.monotonic(), earlier, by_uid
+            next(self._numbers),
+            reference,
+            snapshot,
+            tuple(cycles),
+            time.monotonic(),
+            earlier,
+            by_uid,
+            unusable,
         )
 
     def _add(self, shard: ShardName, view: View | None) -> None:

@@ -44,6 +44,7 @@ from tenure.server.solver_host import ProcessEngine, SolverPool
 from tenure.server.telemetry import requeue_metrics
 from tenure.server.telemetry.cycle_metrics import Cycles
 from tenure.server.telemetry.load_gauges import Load, register_fault_gauge, register_gauges
+from tenure.server.telemetry.unusable_gauges import ShownCluster, UnusableGauges
 from tenure.terms.durations import SECOND
 
 FILES: Final = "tenure.files"
@@ -137,6 +138,10 @@ class GrpcServer:
     def load(self) -> Load:
         """Current load of the server."""
         return self._service.load()
+
+    def clusters(self) -> list[ShownCluster]:
+        """Clusters of pushed states that are in memory."""
+        return self._service.clusters()
 
     def faults(self) -> Mapping[str, str]:
         """Why files of credentials, rules and audit lines cannot be used at present, by what they contain."""
@@ -239,6 +244,7 @@ def serve(
     requeue_metrics.initialize_counters(_nominators(engine))
     server = GrpcServer(engine, settings.limits, guard, _recorder(settings), cycles, audit)
     register_gauges(server.load)
+    UnusableGauges(server.clusters).register()
     register_fault_gauge(server.faults)
     stop_signal = threading.Event()
     _tune_threads()

@@ -1,12 +1,13 @@
 """What decides in a simulation: the solver on a warm state, or any caller of the service."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from tenure.codec.decode import DecodedSnapshot, decode
 from tenure.codec.encode import encode_response
 from tenure.codec.engine import build_header
 from tenure.codec.incremental_decode import decode_change, with_base
+from tenure.codec.pod_group_status import unusable_message
 from tenure.solver.actions.known_failures import passing_over_known_failures
 from tenure.solver.cycle import decide
 from tenure.solver.ends import End
@@ -18,10 +19,14 @@ from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.terms.cancellation import never
+from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.carried import changed_workload_rows, workload_rows
+
+SAMPLE_PERIOD: Final = 3_600 * SECOND
+"""Free GPUs that cannot be used are found in the first cycle of each period."""
 
 
 class Decider(Protocol):
@@ -46,6 +51,8 @@ class SolverDecider:
         self._carried = ClusterSnapshot()
         """The eviction history and the in-flight groups of the state."""
         self._warm_start = SequentialWarmStart()
+        self._last_hour = -1
+        """Of the last decision."""
 
     @property
     def cluster(self) -> Cluster:
@@ -75,7 +82,12 @@ class SolverDecider:
             version=delta.version,
             now=delta.now,
         )
-        return encode_response(self._decoded.cluster, result, build_header(header, self._digest)).parse()
+        cluster = self._decoded.cluster
+        response = encode_response(cluster, result, build_header(header, self._digest)).parse()
+        last, self._last_hour = self._last_hour, cluster.now // SAMPLE_PERIOD
+        if self._last_hour != last:
+            response.unusable_gpus.CopyFrom(unusable_message(cluster))
+        return response
 
     def _apply(self, delta: StateDelta, snapshot: Callable[[], ClusterSnapshot]) -> None:
         before = self._decoded

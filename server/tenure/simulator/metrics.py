@@ -6,7 +6,7 @@ from typing import Any, Final
 from tenure.simulator.job_run import PodTimes, Segment
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.protections import Violation
-from tenure.simulator.results import EVICTED, WITHDRAWN, JobResult, Results
+from tenure.simulator.results import EVICTED, WITHDRAWN, JobResult, Results, UnusableSample
 from tenure.terms.durations import SECOND
 
 TAU: Final = 10
@@ -48,6 +48,12 @@ DEFINITIONS: Final = {
     "terminating": "GPU hours from eviction until the capacity was free.",
     "unsaved": "GPU hours of work that was not saved when the run ended.",
     "idle": "GPU hours of usable GPUs without a pod.",
+    "fragmentation": "Part of the free GPUs that the pods of the cluster could not use: mean over their most "
+    "frequent requests, in the first cycle of each hour.",
+    "unusable_no_cpu": "GPUs that could not be used because their node had too little CPU.",
+    "unusable_no_gpu": "GPUs that could not be used because their node had too few or too small ones.",
+    "unusable_neither": "GPUs that could not be used because their node had too little of both.",
+    "unusable_other_kind": "GPUs that could not be used because the pods may not run on their node.",
     "evictions": "Times that an eviction ended a segment of a job.",
     "evictions_per_job": "Evictions over jobs that started.",
     "jobs_evicted": "Part of the started jobs that were evicted at least once.",
@@ -99,6 +105,7 @@ def build_metrics(results: Results, violations: Sequence[Violation]) -> dict[str
             "terminating": total.terminating / _GPU_HOUR,
             "idle": (results.usable - results.used) / _GPU_HOUR,
             "unbalanced_milli_gpu_ns": results.used - total.total,
+            **_fragmentation(results.samples),
             "jain": results.jain_sum / results.jain_time if results.jain_time else None,
             "node_failures": results.node_failures,
         },
@@ -128,6 +135,15 @@ def build_metrics(results: Results, violations: Sequence[Violation]) -> dict[str
             "search": dict(sorted(results.counters.items())),
         },
     }
+
+
+def _fragmentation(samples: Sequence[UnusableSample]) -> dict[str, float | None]:
+    """Part of the free GPUs that the mix could not use, and means in GPUs by cause."""
+    free, *causes = [sum(amounts) for amounts in zip(*samples, strict=True)] if samples else [0] * 5
+    means = [cause / len(samples) / WHOLE_GPU if samples else None for cause in causes]
+    names = ("no_cpu", "no_gpu", "neither", "other_kind")
+    by_cause = {f"unusable_{name}": mean for name, mean in zip(names, means, strict=True)}
+    return {"fragmentation": _ratio(sum(causes), free), **by_cause}
 
 
 def _ratio(part: int, whole: int) -> float | None:

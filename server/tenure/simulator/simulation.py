@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from tenure.simulator.decider import Decider
+from tenure.simulator.decider import SAMPLE_PERIOD, Decider
 from tenure.simulator.events import Event, EventKind, EventQueue
 from tenure.simulator.in_flight import InFlightGroups
 from tenure.simulator.jobs import Job
 from tenure.simulator.meter import Meter
-from tenure.simulator.results import Results
+from tenure.simulator.results import Results, UnusableSample
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import StateRows
 from tenure.simulator.workloads import Workloads
@@ -134,8 +134,10 @@ class Simulation:
         ):
             self.results.skipped_cycles += 1  # no action has a beneficiary
             return
-        self._last_cycle = now
+        is_first, self._last_cycle = now // SAMPLE_PERIOD != self._last_cycle // SAMPLE_PERIOD, now
         response = self._decider.decide(self._rows.take_delta(now), lambda: self._rows.snapshot(now))
+        if is_first and response.HasField("unusable_gpus"):
+            self.results.samples.append(UnusableSample.of(response.unusable_gpus))
         self._note(response)
         for group in response.groups:
             self._apply(group, now)

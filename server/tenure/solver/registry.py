@@ -13,9 +13,12 @@ from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
 from tenure.solver.actions.time_limit import TIME_LIMIT
+from tenure.solver.framework.session import Session
 from tenure.solver.in_flight.granted import GRANTS
 from tenure.solver.in_flight.in_flight_groups import IN_FLIGHT
 from tenure.solver.in_flight.notice_groups import NOTICES
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.unusable_gpus import UnusableGpus
 from tenure.solver.plugin_api.action import Action, ActionContext, action_names
 from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
@@ -38,6 +41,7 @@ from tenure.solver.plugins.nodes.numa import Numa
 from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
 from tenure.solver.plugins.nodes.preferences import make_pod_affinity
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
+from tenure.solver.plugins.nodes.unusable_gpus import find_unusable_gpus
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.ruled import PROPORTION
 from tenure.solver.plugins.shortest import NAME as SHORTEST
@@ -153,6 +157,12 @@ def with_required_plugins(profile: Profile) -> Profile:
     elif not first:
         return profile
     return Profile(profile.actions, (*first, *rest), profile.options)
+
+
+def unusable_gpus(cluster: Cluster) -> UnusableGpus:
+    """What the mix of a cluster cannot use of its free GPUs; takes time in proportion to the cluster."""
+    session = Session.open(cluster, Profile((), ()), BUILT_IN)
+    return find_unusable_gpus(session.plugin_context())
 
 
 _ALWAYS_FIRST: Final = (GRANTS, IN_FLIGHT, NOTICES)

@@ -318,7 +318,10 @@ type DecideResponse struct {
 	// Whether an action or a queue used up its share of the call's time, so that the order
 	// of the work depended on the machine. `stopped_early` is set, too, even if all pod
 	// groups were evaluated in the end.
-	SharedTime    bool `protobuf:"varint,21,opt,name=shared_time,json=sharedTime,proto3" json:"shared_time,omitempty"`
+	SharedTime bool `protobuf:"varint,21,opt,name=shared_time,json=sharedTime,proto3" json:"shared_time,omitempty"`
+	// With `include_pod_group_statuses`: free GPUs that the workloads of the cluster cannot
+	// use, before the decisions. Not part of records.
+	UnusableGpus  *UnusableGpus `protobuf:"bytes,22,opt,name=unusable_gpus,json=unusableGpus,proto3" json:"unusable_gpus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +487,13 @@ func (x *DecideResponse) GetSharedTime() bool {
 		return x.SharedTime
 	}
 	return false
+}
+
+func (x *DecideResponse) GetUnusableGpus() *UnusableGpus {
+	if x != nil {
+		return x.UnusableGpus
+	}
+	return nil
 }
 
 // Change of stored data that belongs to no pod group. Ignore unknown changes.
@@ -1233,7 +1243,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x05delta\x18\x05 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x06 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\x12'\n" +
 	"\x0festimate_starts\x18\a \x01(\bR\x0eestimateStarts\x12;\n" +
-	"\x1ainclude_pod_group_statuses\x18\b \x01(\bR\x17includePodGroupStatuses\"\xf5\b\n" +
+	"\x1ainclude_pod_group_statuses\x18\b \x01(\bR\x17includePodGroupStatuses\"\xb3\t\n" +
 	"\x0eDecideResponse\x121\n" +
 	"\x06header\x18\x01 \x01(\v2\x19.tenure.v1.ResponseHeaderR\x06header\x120\n" +
 	"\x06groups\x18\x02 \x03(\v2\x18.tenure.v1.DecisionGroupR\x06groups\x126\n" +
@@ -1255,7 +1265,8 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x0fstart_estimates\x18\x13 \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\x12G\n" +
 	"\x12pod_group_statuses\x18\x14 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\x12\x1f\n" +
 	"\vshared_time\x18\x15 \x01(\bR\n" +
-	"sharedTime\"\x9e\x02\n" +
+	"sharedTime\x12<\n" +
+	"\runusable_gpus\x18\x16 \x01(\v2\x17.tenure.v1.UnusableGpusR\funusableGpus\"\x9e\x02\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
 	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
@@ -1375,9 +1386,10 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*PlannedStart)(nil),           // 22: tenure.v1.PlannedStart
 	(*StartEstimate)(nil),          // 23: tenure.v1.StartEstimate
 	(*PodGroupStatus)(nil),         // 24: tenure.v1.PodGroupStatus
-	(*EvictionRateState)(nil),      // 25: tenure.v1.EvictionRateState
-	(*QueueUsage)(nil),             // 26: tenure.v1.QueueUsage
-	(*UsageAmounts)(nil),           // 27: tenure.v1.UsageAmounts
+	(*UnusableGpus)(nil),           // 25: tenure.v1.UnusableGpus
+	(*EvictionRateState)(nil),      // 26: tenure.v1.EvictionRateState
+	(*QueueUsage)(nil),             // 27: tenure.v1.QueueUsage
+	(*UsageAmounts)(nil),           // 28: tenure.v1.UsageAmounts
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1402,24 +1414,25 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	22, // 19: tenure.v1.DecideResponse.planned_starts:type_name -> tenure.v1.PlannedStart
 	23, // 20: tenure.v1.DecideResponse.start_estimates:type_name -> tenure.v1.StartEstimate
 	24, // 21: tenure.v1.DecideResponse.pod_group_statuses:type_name -> tenure.v1.PodGroupStatus
-	25, // 22: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
-	26, // 23: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
-	22, // 24: tenure.v1.StatePatch.set_planned_start:type_name -> tenure.v1.PlannedStart
-	13, // 25: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
-	0,  // 26: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	13, // 27: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	9,  // 28: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	9,  // 29: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	9,  // 30: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	9,  // 31: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	27, // 32: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
-	9,  // 33: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
-	9,  // 34: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	25, // 22: tenure.v1.DecideResponse.unusable_gpus:type_name -> tenure.v1.UnusableGpus
+	26, // 23: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
+	27, // 24: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
+	22, // 25: tenure.v1.StatePatch.set_planned_start:type_name -> tenure.v1.PlannedStart
+	13, // 26: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 28: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 29: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 30: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 31: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 32: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	28, // 33: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
+	9,  // 34: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
+	9,  // 35: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }

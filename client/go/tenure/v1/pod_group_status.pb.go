@@ -35,8 +35,6 @@ const (
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_ANNOTATION PreemptibilitySource = 2
 	// Its priority, because nothing else is set (legacy rule).
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_PRIORITY PreemptibilitySource = 3
-	// The label kai.scheduler/preemptibility (PodGroup.is_preemptibility_label).
-	PreemptibilitySource_PREEMPTIBILITY_SOURCE_LABEL PreemptibilitySource = 4
 )
 
 // Enum value maps for PreemptibilitySource.
@@ -46,14 +44,12 @@ var (
 		1: "PREEMPTIBILITY_SOURCE_FIELD",
 		2: "PREEMPTIBILITY_SOURCE_ANNOTATION",
 		3: "PREEMPTIBILITY_SOURCE_PRIORITY",
-		4: "PREEMPTIBILITY_SOURCE_LABEL",
 	}
 	PreemptibilitySource_value = map[string]int32{
 		"PREEMPTIBILITY_SOURCE_UNSPECIFIED": 0,
 		"PREEMPTIBILITY_SOURCE_FIELD":       1,
 		"PREEMPTIBILITY_SOURCE_ANNOTATION":  2,
 		"PREEMPTIBILITY_SOURCE_PRIORITY":    3,
-		"PREEMPTIBILITY_SOURCE_LABEL":       4,
 	}
 )
 
@@ -267,6 +263,89 @@ func (x *PodGroupStatus) GetNotInForce() string {
 	return ""
 }
 
+// Free GPUs of the ready nodes, and what the workloads of the cluster cannot use of them, in
+// thousandths: the mean over the most frequent requests for GPUs of pods that run or wait.
+type UnusableGpus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Free, or about to be released.
+	FreeGpuMilli int64 `protobuf:"varint,1,opt,name=free_gpu_milli,json=freeGpuMilli,proto3" json:"free_gpu_milli,omitempty"`
+	// Unusable because a node has devices, and too little CPU.
+	NoCpuGpuMilli int64 `protobuf:"varint,2,opt,name=no_cpu_gpu_milli,json=noCpuGpuMilli,proto3" json:"no_cpu_gpu_milli,omitempty"`
+	// Because a node has CPU, and too few or too small devices.
+	NoGpuGpuMilli int64 `protobuf:"varint,3,opt,name=no_gpu_gpu_milli,json=noGpuGpuMilli,proto3" json:"no_gpu_gpu_milli,omitempty"`
+	// Because a node has too little of both.
+	NeitherGpuMilli int64 `protobuf:"varint,4,opt,name=neither_gpu_milli,json=neitherGpuMilli,proto3" json:"neither_gpu_milli,omitempty"`
+	// Because the pods may not run on the node, such as one with another kind of GPU.
+	OtherKindGpuMilli int64 `protobuf:"varint,5,opt,name=other_kind_gpu_milli,json=otherKindGpuMilli,proto3" json:"other_kind_gpu_milli,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *UnusableGpus) Reset() {
+	*x = UnusableGpus{}
+	mi := &file_tenure_v1_pod_group_status_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnusableGpus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnusableGpus) ProtoMessage() {}
+
+func (x *UnusableGpus) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_pod_group_status_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnusableGpus.ProtoReflect.Descriptor instead.
+func (*UnusableGpus) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_pod_group_status_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *UnusableGpus) GetFreeGpuMilli() int64 {
+	if x != nil {
+		return x.FreeGpuMilli
+	}
+	return 0
+}
+
+func (x *UnusableGpus) GetNoCpuGpuMilli() int64 {
+	if x != nil {
+		return x.NoCpuGpuMilli
+	}
+	return 0
+}
+
+func (x *UnusableGpus) GetNoGpuGpuMilli() int64 {
+	if x != nil {
+		return x.NoGpuGpuMilli
+	}
+	return 0
+}
+
+func (x *UnusableGpus) GetNeitherGpuMilli() int64 {
+	if x != nil {
+		return x.NeitherGpuMilli
+	}
+	return 0
+}
+
+func (x *UnusableGpus) GetOtherKindGpuMilli() int64 {
+	if x != nil {
+		return x.OtherKindGpuMilli
+	}
+	return 0
+}
+
 var File_tenure_v1_pod_group_status_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_pod_group_status_proto_rawDesc = "" +
@@ -290,13 +369,18 @@ const file_tenure_v1_pod_group_status_proto_rawDesc = "" +
 	"\x12requeue_not_before\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x10requeueNotBefore\x12T\n" +
 	"\x18requested_preemptibility\x18\x0e \x01(\x0e2\x19.tenure.v1.PreemptibilityR\x17requestedPreemptibility\x12 \n" +
 	"\fnot_in_force\x18\x0f \x01(\tR\n" +
-	"notInForce*\xc9\x01\n" +
+	"notInForce\"\xe3\x01\n" +
+	"\fUnusableGpus\x12$\n" +
+	"\x0efree_gpu_milli\x18\x01 \x01(\x03R\ffreeGpuMilli\x12'\n" +
+	"\x10no_cpu_gpu_milli\x18\x02 \x01(\x03R\rnoCpuGpuMilli\x12'\n" +
+	"\x10no_gpu_gpu_milli\x18\x03 \x01(\x03R\rnoGpuGpuMilli\x12*\n" +
+	"\x11neither_gpu_milli\x18\x04 \x01(\x03R\x0fneitherGpuMilli\x12/\n" +
+	"\x14other_kind_gpu_milli\x18\x05 \x01(\x03R\x11otherKindGpuMilli*\xa8\x01\n" +
 	"\x14PreemptibilitySource\x12%\n" +
 	"!PREEMPTIBILITY_SOURCE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bPREEMPTIBILITY_SOURCE_FIELD\x10\x01\x12$\n" +
 	" PREEMPTIBILITY_SOURCE_ANNOTATION\x10\x02\x12\"\n" +
-	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03\x12\x1f\n" +
-	"\x1bPREEMPTIBILITY_SOURCE_LABEL\x10\x04B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_pod_group_status_proto_rawDescOnce sync.Once
@@ -311,27 +395,28 @@ func file_tenure_v1_pod_group_status_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_pod_group_status_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tenure_v1_pod_group_status_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_tenure_v1_pod_group_status_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_tenure_v1_pod_group_status_proto_goTypes = []any{
 	(PreemptibilitySource)(0),     // 0: tenure.v1.PreemptibilitySource
 	(*PodGroupStatus)(nil),        // 1: tenure.v1.PodGroupStatus
-	(Preemptibility)(0),           // 2: tenure.v1.Preemptibility
-	(HoldReason)(0),               // 3: tenure.v1.HoldReason
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
-	(Certainty)(0),                // 6: tenure.v1.Certainty
+	(*UnusableGpus)(nil),          // 2: tenure.v1.UnusableGpus
+	(Preemptibility)(0),           // 3: tenure.v1.Preemptibility
+	(HoldReason)(0),               // 4: tenure.v1.HoldReason
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(Certainty)(0),                // 7: tenure.v1.Certainty
 }
 var file_tenure_v1_pod_group_status_proto_depIdxs = []int32{
-	2,  // 0: tenure.v1.PodGroupStatus.preemptibility:type_name -> tenure.v1.Preemptibility
+	3,  // 0: tenure.v1.PodGroupStatus.preemptibility:type_name -> tenure.v1.Preemptibility
 	0,  // 1: tenure.v1.PodGroupStatus.preemptibility_source:type_name -> tenure.v1.PreemptibilitySource
-	3,  // 2: tenure.v1.PodGroupStatus.held_by:type_name -> tenure.v1.HoldReason
-	4,  // 3: tenure.v1.PodGroupStatus.not_before_time:type_name -> google.protobuf.Timestamp
-	5,  // 4: tenure.v1.PodGroupStatus.expected_runtime:type_name -> google.protobuf.Duration
-	4,  // 5: tenure.v1.PodGroupStatus.expected_end:type_name -> google.protobuf.Timestamp
-	6,  // 6: tenure.v1.PodGroupStatus.expected_end_certainty:type_name -> tenure.v1.Certainty
-	4,  // 7: tenure.v1.PodGroupStatus.latest_end:type_name -> google.protobuf.Timestamp
-	4,  // 8: tenure.v1.PodGroupStatus.requeue_not_before:type_name -> google.protobuf.Timestamp
-	2,  // 9: tenure.v1.PodGroupStatus.requested_preemptibility:type_name -> tenure.v1.Preemptibility
+	4,  // 2: tenure.v1.PodGroupStatus.held_by:type_name -> tenure.v1.HoldReason
+	5,  // 3: tenure.v1.PodGroupStatus.not_before_time:type_name -> google.protobuf.Timestamp
+	6,  // 4: tenure.v1.PodGroupStatus.expected_runtime:type_name -> google.protobuf.Duration
+	5,  // 5: tenure.v1.PodGroupStatus.expected_end:type_name -> google.protobuf.Timestamp
+	7,  // 6: tenure.v1.PodGroupStatus.expected_end_certainty:type_name -> tenure.v1.Certainty
+	5,  // 7: tenure.v1.PodGroupStatus.latest_end:type_name -> google.protobuf.Timestamp
+	5,  // 8: tenure.v1.PodGroupStatus.requeue_not_before:type_name -> google.protobuf.Timestamp
+	3,  // 9: tenure.v1.PodGroupStatus.requested_preemptibility:type_name -> tenure.v1.Preemptibility
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
@@ -351,7 +436,7 @@ func file_tenure_v1_pod_group_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_pod_group_status_proto_rawDesc), len(file_tenure_v1_pod_group_status_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

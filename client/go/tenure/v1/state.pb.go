@@ -565,8 +565,11 @@ type GetStateResponse struct {
 	// With `include_pod_group_statuses`: statuses of pod groups at the time of the state, in
 	// chunks after those with its rows. Together one per pod group, ordered by uid.
 	PodGroupStatuses []*PodGroupStatus `protobuf:"bytes,4,rep,name=pod_group_statuses,json=podGroupStatuses,proto3" json:"pod_group_statuses,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// With `include_pod_group_statuses`, last chunk only: free GPUs that the workloads of the
+	// cluster cannot use.
+	UnusableGpus  *UnusableGpus `protobuf:"bytes,5,opt,name=unusable_gpus,json=unusableGpus,proto3" json:"unusable_gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStateResponse) Reset() {
@@ -623,6 +626,13 @@ func (x *GetStateResponse) GetLastChunk() bool {
 func (x *GetStateResponse) GetPodGroupStatuses() []*PodGroupStatus {
 	if x != nil {
 		return x.PodGroupStatuses
+	}
+	return nil
+}
+
+func (x *GetStateResponse) GetUnusableGpus() *UnusableGpus {
+	if x != nil {
+		return x.UnusableGpus
 	}
 	return nil
 }
@@ -1287,13 +1297,14 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
 	"\tnode_pool\x18\x02 \x01(\tR\bnodePool\x12;\n" +
-	"\x1ainclude_pod_group_statuses\x18\x03 \x01(\bR\x17includePodGroupStatuses\"\xdd\x01\n" +
+	"\x1ainclude_pod_group_statuses\x18\x03 \x01(\bR\x17includePodGroupStatuses\"\x9b\x02\n" +
 	"\x10GetStateResponse\x12/\n" +
 	"\x05state\x18\x01 \x01(\v2\x19.tenure.v1.StateReferenceR\x05state\x120\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\x05chunk\x12\x1d\n" +
 	"\n" +
 	"last_chunk\x18\x03 \x01(\bR\tlastChunk\x12G\n" +
-	"\x12pod_group_statuses\x18\x04 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\"\xeb\x01\n" +
+	"\x12pod_group_statuses\x18\x04 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\x12<\n" +
+	"\runusable_gpus\x18\x05 \x01(\v2\x17.tenure.v1.UnusableGpusR\funusableGpus\"\xeb\x01\n" +
 	"\n" +
 	"StateDelta\x12-\n" +
 	"\x04base\x18\x01 \x01(\v2\x19.tenure.v1.StateReferenceR\x04base\x12\x18\n" +
@@ -1394,8 +1405,9 @@ var file_tenure_v1_state_proto_goTypes = []any{
 	(*FieldViolation)(nil),        // 16: tenure.v1.FieldViolation
 	(*ClusterSnapshot)(nil),       // 17: tenure.v1.ClusterSnapshot
 	(*PodGroupStatus)(nil),        // 18: tenure.v1.PodGroupStatus
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*EvictionRecord)(nil),        // 20: tenure.v1.EvictionRecord
+	(*UnusableGpus)(nil),          // 19: tenure.v1.UnusableGpus
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*EvictionRecord)(nil),        // 21: tenure.v1.EvictionRecord
 }
 var file_tenure_v1_state_proto_depIdxs = []int32{
 	17, // 0: tenure.v1.PutSnapshotRequest.chunk:type_name -> tenure.v1.ClusterSnapshot
@@ -1407,27 +1419,28 @@ var file_tenure_v1_state_proto_depIdxs = []int32{
 	2,  // 6: tenure.v1.GetStateResponse.state:type_name -> tenure.v1.StateReference
 	17, // 7: tenure.v1.GetStateResponse.chunk:type_name -> tenure.v1.ClusterSnapshot
 	18, // 8: tenure.v1.GetStateResponse.pod_group_statuses:type_name -> tenure.v1.PodGroupStatus
-	2,  // 9: tenure.v1.StateDelta.base:type_name -> tenure.v1.StateReference
-	19, // 10: tenure.v1.StateDelta.now:type_name -> google.protobuf.Timestamp
-	17, // 11: tenure.v1.StateDelta.upserts:type_name -> tenure.v1.ClusterSnapshot
-	10, // 12: tenure.v1.StateDelta.removals:type_name -> tenure.v1.StateKeys
-	20, // 13: tenure.v1.StateKeys.eviction_history:type_name -> tenure.v1.EvictionRecord
-	9,  // 14: tenure.v1.ApplyDeltaRequest.delta:type_name -> tenure.v1.StateDelta
-	0,  // 15: tenure.v1.ApplyDeltaRequest.faults:type_name -> tenure.v1.Faults
-	2,  // 16: tenure.v1.ApplyDeltaResponse.state:type_name -> tenure.v1.StateReference
-	5,  // 17: tenure.v1.ApplyDeltaResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	9,  // 18: tenure.v1.SyncStateRequest.delta:type_name -> tenure.v1.StateDelta
-	0,  // 19: tenure.v1.SyncStateRequest.faults:type_name -> tenure.v1.Faults
-	2,  // 20: tenure.v1.SyncStateResponse.state:type_name -> tenure.v1.StateReference
-	15, // 21: tenure.v1.SyncStateResponse.error:type_name -> tenure.v1.StateError
-	5,  // 22: tenure.v1.SyncStateResponse.set_aside:type_name -> tenure.v1.SetAsideRows
-	1,  // 23: tenure.v1.StateError.code:type_name -> tenure.v1.StateErrorCode
-	16, // 24: tenure.v1.StateError.violations:type_name -> tenure.v1.FieldViolation
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	19, // 9: tenure.v1.GetStateResponse.unusable_gpus:type_name -> tenure.v1.UnusableGpus
+	2,  // 10: tenure.v1.StateDelta.base:type_name -> tenure.v1.StateReference
+	20, // 11: tenure.v1.StateDelta.now:type_name -> google.protobuf.Timestamp
+	17, // 12: tenure.v1.StateDelta.upserts:type_name -> tenure.v1.ClusterSnapshot
+	10, // 13: tenure.v1.StateDelta.removals:type_name -> tenure.v1.StateKeys
+	21, // 14: tenure.v1.StateKeys.eviction_history:type_name -> tenure.v1.EvictionRecord
+	9,  // 15: tenure.v1.ApplyDeltaRequest.delta:type_name -> tenure.v1.StateDelta
+	0,  // 16: tenure.v1.ApplyDeltaRequest.faults:type_name -> tenure.v1.Faults
+	2,  // 17: tenure.v1.ApplyDeltaResponse.state:type_name -> tenure.v1.StateReference
+	5,  // 18: tenure.v1.ApplyDeltaResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	9,  // 19: tenure.v1.SyncStateRequest.delta:type_name -> tenure.v1.StateDelta
+	0,  // 20: tenure.v1.SyncStateRequest.faults:type_name -> tenure.v1.Faults
+	2,  // 21: tenure.v1.SyncStateResponse.state:type_name -> tenure.v1.StateReference
+	15, // 22: tenure.v1.SyncStateResponse.error:type_name -> tenure.v1.StateError
+	5,  // 23: tenure.v1.SyncStateResponse.set_aside:type_name -> tenure.v1.SetAsideRows
+	1,  // 24: tenure.v1.StateError.code:type_name -> tenure.v1.StateErrorCode
+	16, // 25: tenure.v1.StateError.violations:type_name -> tenure.v1.FieldViolation
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_state_proto_init() }

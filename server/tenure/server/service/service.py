@@ -37,6 +37,7 @@ from tenure.server.state import StateStore, StoreLimits, UploadMemory
 from tenure.server.sweeper import Sweeper
 from tenure.server.telemetry.cycle_metrics import Cycles
 from tenure.server.telemetry.load_gauges import Load
+from tenure.server.telemetry.unusable_gauges import ShownCluster
 from tenure.terms.durations import SECOND
 from tenure.v1 import capabilities_pb2 as capabilities_pb
 from tenure.v1 import cycles_pb2 as cycles_pb
@@ -135,6 +136,10 @@ class DecisionService:
         """Current load of the service."""
         shared = self._shared
         return Load(*self._admission.load(), *shared.cycle_queue.load(), *shared.states.size())
+
+    def clusters(self) -> list[ShownCluster]:
+        """Clusters of pushed states that are in memory."""
+        return [ShownCluster(*each) for each in self._shared.states.clusters_in_memory()]
 
     def _relieve_memory(self) -> float:
         """Before the process is in danger, cancel streams: messages are not counted until they are complete.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import grpc
 from google.protobuf.message import DecodeError
-from tenure.codec.pod_group_status import status_messages
+from tenure.codec.pod_group_status import status_messages, unusable_message
 from tenure.server.garbage_collection import freeze_gc
 from tenure.server.security.callers import CURRENT, PermissionDenied, caller_key
 from tenure.server.security.policy import Verb
@@ -149,6 +149,7 @@ def get_state(
         for rows in split_rows(status_messages(state.cluster, shared.engine.registry, check)):
             yield response
             response = GetStateResponse(pod_group_statuses=rows)
+        response.unusable_gpus.CopyFrom(unusable_message(state.cluster))
     response.last_chunk = True
     yield response
 

@@ -21,6 +21,7 @@ from tenure.server.state import errors
 from tenure.server.state.state import State
 from tenure.server.state.stored_state import LARGE_REST_SECONDS, RestingState, StoredState
 from tenure.server.state.versions import check_memory, next_state
+from tenure.solver.model.cluster import Cluster
 from tenure.terms.cancellation import no_check
 from tenure.v1.state_pb2 import StateDelta, StateReference
 from tenure.wire.limits import RequestLimits
@@ -137,6 +138,12 @@ class StateStore:
                 StateReference(**shard._asdict(), epoch=stored.epoch, version=stored.version)
                 for shard, stored in sorted(self._stored.items(), key=lambda item: item[0])
             ]
+
+    def clusters_in_memory(self) -> list[tuple[Shard, Cluster]]:
+        """The decoded clusters of states that do not rest, by cluster ID and node pool. That is no use."""
+        with self._changing:
+            states = [(shard, stored.decoded) for shard, stored in sorted(self._stored.items())]
+        return [(shard, state.cluster) for shard, state in states if state is not None]
 
     def drop_idle(self) -> float:
         """Put unused states to rest and drop idle ones; return seconds until the next look."""

@@ -55,6 +55,11 @@ CLUSTER_FIGURES: Final = (
     Figure("Terminating GPU hours", ("cluster", "terminating"), "hours", "terminating"),
     Figure("Unsaved GPU hours", ("cluster", "unsaved"), "hours", "unsaved"),
     Figure("Idle GPU hours", ("cluster", "idle"), "hours", "idle"),
+    Figure("Fragmentation", ("cluster", "fragmentation"), "ratio", "fragmentation"),
+    Figure("Unusable GPUs: no CPU", ("cluster", "unusable_no_cpu"), "number", "unusable_no_cpu"),
+    Figure("Unusable GPUs: no GPU", ("cluster", "unusable_no_gpu"), "number", "unusable_no_gpu"),
+    Figure("Unusable GPUs: neither", ("cluster", "unusable_neither"), "number", "unusable_neither"),
+    Figure("Unusable GPUs: other kind", ("cluster", "unusable_other_kind"), "number", "unusable_other_kind"),
     Figure("Jain index", ("cluster", "jain"), "number", "jain"),
 )
 EVICTION_FIGURES: Final = (
