@@ -170,13 +170,43 @@ def test_an_option_that_does_not_fit_records_is_named(
     assert problem in " ".join(result.err.replace("│", "").split())
 
 
-def test_a_sweep_says_that_records_are_no_trace_of_jobs(monkeypatch, capsys, tmp_path):
+TIES = "plugins.fragmentation.ties"
+TUNED = f"""
+trace: records.sqlite
+shard: c
+config: base.yaml
+vary: {{{TIES}: [fewest, most], plugins.fragmentation.copies: ["0", "10"]}}
+goals: [{{figure: cluster.fragmentation}}, {{figure: all.wait.mean}}]
+"""
+BASE = "plugins: {fragmentation: {ties: fewest}, nodeplacement: false, gpusharingorder: false}"
+
+
+def test_a_sweep_tunes_weights_and_ties_on_records(monkeypatch, capsys, tmp_path):
+    tenure = in_process(monkeypatch, capsys)
+    records_of(tmp_path / "records.sqlite", ["c", "d"])
+    (tmp_path / "base.yaml").write_text(BASE)
+    study = tmp_path / "study.yaml"
+    study.write_text(TUNED)
+    result = tenure("sweep", str(study), "--workers", "1", "--output", "json")
+    assert result.code == 0, result.err
+    points = json.loads(result.out)["points"]
+    assert [(each["values"][TIES], each["values"]["plugins.fragmentation.copies"]) for each in points] == [
+        *(("fewest", "0"), ("fewest", "10"), ("most", "0"), ("most", "10"))
+    ]
+    assert "ties: most" in (tmp_path / "study-runs" / "point-3.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [("shard: x", "'x' is none of c"), ("resample: 1d", "cannot be used with records of decisions")],
+)
+def test_a_study_that_does_not_fit_records_says_why(monkeypatch, capsys, tmp_path, line, problem):
     tenure = in_process(monkeypatch, capsys)
     records_of(tmp_path / "records.sqlite", ["c"])
     study = tmp_path / "study.yaml"
-    study.write_text("{trace: records.sqlite, vary: {quota.a: [1]}, goals: [{figure: all.wait.mean}]}")
+    study.write_text(
+        f"{line}\ntrace: records.sqlite\nvary: {{quota.a: [1]}}\ngoals: [{{figure: all.wait.mean}}]"
+    )
     result = tenure("sweep", str(study), "--workers", "1")
     assert result.code == 2
-    assert "has records of decisions, which only `tenure play` plays" in " ".join(
-        result.err.replace("│", "").split()
-    )
+    assert problem in " ".join(result.err.replace("│", "").split())

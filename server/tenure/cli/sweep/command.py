@@ -2,6 +2,8 @@
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -129,7 +131,7 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
         if name is not None:
             path = file.parent / name
             try:
-                files[key] = (path.name, path.read_bytes())
+                files[key] = (path.name, _content(path))
             except OSError as error:
                 raise TraceError(f"{file}: {key}: {path}: {error.strerror}") from None
     if study.config is None:
@@ -138,6 +140,20 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
     load_settings(config)
     document = read_document(config)
     return study, document if isinstance(document, dict) else {}, files
+
+
+def _content(path: Path) -> bytes:
+    """The content of a file. Of a database, what it has now, as of its log: a server may be writing it."""
+    from tenure.simulator.jobs import TraceError
+    from tenure.simulator.traces.formats import is_records
+
+    if not is_records(path):
+        return path.read_bytes()
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            return database.serialize()
+    except sqlite3.Error as error:
+        raise TraceError(f"{path}: {error}") from None
 
 
 def _parsed(file: Path) -> object:
@@ -175,6 +191,7 @@ def _runs(
         description = json.dumps(
             {
                 "format": study.form,
+                "shard": study.shard,
                 "nodes": study.nodes,
                 "until": study.until,
                 "resample": study.resample,

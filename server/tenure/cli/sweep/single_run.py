@@ -37,7 +37,7 @@ class SingleRun:
     point: int
     seed: int
     description: str
-    """JSON: format, nodes, until, resample, settings, quotas in GPUs, configuration."""
+    """JSON: format, shard, nodes, until, resample, settings, quotas in GPUs, configuration."""
     files: str
     """Digest of the contents of the trace and the cluster."""
     version: str = package_version()
@@ -73,10 +73,10 @@ def execute(run: SingleRun, files: Files, progress: "Progress" = lambda now, end
 
 def build_input(run: SingleRun, files: Files) -> "RunInput":
     """The input of a run. Raises TraceError, ConfigurationError, and typer.BadParameter for nodes."""
-    from tenure.cli.play.inputs import build_runs, read_duration
+    from tenure.cli.play.inputs import build_runs, read_duration, read_recorded
     from tenure.simulator.jobs import TraceError
     from tenure.simulator.settings import RunSettings
-    from tenure.simulator.traces.formats import TraceFormat, read_trace
+    from tenure.simulator.traces.formats import TraceFormat, is_records, read_trace
     from tenure.simulator.traces.resample import resample
 
     described = json.loads(run.description)
@@ -94,10 +94,17 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
         config = Path(folder, "config.yaml")
         config.write_text(json.dumps(described["config"]), encoding="utf-8")  # JSON is YAML
         form = TraceFormat(described["format"]) if described["format"] else None
-        _, trace = read_trace(paths["trace"], form, run.seed)
-        trace = trace if block is None else resample(trace, block, run.seed)
+        recorded = None
+        if is_records(paths["trace"]):
+            if block is not None or form is not None:
+                raise TraceError("resample and format cannot be used with records of decisions")
+            (sample,) = read_recorded(paths["trace"], settings, [run.seed], described["shard"])
+            trace, recorded = sample.trace, sample.recorded
+        else:
+            _, trace = read_trace(paths["trace"], form, run.seed)
+            trace = trace if block is None else resample(trace, block, run.seed)
         cluster = str(paths["cluster"]) if "cluster" in paths else None
-        (built,) = build_runs(trace, described["nodes"], cluster, settings, [config], [], until)
+        *_, built = build_runs(trace, described["nodes"], cluster, settings, [config], [], until, recorded)
     queues = {queue.name: queue for queue in built.cluster.queues}
     for name, gpus in described["quotas"].items():
         if name not in queues:

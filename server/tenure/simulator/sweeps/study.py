@@ -98,6 +98,8 @@ class Study(_Section):
 
     trace: str
     form: Annotated[str | None, Field(alias="format")] = None
+    shard: str | None = None
+    """CLUSTER[/POOL], if the trace is a file of records with those of several."""
     nodes: str | None = None
     cluster: str | None = None
     config: str | None = None

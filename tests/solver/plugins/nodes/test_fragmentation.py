@@ -1,5 +1,6 @@
 """Placement by fragmentation: the mix, the value of nodes, levels, and the nodes and devices that follow."""
 
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 from random import Random
@@ -9,11 +10,11 @@ from tenure.solver.diagnosis.answer import answer
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugins.nodes.fragmentation import Fragmentation
 from tenure.solver.plugins.nodes.node_value import THRESHOLDS, WEIGHTS, NodeValue
 from tenure.solver.plugins.nodes.workload_mix import MixEntry, Request, ShapeCounts, mix_of
-from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
+from tenure.solver.registry import BUILT_IN, check_profile, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder, statuses
 from tenure.solver.testing.options import PodOptions
 
@@ -230,6 +231,37 @@ def test_of_equal_devices_the_gpu_score_decides_r3_84() -> None:
     builder.pods("z", TaskStatus.RUNNING, node="n", gpu_groups=("two",), queue="q", gpus=0.1)
     cluster = builder.pending("job", queue="q", gpus=0.1).build()
     assert device_of(cluster, with_fragmentation()) == ("two",)
+
+
+def arranged(**arguments: str) -> Profile:
+    """The profile with arguments of the plugin."""
+    found = with_fragmentation()
+    named = PluginConfig("fragmentation", arguments)
+    return replace(found, plugins=tuple(named if each.name == named.name else each for each in found.plugins))
+
+
+@pytest.mark.parametrize(("ties", "node"), [("fewest", "c"), ("most", "b"), ("name", "a")])
+@pytest.mark.parametrize("speedups", [(), SPEEDUPS], ids=["plain", "speedups"])
+def test_order_of_equal_nodes_is_an_argument_r3_83(ties: str, node: str, speedups: tuple[str, ...]) -> None:
+    builder = ClusterBuilder().node("a", gpus=4).node("b", gpus=8).node("c", gpus=2).queue("q", quota=-1)
+    cluster, profile = builder.pending("job", queue="q", gpus=1).build(), arranged(ties=ties)
+    profile = replace(profile, options=replace(profile.options, speedups=speedups))
+    assert statuses(cluster, answer(cluster, profile))["job-0"] == (TaskStatus.BINDING, node)
+
+
+@pytest.mark.parametrize(("copies", "node"), [("0", "b"), ("100", "a")])
+def test_weight_of_copies_is_an_argument_r3_82(copies: str, node: str) -> None:
+    """On `b`, three of four pods lose their CPU: for one pod alone nothing is lost."""
+    builder = ClusterBuilder().node("a", gpus=8, cpus=64).node("b", gpus=4, cpus=4).queue("q", quota=-1)
+    builder.pending("job", queue="q", gpus=1, cpus=3, priority=100)
+    cluster = builder.pending("z", queue="q", gpus=1, cpus=1, count=99).build()
+    assert statuses(cluster, answer(cluster, arranged(copies=copies)))["job-0"][1] == node
+
+
+@pytest.mark.parametrize("arguments", [{"copies": "101"}, {"copies": "x"}, {"mix": "0"}, {"ties": "random"}])
+def test_arguments_that_mean_nothing_are_refused(arguments: dict[str, str]) -> None:
+    ((path, _),) = check_profile(arranged(**arguments))
+    assert path.endswith(next(iter(arguments)))
 
 
 def test_cpu_only_pods_go_to_nodes_without_gpus_r3_85() -> None:

@@ -5,6 +5,7 @@ So the node index keeps ranks, and computes them again for nodes whose state cha
 """
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 from typing import ClassVar, Final
 
 from tenure.solver.model.node import Node
@@ -13,6 +14,7 @@ from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.ledger_view import FreeDevice
 from tenure.solver.plugin_api.points import DeviceScore, NodeScore
+from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import NodeState, Ranking, StateRank, Traits
 from tenure.solver.plugins.nodes.node_value import NodeValue
 from tenure.solver.plugins.nodes.workload_mix import (
@@ -36,20 +38,52 @@ MOST_KEPT: Final = 1 << 16
 """Values of states that are kept; beyond it they are computed again."""
 
 
+TIES: Final = ("fewest", "most", "name")
+
+
+def percent(text: str) -> int:
+    """A whole number of percent. Raises ValueError."""
+    if not text.isdecimal() or int(text) > 100:
+        raise ValueError(f"{text!r} is not a whole number of percent from 0 to 100")
+    return int(text)
+
+
+def part_of_pods(text: str) -> int:
+    """A whole number of percent, at least 1. Raises ValueError."""
+    if not percent(text):
+        raise ValueError("0 percent of the pods are no mix: write 1 to 100")
+    return int(text)
+
+
+def tie_order(text: str) -> str:
+    """`fewest`, `most` or `name`. Raises ValueError."""
+    if text not in TIES:
+        raise ValueError(f"{text!r} is no order of equal nodes; use {', '.join(TIES)}")
+    return text
+
+
 class Fragmentation(NodeScore, DeviceScore, StateRank):
     """Places pods where they leave most of the free GPUs usable for what runs and waits."""
 
     TRAITS: ClassVar = Traits(ranks_by=Ranking.STATE)
+    ARGUMENTS: ClassVar[Parsers] = {"copies": percent, "mix": part_of_pods, "ties": tie_order}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"copies": "10", "mix": "95", "ties": "fewest"}
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context
         self._cluster = context.cluster
         self._ledger = context.ledger
+        settings = {**Fragmentation.DEFAULTS, **arguments}
+        copies = percent(settings["copies"])
+        shared = gcd(copies, 100)
+        self._weights = (100 - copies) // shared, copies // shared
+        self._covered = part_of_pods(settings["mix"])
         self._mix: list[MixEntry] | None = None
         self._pods = 1
         self._classes = context.derived(NODE_CLASSES)
-        self._gpus = [_gpus(node) for node in self._classes.examples]
-        """By class of nodes, for nodes of equal level."""
+        ties = settings["ties"]
+        self._ties = [_tie_rank(ties, _gpus(node)) for node in self._classes.examples]
+        """By class of nodes, for nodes of equal level: the higher one precedes."""
         self._values: dict[int, NodeValue] = {}
         """By class of nodes."""
         self._usable: dict[NodeState, int] = {}
@@ -116,7 +150,7 @@ class Fragmentation(NodeScore, DeviceScore, StateRank):
             else:
                 usable = self._most_usable(value, before, size, fitting)
         decrease = value.weight * size * wanted.devices - self._usable_of(value, state) + usable
-        return value.level(decrease) * LEVEL + MOST_GPUS - self._gpus[number]
+        return value.level(decrease) * LEVEL + self._ties[number]
 
     def _most_usable(self, value: NodeValue, before: NodeState, size: int, fitting: list[int]) -> int:
         """What is usable after the best device gave a share; `fitting`: parts that suffice, ascending."""
@@ -146,17 +180,26 @@ class Fragmentation(NodeScore, DeviceScore, StateRank):
             mix = self._mix
             if mix is None:
                 counts = self._context.derived(SHAPE_COUNTS).counts
-                mix = self._mix = mix_of(self._cluster.shapes, counts)
+                mix = self._mix = mix_of(self._cluster.shapes, counts, self._covered)
                 self._pods = max(1, sum([entry.pods for entry in mix]))
             accepted = [entry for entry in mix if self._classes.accepts(number, entry.shape)]
             memory = self._classes.examples[number].gpu_memory_mib
-            value = self._values[number] = NodeValue(memory, accepted, self._pods)
+            value = self._values[number] = NodeValue(memory, accepted, self._pods, self._weights)
         return value
 
 
 def _gpus(node: Node) -> int:
     """GPUs of a node, at most 63; 0 only without GPUs in any form."""
     return 0 if node.is_cpu_only else min(MOST_GPUS, max(1, node.allocatable[GPU] // WHOLE_GPU))
+
+
+def _tie_rank(ties: str, gpus: int) -> int:
+    """0 to 63; nodes without GPUs precede all others."""
+    if not gpus:
+        return MOST_GPUS
+    if ties == "most":
+        return min(gpus, MOST_GPUS - 1)
+    return MOST_GPUS - gpus if ties == "fewest" else 0
 
 
 def _shared(state: NodeState, size: int, free: int, device_memory: int) -> NodeState:

@@ -52,11 +52,20 @@ class _Need:
 class NodeValue:
     """The value of nodes of one class, by what is free."""
 
-    def __init__(self, device_memory: int, accepted: Iterable[MixEntry], pods: int) -> None:
-        """`accepted`: requests of the mix that may run there; `pods`: all pods of the mix, at least 1."""
+    def __init__(
+        self,
+        device_memory: int,
+        accepted: Iterable[MixEntry],
+        pods: int,
+        weights: tuple[int, int] = (ONE_WEIGHT, COPIES_WEIGHT),
+    ) -> None:
+        """`accepted`: requests of the mix that may run there; `pods`: all pods of the mix, at least 1.
+        `weights` are those of what is unusable for one pod, and for copies.
+        """
         self.device_memory: Final = device_memory
-        self.weight: Final = WEIGHTS * pods
-        """10 * W."""
+        self._of_one, self._of_copies = weights
+        self.weight: Final = (self._of_one + self._of_copies) * pods
+        """10 * W, with these weights."""
         unit = self.weight * device_memory
         self._thresholds: Final = [-(-each * unit // MILLION) for each in THRESHOLDS]
         by_need = dict[tuple[int, int], dict[int, int]]()
@@ -84,7 +93,7 @@ class NodeValue:
                 pods = sums[first] * copies
                 for place in range(first, end):
                     pods += need.counts[place] * (cpu // cpus[place])
-                total += ONE_WEIGHT * free * sums[end] + COPIES_WEIGHT * need.taken * pods
+                total += self._of_one * free * sums[end] + self._of_copies * need.taken * pods
         return total
 
     def _by_devices(self, whole: int, parts: tuple[int, ...]) -> list[tuple[_Need, int, int]]:

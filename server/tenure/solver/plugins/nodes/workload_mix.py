@@ -69,8 +69,10 @@ class MixEntry(NamedTuple):
     pods: int
 
 
-def mix_of(shapes: Iterable[TaskShape], counts: list[int]) -> list[MixEntry]:
-    """The most frequent requests that cover 95 % of the pods; `counts` by shape."""
+def mix_of(
+    shapes: Iterable[TaskShape], counts: list[int], covered_percent: int = COVERED_PERCENT
+) -> list[MixEntry]:
+    """The most frequent requests that cover so much of the pods; `counts` by shape."""
     totals = dict[tuple[Request, _Selection], int]()
     examples = dict[tuple[Request, _Selection], TaskShape]()
     for shape in shapes:
@@ -79,7 +81,7 @@ def mix_of(shapes: Iterable[TaskShape], counts: list[int]) -> list[MixEntry]:
             totals[key] = totals.get(key, 0) + counts[shape.index]
             examples.setdefault(key, shape)
     order = sorted(totals, key=lambda key: (-totals[key], _descending(key[0]), examples[key].id))
-    entries, covered, wanted = list[MixEntry](), 0, sum(totals.values()) * COVERED_PERCENT
+    entries, covered, wanted = list[MixEntry](), 0, sum(totals.values()) * covered_percent
     for key in order:
         if covered * 100 >= wanted:
             break
