@@ -282,18 +282,16 @@ class Chains:
         return totals
 
     def unindexed_scores(self) -> tuple[str, ...]:
-        """Names of the node scores for which the node index cannot be used; empty: it can be.
-
-        Those that neither are a standard ranking nor have `concerns`; without any, all that are rankings.
+        """Names of the node scores for which the node index cannot be used: those that are no standard
+        ranking and have no `concerns`.
         """
-        if self.unranked_scores is not None:
-            return ()
-        unknown = [
-            self.name(score)
-            for score in self.node_scores
-            if traits_of(self.unwrapped(score)).ranks_by is None and not hasattr(score, "concerns")
-        ]
-        return tuple(unknown or [self.name(score) for score in self.node_scores])
+        return tuple(
+            [
+                self.name(score)
+                for score in self.node_scores
+                if traits_of(self.unwrapped(score)).ranks_by is None and not hasattr(score, "concerns")
+            ]
+        )
 
     def device_score(self, task: int, node: int, device: FreeDevice) -> int:
         """Sum of the scores of a device for a share of it."""
