@@ -128,6 +128,10 @@ class OptionsSection(ConfigSection):
     """Pods that one cycle may evict or relocate; -1 is unlimited."""
     max_disrupted_per_pod_group: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_disrupted_per_pod_group
     """Pods that one cycle may evict or relocate for one pod group; -1 is unlimited."""
+    max_moved_gpus_per_gpu: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_moved_gpus_per_gpu
+    """GPUs whose pods one decision may restart on other nodes for each GPU that it requests; -1 is
+    unlimited.
+    """
     budget_patience: DurationOrNever = _DEFAULTS.budget_patience
     """How long disruption budgets hold against a pod group that waits for what it may reclaim. After that its
     victims are evicted in spite of their budgets, and the adapter needs permission to delete pods; `never`:

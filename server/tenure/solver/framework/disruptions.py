@@ -15,6 +15,7 @@ from typing import Final, final
 from tenure.solver.framework.budgeted_tasks import BudgetedTasks
 from tenure.solver.framework.commit import Commit
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.moved_gpus import MovedGpus
 from tenure.solver.framework.pacing import Cap, Disruption, Pacing, displaced
 from tenure.solver.framework.trimming import choose_batches
 from tenure.solver.model.cluster import Cluster
@@ -50,6 +51,7 @@ class Disruptions:
         """`commits` and `counters` are those of a session, as they are at any time."""
         self._commits, self._counters = commits, counters
         self.pacing = Pacing(cluster, options)
+        self.moved_gpus = MovedGpus(cluster, ledger, options)
         self.number = 0
         """Changes whenever the search begins or ends to ignore budgets."""
         self._cluster, self._tasks, self._budgeted = cluster, cluster.tasks, budgeted
@@ -77,7 +79,7 @@ class Disruptions:
     @property
     def were_met(self) -> bool:
         """Whether budgets or rates kept a search of this cycle from some victims."""
-        return bool(self._met) or self.pacing.was_met
+        return bool(self._met) or self.pacing.was_met or self.moved_gpus.was_met
 
     @property
     def listeners(self) -> tuple["Disruptions", ...]:
@@ -189,10 +191,14 @@ class Disruptions:
 
     def rejection(self, action: Action, scenario: Scenario) -> Rejection | None:
         """Why what the scenario disrupts must not be: by budgets, limits and rates."""
-        if not (self._overdrawn or self.pacing.is_active):
+        if not (self._overdrawn or self.pacing.is_active or self.moved_gpus.is_active):
             return None
         names = [name for name in sorted(self._overdrawn) if not self._is_ignored(name)]
-        return self.rejection_by(names) or self._too_fast(action, scenario.preemptor, scenario.victims())
+        victims = scenario.victims()
+        found = self.rejection_by(names) or self._too_fast(action, scenario.preemptor, victims)
+        if found is not None or self._ignores_all:
+            return found
+        return self.moved_gpus.rejection(scenario.pending, [t for own in victims.values() for t in own])
 
     def _too_fast(
         self, action: Action, preemptor: int, victims: Mapping[int, Sequence[int]]
@@ -313,7 +319,12 @@ class Disruptions:
         """The obstacle as if budgets held for ever, which pod groups alike have in common."""
         is_over = self.may_override(action, preemptor)
         found = self._rejection_to(preemptor, tasks, [] if is_over else sorted(self._overdrawn))
-        return found or self.slowed(action, preemptor, tasks)
+        if found is None:
+            found = self.slowed(action, preemptor, tasks)
+        if found is None:
+            requested = [task for task in tasks if self._tasks[task].pod_group == preemptor]
+            found = self.moved_gpus.rejection(requested, tasks)
+        return found
 
     def _rejection_to(self, preemptor: int, tasks: Collection[int], names: Sequence[str]) -> Rejection | None:
         """The rejection by budgets, named if a pod group of the tasks may be named to the preemptor.

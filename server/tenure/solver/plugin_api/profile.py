@@ -86,6 +86,8 @@ class CycleOptions:
     max_disrupted_per_cycle: int = -1
     max_disrupted_per_pod_group: int = -1
     """Pods that are evicted or moved for one beneficiary in a cycle (semantics R15.10)."""
+    max_moved_gpus_per_gpu: int = -1
+    """GPUs that may restart on other nodes for each GPU that a pod group requests (semantics R15.14)."""
     budget_patience: int = -1
     """Nanoseconds for which disruption budgets hold against a pod group that waits for what it may reclaim;
     negative: for ever (semantics R15.13).
