@@ -5,8 +5,17 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from tenure.simulator.baselines import Baseline
+from tenure.simulator.comparison import Policy
 from tenure.simulator.jobs import BadLine, Trace
 from tenure.simulator.metrics import DEFINITIONS
+from tenure.simulator.report.charts import (
+    RUN_COLORS,
+    allocation_chart,
+    eviction_chart,
+    pending_chart,
+    queue_chart,
+    wait_chart,
+)
 from tenure.simulator.report.figures import SECTIONS
 from tenure.simulator.report.page import render_page
 from tenure.simulator.runs import RunInput, play
@@ -53,6 +62,28 @@ def test_pictures_are_svg_with_text_and_each_has_a_table_or_definition():
     assert page.count("<svg") >= 5
     assert page.count("<figure") == page.count("<svg")
     assert re.search(r"<svg.*?<text", page, re.DOTALL)
+
+
+def test_the_verdict_and_the_pictures_precede_the_tables():
+    page = render_page(runs())
+    verdict, picture, table = (page.index(mark) for mark in ('class="verdict"', "<svg", "<tr><th>Metric"))
+    assert verdict < picture < table
+    assert page.index("<strong>two</strong> against") < picture
+    for head in ("p99 wait", "Longest wait"):
+        assert f"{head}</th>" in page
+
+
+def test_a_colour_means_the_same_run_in_every_picture():
+    played = runs()
+    policies = [Policy(run.input.name, [run.metrics]) for run in played]
+    names = [run.input.name for run in played]
+    for spec in (allocation_chart(played), pending_chart(played)):
+        assert spec["encoding"]["color"]["scale"] == {"domain": names, "range": list(RUN_COLORS[:2])}
+    bars = wait_chart(policies, "wait", "Wait", is_time=True)["spec"]["layer"][0]
+    assert bars["encoding"]["color"]["scale"] == {"domain": names, "range": list(RUN_COLORS[:2])}
+    others = [eviction_chart(played), queue_chart(played[0])]
+    for spec in filter(None, others):
+        assert not set(spec["encoding"]["color"]["scale"]["range"]) & set(RUN_COLORS)
 
 
 def test_every_figure_has_its_definition_and_its_difference():

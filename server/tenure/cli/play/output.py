@@ -20,6 +20,7 @@ from tenure.simulator.comparison import Policy, value_at
 from tenure.simulator.jobs import BadLine, left_out_text
 from tenure.simulator.report.figures import SECTIONS, duration_text, figure_text, group_names, spread_text
 from tenure.simulator.report.page import render_page
+from tenure.simulator.report.verdict import noise_text, verdicts
 from tenure.simulator.runs import Run, RunInput, by_policy
 from tenure.simulator.simulation import Progress
 from tenure.terms.formatting import format_count
@@ -27,6 +28,20 @@ from tenure.terms.formatting import format_count
 MAX_BAD_LINES: Final = 3
 MINUTE: Final = 60.0
 """Seconds between two lines of progress without a terminal."""
+FIRST_LINE: Final = 2.0
+"""Seconds until the first line."""
+LARGE_FILE: Final = 1 << 20
+"""Bytes of a trace from which on it is said that it is read."""
+
+
+def say_reading(trace: Path) -> None:
+    """Say on standard error that a large trace is read, which takes seconds."""
+    try:
+        is_large = trace.stat().st_size >= LARGE_FILE
+    except OSError:
+        return  # the reader says why
+    if is_large:
+        typer.echo(f"Reading {trace}", err=True)
 
 
 @contextmanager
@@ -44,8 +59,9 @@ def show_progress(run: RunInput, seeds: int) -> Iterator[Progress]:
 
 
 def progress_lines(name: str, jobs: int, target: TextIO, clock: Callable[[], float] = monotonic) -> Progress:
-    """Write a line whenever a minute has passed, so that logs of long runs show that they go on."""
-    began = last = clock()
+    """Write a line after two seconds, then every minute, so that logs of long runs show that they go on."""
+    began = clock()
+    last = began - MINUTE + FIRST_LINE
 
     def note(now: int, ended: int, cycles: int) -> None:
         nonlocal last
@@ -146,6 +162,10 @@ def print_runs(console: Console, runs: Sequence[Run]) -> None:
         for violation in run.violations[:MAX_BAD_LINES]:
             text = f"{run.input.name}: {violation.eviction.victim} was evicted although {violation.rule}"
             console.print(Text(text, style="bold red"))
+    for verdict in verdicts(policies):
+        console.print(Text(verdict.text, style="bold"))
+    if len(policies) > 1:
+        console.print(Text(noise_text(policies), style="dim"))
     columns = (TableColumn("Metric"), *[TableColumn(name, right=True) for name in groups])
     for title, figures in SECTIONS:
         rows = [

@@ -24,6 +24,31 @@ _CONFIG: Final = {
     "view": {"stroke": "#bbbbbb"},
 }
 
+_TIME_LABELS: Final = (
+    "datum.value == 0 ? '0' : "
+    "datum.value >= 172800 ? format(datum.value / 86400, '.3~g') + 'd' : "
+    "datum.value >= 7200 ? format(datum.value / 3600, '.3~g') + 'h' : "
+    "datum.value >= 120 ? format(datum.value / 60, '.3~g') + 'm' : format(datum.value, '.3~g') + 's'"
+)
+_TIME_STEPS: Final = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800),
+    *[3_600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 120, 240, 480, 1_200)],
+)
+"""Seconds between two marks of an axis with times."""
+_MOST_MARKS: Final = 8
+RUN_COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6000", "#5b2c83")
+"""Colours of the runs in all pictures, in their order. Nothing else has one of them."""
+_ACTION_COLORS: Final = {
+    "reclaim": "#7a0018",
+    "preempt": "#c8566b",
+    "requeue": "#d9a5ae",
+    "consolidation": "#404040",
+    "reservation": "#8c8c8c",
+    "stalegangeviction": "#b8b8b8",
+    "timelimit": "#d8d8d8",
+}
+_OTHER_ACTION: Final = "#000000"
+
 Spec = dict[str, Any]
 
 
@@ -44,7 +69,7 @@ def allocation_chart(runs: Sequence[Run]) -> Spec:
             if point.usable:
                 rows.append(_row(point, run, "allocation", point.allocated / point.usable))
                 rows.append(_row(point, run, "goodput", good / point.usable))
-    return _lines("Allocation and goodput of each run over time", rows, "Part of usable GPUs")
+    return _lines("Allocation and goodput of each run over time", rows, "Part of usable GPUs", _names(runs))
 
 
 def pending_chart(runs: Sequence[Run]) -> Spec:
@@ -54,15 +79,34 @@ def pending_chart(runs: Sequence[Run]) -> Spec:
         for run in runs
         for point in merge(run.results.series)
     ]
-    return _lines("GPUs that pending pods ask for, over time", rows, "GPUs pending")
+    return _lines("GPUs that pending pods ask for, over time", rows, "GPUs pending", _names(runs))
 
 
-def wait_chart(policies: Sequence[Policy], metric: str, title: str) -> Spec:
-    """Mean and 95th percentile of a metric by size of the job, with the deviation over the seeds."""
+def time_axis(least: float, most: float) -> dict[str, Any]:
+    """Marks and labels of an axis with times from one value to another, in seconds."""
+    steps = (step for step in _TIME_STEPS if (most - least) / step <= _MOST_MARKS)
+    step = next(steps, _TIME_STEPS[-1])
+    marks = list(range(int(least // step) * step, int(most // step) * step + step + 1, step))
+    return {"values": marks, "labelExpr": _TIME_LABELS}
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    return [run.input.name for run in runs]
+
+
+def _run_color(names: Sequence[str]) -> dict[str, Any]:
+    """The colour of each run, whichever of them a picture shows."""
+    colors = [RUN_COLORS[number % len(RUN_COLORS)] for number in range(len(names))]
+    scale = {"domain": list(names), "range": colors}
+    return {"field": "run", "type": "nominal", "sort": None, "title": None, "scale": scale}
+
+
+def wait_chart(policies: Sequence[Policy], metric: str, title: str, *, is_time: bool = False) -> Spec:
+    """Mean and 99th percentile of a metric by size of the job, with the deviation over the seeds."""
     rows = []
     for policy in policies:
         for size, _ in SIZES:
-            for what in ("mean", "p95"):
+            for what in ("mean", "p99"):
                 values = [each["by_size"].get(size, {}).get(metric, {}).get(what) for each in policy.metrics]
                 found = spread_of(values)
                 if found is not None:
@@ -71,12 +115,13 @@ def wait_chart(policies: Sequence[Policy], metric: str, title: str) -> Spec:
                     rows.append({**row, "low": low, "high": high})
     x: dict[str, Any] = {"field": "size", "type": "nominal", "sort": [name for name, _ in SIZES]}
     across = {"x": {**x, "title": None, "axis": {"labelAngle": 0}}, "xOffset": {"field": "run", "sort": None}}
+    labels = time_axis(0, max([float(row["high"]) for row in rows], default=0.0)) if is_time else {}
     bars: Spec = {
         "mark": "bar",
         "encoding": {
             **across,
-            "y": {"field": "value", "type": "quantitative", "title": title},
-            "color": {"field": "run", "type": "nominal", "sort": None, "title": None},
+            "y": {"field": "value", "type": "quantitative", "title": title, "axis": labels},
+            "color": _run_color([policy.name for policy in policies]),
         },
     }
     lines: Spec = {
@@ -85,7 +130,7 @@ def wait_chart(policies: Sequence[Policy], metric: str, title: str) -> Spec:
     }
     layers = [bars, lines] if any(len(policy.metrics) > 1 for policy in policies) else [bars]
     return {
-        **base_spec(f"{title} by size of the job: mean and 95th percentile", rows),
+        **base_spec(f"{title} by size of the job: mean and 99th percentile", rows),
         "facet": {"column": {"field": "what", "type": "nominal", "title": None}},
         "spec": {"width": WIDTH // 2 - 40, "height": 180, "layer": layers},
     }
@@ -118,7 +163,12 @@ def queue_chart(run: Run) -> Spec:
                 "axis": {**_DATES, "format": "%d %b", "tickCount": 3},
             },
             "y": {"field": "value", "type": "quantitative", "title": "GPUs"},
-            "color": {"field": "what", "type": "nominal", "title": None},
+            "color": {
+                "field": "what",
+                "type": "nominal",
+                "title": None,
+                "scale": {"domain": ["allocated", "entitled"], "range": ["#000000", "#a0a0a0"]},
+            },
         },
     }
 
@@ -136,7 +186,8 @@ def eviction_chart(runs: Sequence[Run]) -> Spec | None:
         {"run": name, "time": _text(day * _DAY), "action": action, "value": count}
         for (name, day, action), count in counts.items()
     ]
-    names = [run.input.name for run in runs]
+    names = _names(runs)
+    actions = sorted({action for _, _, action in counts})
     return {
         **base_spec("Evictions by day and action", rows),
         "mark": "bar",
@@ -146,7 +197,15 @@ def eviction_chart(runs: Sequence[Run]) -> Spec | None:
             "row": {"field": "run", "type": "nominal", "sort": names, "title": None},
             "x": {"field": "time", "type": "temporal", "timeUnit": "utcyearmonthdate", "title": None},
             "y": {"field": "value", "type": "quantitative", "title": "Evictions"},
-            "color": {"field": "action", "type": "nominal", "title": None},
+            "color": {
+                "field": "action",
+                "type": "nominal",
+                "title": None,
+                "scale": {
+                    "domain": actions,
+                    "range": [_ACTION_COLORS.get(action, _OTHER_ACTION) for action in actions],
+                },
+            },
         },
     }
 
@@ -200,11 +259,11 @@ def base_spec(description: str, rows: Iterable[Mapping[str, Any]]) -> Spec:
     }
 
 
-def _lines(description: str, rows: list[dict[str, Any]], title: str) -> Spec:
+def _lines(description: str, rows: list[dict[str, Any]], title: str, names: Sequence[str]) -> Spec:
     encoding: dict[str, Any] = {
         "x": {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": _DATES},
         "y": {"field": "value", "type": "quantitative", "title": title},
-        "color": {"field": "run", "type": "nominal", "sort": None, "title": None},
+        "color": _run_color(names),
     }
     if len({row["what"] for row in rows}) > 1:
         encoding["strokeDash"] = {"field": "what", "type": "nominal", "title": None}

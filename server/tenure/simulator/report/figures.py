@@ -23,13 +23,13 @@ class Figure(NamedTuple):
         return value_at(*self.path)(metrics)
 
 
+_PARTS: Final = (("mean", "mean"), ("median", "p50"), ("p95", "p95"), ("p99", "p99"), ("longest", "max"))
+"""Names of the figures of a time of jobs, and where they are."""
+
+
 def _jobs(title: str, key: str) -> list[Figure]:
-    return [
-        Figure(
-            f"{title}, {name}", ("all", key, part), "number" if key == "bounded_slowdown" else "duration", key
-        )
-        for name, part in (("mean", "mean"), ("median", "p50"), ("p95", "p95"))
-    ]
+    kind = "number" if key == "bounded_slowdown" else "duration"
+    return [Figure(f"{title}, {name}", ("all", key, part), kind, key) for name, part in _PARTS]
 
 
 _COUNTS: Final = (
@@ -37,10 +37,8 @@ _COUNTS: Final = (
     Figure("Jobs completed", ("jobs", "completed"), "count", "completed"),
     Figure("Jobs never started", ("jobs", "never_started"), "count", "never_started"),
 )
-JOB_FIGURES: Final = (
-    *_COUNTS,
-    *_jobs("Wait", "wait"),
-    *_jobs("Total wait", "total_wait"),
+JOB_FIGURES: Final = (*_COUNTS, *_jobs("Wait", "wait"), *_jobs("Total wait", "total_wait"))
+END_FIGURES: Final = (
     *_jobs("Turnaround", "turnaround"),
     *_jobs("Bounded slowdown", "bounded_slowdown"),
 )
@@ -76,7 +74,20 @@ EVICTION_FIGURES: Final = (
     Figure("Notices carried out", ("evictions", "notices_carried_out"), "count", "notices_carried_out"),
     Figure("Protections not kept", ("evictions", "violations"), "count", "violations"),
 )
-SECTIONS: Final = (("Jobs", JOB_FIGURES), ("GPU time", CLUSTER_FIGURES), ("Evictions", EVICTION_FIGURES))
+SECTIONS: Final = (
+    ("Jobs", JOB_FIGURES),
+    ("Jobs that completed", END_FIGURES),
+    ("GPU time", CLUSTER_FIGURES),
+    ("Evictions", EVICTION_FIGURES),
+)
+
+
+_DURATIONS: Final = ("wait", "total_wait", "turnaround", "makespan", "longest_below")
+
+
+def is_duration(path: str) -> bool:
+    """Whether the figure at a path below `metrics`, such as `all.wait.mean`, is a time in seconds."""
+    return any(part in _DURATIONS for part in path.split(".")) and not path.endswith(".count")
 
 
 def group_names(key: str, policies: Sequence[Policy]) -> list[str]:

@@ -19,20 +19,23 @@ from tenure.simulator.report.figures import (
     spread_text,
 )
 from tenure.simulator.report.stories import MAX_CHANGES, Change, collect_stories, compare
+from tenure.simulator.report.verdict import noise_text, summary_text, verdicts
 from tenure.simulator.runs import MAX_BAD_LINES, Run, by_policy
 from tenure.solver.plugin_api.profile import Profile
 from tenure.wire.violations import escape_control_characters
 
 MAX_VIOLATIONS: Final = 20
 _PARTS: Final = (
-    *("notes", "violations", "left_out", "bad_lines", "points", "sections", "names"),
+    *("notes", "verdicts", "noise", "violations", "left_out", "bad_lines", "points", "sections", "names"),
     *("pictures", "tables", "stories", "inputs"),
 )
-P95: Final = "p95: 95 % of the jobs wait at most this long."
+P95: Final = "p95 and p99: 95 % and 99 % of the jobs wait at most this long."
 _WAITS: Final = (
     ("Jobs", "count", ("jobs",)),
     ("Mean wait", "duration", ("wait", "mean")),
     ("p95 wait", "duration", ("wait", "p95")),
+    ("p99 wait", "duration", ("wait", "p99")),
+    ("Longest wait", "duration", ("wait", "max")),
     ("Mean slowdown", "number", ("bounded_slowdown", "mean")),
     ("Evictions", "count", ("evictions",)),
 )
@@ -72,6 +75,8 @@ def render_page(runs: Sequence[Run]) -> str:
     return render_template(
         title="Simulation: " + ", ".join(groups),
         summary=summary,
+        verdicts=verdicts(policies) or [summary_text(policies[0])],
+        noise=noise_text(policies) if len(policies) > 1 else "",
         notes=[*_seed_notes(next(iter(groups.values()))), *trace.notes],
         violations=_violations(runs),
         left_out=left_out_text(trace.bad_lines),
@@ -150,8 +155,8 @@ def _pictures(runs: Sequence[Run], policies: Sequence[Policy]) -> list[dict[str,
         ("Pending GPUs over time", "GPUs that pods without a node ask for.", charts.pending_chart(runs)),
         (
             "Waits by size",
-            "Seconds from submission to the first start." + _error_bars(policies),
-            charts.wait_chart(policies, "wait", "Wait (s)"),
+            "Time from submission to the first start." + _error_bars(policies),
+            charts.wait_chart(policies, "wait", "Wait", is_time=True),
         ),
         (
             "Bounded slowdown by size",
@@ -160,13 +165,13 @@ def _pictures(runs: Sequence[Run], policies: Sequence[Policy]) -> list[dict[str,
         ),
         (
             "Evictions over time",
-            "Pod groups that decisions evict, by day and action.",
+            "Pod groups that decisions evict, by day and action. Colours are those of actions here.",
             charts.eviction_chart(runs),
         ),
     ]
     for run in runs:
         if any(totals.entitled for totals in run.results.queues.values()):
-            text = "Allocated GPUs, and the smaller one of fair share and demand."
+            text = "Black: allocated GPUs. Grey: the smaller one of fair share and demand."
             found.append((f"Shares of the queues, {run.input.name}", text, charts.queue_chart(run)))
     # The SVG has texts of the trace, which its renderer escapes.
     return [

@@ -7,6 +7,7 @@ from typing import Any, Final
 from tenure.simulator.comparison import Policy, Spread
 from tenure.simulator.jobs import Trace, left_out_text
 from tenure.simulator.report import charts
+from tenure.simulator.report.figures import is_duration, spread_text
 from tenure.simulator.report.page import Table, figure_sections, render_template, wait_tables
 from tenure.simulator.runs import MAX_BAD_LINES
 from tenure.simulator.sweeps.frontier import PointResult
@@ -14,15 +15,19 @@ from tenure.simulator.sweeps.study import QUOTA, Study
 
 _DIGITS: Final = 4
 """Significant digits of a mean."""
-_KINDS: Final = ("frontier", "beaten", "constraint not kept")
+_KINDS: Final = {"frontier": "#0072b2", "beaten": "#999999", "constraint not kept": "#d55e00"}
+"""Kinds of points, and their colours."""
+_BEST, _BEATEN, _BROKEN = _KINDS
 MAX_COMPARED: Final = 8
 """Points whose figures are side by side."""
 
 
-def point_text(spread: Spread | None) -> str:
-    """Mean, and the standard deviation over the seeds."""
+def point_text(spread: Spread | None, path: str = "") -> str:
+    """Mean, and the standard deviation over the seeds, of the figure at a path; a time is written as one."""
     if spread is None:
         return "-"
+    if is_duration(path):
+        return spread_text("duration", spread)
     digits = max(_DIGITS - 1 - floor(log10(abs(spread.mean))), 0) if spread.mean else _DIGITS - 1
     deviation = f" ± {spread.deviation:,.{digits}f}" if spread.runs > 1 else ""
     return f"{spread.mean:,.{digits}f}{deviation}"
@@ -41,7 +46,12 @@ def cells_of(result: PointResult) -> list[str]:
     why = "yes" if result.is_best else "; ".join(result.broken) or "no"
     if result.violations:
         why += f"; {result.violations} protections not kept"
-    return [str(result.point.number), *values, *[point_text(each) for each in result.figures.values()], why]
+    return [
+        str(result.point.number),
+        *values,
+        *[point_text(each, path) for path, each in result.figures.items()],
+        why,
+    ]
 
 
 def render_sweep(
@@ -66,9 +76,12 @@ def render_sweep(
     seeds = ", ".join(str(seed) for seed in study.seeds)
     text = (
         f"Mean over the seeds {seeds} and standard deviation. Figures are named by their path in the JSON of "
-        "a run: durations are in seconds, GPU time in hours. The configuration of point 1 is point-1.yaml."
+        "a run; GPU time is in hours. The configuration of point 1 is point-1.yaml."
     )
-    points = Table("Points", text, head_of(study), [cells_of(result) for result in results])
+    best = [result for result in results if result.is_best]
+    frontier = Table("Points of the frontier", text, head_of(study), [cells_of(result) for result in best])
+    others = "All points." if len(best) < len(results) else ""
+    points = Table("Points", others, head_of(study), [cells_of(result) for result in results])
     return render_template(
         title=f"Sweep: {study.trace}",
         summary=f"{len(results):,} points, {len(results) * len(study.seeds):,} runs.",
@@ -76,11 +89,32 @@ def render_sweep(
         left_out=left_out_text(trace.bad_lines),
         bad_lines=[(bad.where, bad.problem) for bad in trace.bad_lines[:MAX_BAD_LINES]],
         pictures=pictures,
-        points=points,
+        verdicts=[_verdict(study, results)],
+        points=[frontier, points] if best and others else [points._replace(definition=text)],
         tables=[table for table in wait_tables(policies) if table.rows],
         names=[policy.name for policy in policies],
         sections=figure_sections(policies),
     )
+
+
+def _verdict(study: Study, results: Sequence[PointResult]) -> str:
+    """Which points no other one beats, in a sentence."""
+    best = [result for result in results if result.is_best]
+    if not best:
+        return "No point keeps all constraints."
+    goals = " and ".join(goal.figure for goal in study.goals)
+    numbers = ", ".join(str(result.point.number) for result in best)
+    which = "points" if len(best) > 1 else "point"
+    text = f"Frontier: {which} {numbers} of {len(results):,}. No other point is better in {goals}."
+    for goal in study.goals:
+        sign = -1 if goal.better == "higher" else 1
+        known = [(each.figures[goal.figure], each) for each in best]
+        found = [(sign * spread.mean, each) for spread, each in known if spread is not None]
+        if found:
+            least = min(found, key=lambda pair: pair[0])[1]
+            value = point_text(least.figures[goal.figure], goal.figure)
+            text += f" Best {goal.figure}: point {least.point.number} with {value}."
+    return text
 
 
 def _compared(
@@ -109,7 +143,7 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
     for result in results:
         x, y = result.figures[across], result.figures[up]
         if x is not None and y is not None:
-            kind = _KINDS[0] if result.is_best else _KINDS[2] if result.broken else _KINDS[1]
+            kind = _BEST if result.is_best else _BROKEN if result.broken else _BEATEN
             equal = [row for row in rows if (row["x"], row["y"]) == (x.mean, y.mean)]
             if equal:
                 equal[0]["point"] += f", {result.point.number}"
@@ -125,16 +159,19 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
             "type": "quantitative",
             "title": _title(study, number),
             "scale": {"zero": False},
-            "axis": {"tickCount": 8},
+            "axis": {"tickCount": 8, **(_time_axis(rows, name) if is_duration(path) else {})},
         }
-        for number, name in enumerate("xy")
+        for number, (name, path) in enumerate((("x", across), ("y", up)))
     }
     best: dict[str, Any] = {"filter": "datum.kind === 'frontier'"}
-    kinds = {
+    kinds: dict[str, Any] = {
         "field": "kind",
         "type": "nominal",
         "title": None,
-        "scale": {"domain": [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]},
+        "scale": {
+            "domain": [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)],
+            "range": [color for kind, color in _KINDS.items() if any(row["kind"] == kind for row in rows)],
+        },
     }
     named = [] if len(results) <= MAX_COMPARED else [best]
     spreads = [
@@ -165,7 +202,7 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
                 "encoding": {
                     **axes,
                     "color": kinds,
-                    "shape": kinds,
+                    "shape": {**kinds, "scale": {"domain": kinds["scale"]["domain"]}},
                 },
             },
             {
@@ -175,6 +212,11 @@ def frontier_chart(study: Study, results: Sequence[PointResult]) -> charts.Spec:
             },
         ],
     }
+
+
+def _time_axis(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    lows, highs = [row[f"{name}_low"] for row in rows], [row[f"{name}_high"] for row in rows]
+    return charts.time_axis(min(lows, default=0), max(highs, default=0))
 
 
 def _title(study: Study, number: int) -> str:
