@@ -91,8 +91,8 @@ def test_reports_when_no_remedy_works() -> None:
     cluster = CASES["NO_NODE_MATCHES"].cluster()
     answer = why_pending(CycleReplay(cluster, DEFAULT), index(cluster))
     assert answer.text.public.endswith(
-        "None of the tested changes would let it start now. Usual remedy: reduce the requests of its pods, relax "
-        "their constraints, or add a matching node."
+        "None of the tested changes would let it start now. Usual remedy: reduce the requests of its pods, "
+        "relax their constraints, or add a matching node."
     )
 
 

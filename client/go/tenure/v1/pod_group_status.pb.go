@@ -35,6 +35,8 @@ const (
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_ANNOTATION PreemptibilitySource = 2
 	// Its priority, because nothing else is set (legacy rule).
 	PreemptibilitySource_PREEMPTIBILITY_SOURCE_PRIORITY PreemptibilitySource = 3
+	// The label kai.scheduler/preemptibility (PodGroup.is_preemptibility_label).
+	PreemptibilitySource_PREEMPTIBILITY_SOURCE_LABEL PreemptibilitySource = 4
 )
 
 // Enum value maps for PreemptibilitySource.
@@ -44,12 +46,14 @@ var (
 		1: "PREEMPTIBILITY_SOURCE_FIELD",
 		2: "PREEMPTIBILITY_SOURCE_ANNOTATION",
 		3: "PREEMPTIBILITY_SOURCE_PRIORITY",
+		4: "PREEMPTIBILITY_SOURCE_LABEL",
 	}
 	PreemptibilitySource_value = map[string]int32{
 		"PREEMPTIBILITY_SOURCE_UNSPECIFIED": 0,
 		"PREEMPTIBILITY_SOURCE_FIELD":       1,
 		"PREEMPTIBILITY_SOURCE_ANNOTATION":  2,
 		"PREEMPTIBILITY_SOURCE_PRIORITY":    3,
+		"PREEMPTIBILITY_SOURCE_LABEL":       4,
 	}
 )
 
@@ -375,12 +379,13 @@ const file_tenure_v1_pod_group_status_proto_rawDesc = "" +
 	"\x10no_cpu_gpu_milli\x18\x02 \x01(\x03R\rnoCpuGpuMilli\x12'\n" +
 	"\x10no_gpu_gpu_milli\x18\x03 \x01(\x03R\rnoGpuGpuMilli\x12*\n" +
 	"\x11neither_gpu_milli\x18\x04 \x01(\x03R\x0fneitherGpuMilli\x12/\n" +
-	"\x14other_kind_gpu_milli\x18\x05 \x01(\x03R\x11otherKindGpuMilli*\xa8\x01\n" +
+	"\x14other_kind_gpu_milli\x18\x05 \x01(\x03R\x11otherKindGpuMilli*\xc9\x01\n" +
 	"\x14PreemptibilitySource\x12%\n" +
 	"!PREEMPTIBILITY_SOURCE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bPREEMPTIBILITY_SOURCE_FIELD\x10\x01\x12$\n" +
 	" PREEMPTIBILITY_SOURCE_ANNOTATION\x10\x02\x12\"\n" +
-	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"\x1ePREEMPTIBILITY_SOURCE_PRIORITY\x10\x03\x12\x1f\n" +
+	"\x1bPREEMPTIBILITY_SOURCE_LABEL\x10\x04B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_pod_group_status_proto_rawDescOnce sync.Once
