@@ -15,7 +15,7 @@ from tenure.kubernetes.limits.namespace_shares import Claimant, Cost, left_out
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.state_pb2 import SetAsideRows
-from tenure.wire.row_limits import DEFAULT_MAX_ROWS, ListLimits, SenderLimits
+from tenure.wire.row_limits import DEFAULT_MAX_ROWS, ELEMENTS, ListLimits, SenderLimits
 
 from tests.attacks.tenants.forging_client import evict
 from tests.attacks.tenants.hostile_objects_campaign import HonestCluster, run
@@ -233,11 +233,16 @@ def allocatable_cores(builder: SnapshotBuilder, now: Timestamp = NOW) -> int:
     return next(row.allocatable.cpu_milli // 1000 for row in builder.snapshot(now).nodes if row.name == "n1")
 
 
+FEW_ENTRIES: Final = SenderLimits(max_rows=ListLimits({**DEFAULT_MAX_ROWS, ELEMENTS: 1_000}))
+TOO_MANY_DEVICES: Final = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "10000"}
+"""Even without constraints, the row of such a pod has more entries."""
+
+
 def test_running_pod_that_is_set_aside_reduces_its_node() -> None:
     world = CachedCluster()
     world.put("nodes", node())
-    world.put("pods", running("p", requests={"cpu": "10"}, meta={"annotations": {names.VOLCANO_QUEUE: LONG}}))
-    assert allocatable_cores(world.builder()) == 54
+    world.put("pods", running("p", requests={"cpu": "10"}, meta={"annotations": TOO_MANY_DEVICES}))
+    assert allocatable_cores(SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)) == 54
 
 
 def test_pod_group_goes_as_a_whole_when_a_running_pod_of_it_is_set_aside() -> None:
@@ -247,10 +252,10 @@ def test_pod_group_goes_as_a_whole_when_a_running_pod_of_it_is_set_aside() -> No
     world.put("kai_pod_groups", pod_group("g", minMember=2))
     world.put("pods", running("good", requests={"cpu": "1"}, meta=member("g")))
     world.put("pods", running("bad", requests={"cpu": "1"}, meta=member("g")))
-    builder = world.builder()
+    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
     assert len(builder.snapshot(NOW).pods) == 2
-    spec = affinity(MANY_VALUES)
-    world.put("pods", running("bad", requests={"cpu": "1"}, meta=member("g"), spec=spec))
+    meta = {"annotations": {**member("g")["annotations"], **TOO_MANY_DEVICES}}
+    world.put("pods", running("bad", requests={"cpu": "1"}, meta=meta))
     delta = builder.delta(NOW)
     assert list(delta.removals.pod_groups) == ["uid-g"]
     assert sorted(delta.removals.pods) == ["uid-bad", "uid-good"]
@@ -267,13 +272,14 @@ def test_decision_about_a_pod_group_that_is_set_aside_is_refused() -> None:
     world.put("nodes", node())
     world.put("kai_pod_groups", pod_group("g"))
     world.put("pods", running("p", meta=member("g")))
-    builder = world.builder()
+    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
     builder.snapshot(NOW)
     ownership = Ownership(world.mirrors, builder, "kai-scheduler")
     eviction = evict("uid-p", "uid-g")
     assert ownership.refuse(eviction) == ""
     assert ownership.own_pod_groups(["uid-g"]) == {"uid-g"}
-    world.put("pods", running("p", meta=member("g"), spec=affinity(MANY_VALUES)))
+    meta = {"annotations": {**member("g")["annotations"], **TOO_MANY_DEVICES}}
+    world.put("pods", running("p", meta=meta))
     builder.delta(NOW)
     assert ownership.refuse(eviction) == "the pod is not in the snapshot"
     assert ownership.own_pod_groups(["uid-g"]) == set()

@@ -15,6 +15,7 @@ from tests.kubernetes.observe.cached_cluster import (
     node,
     pod,
     pod_group,
+    queue,
     running,
 )
 
@@ -127,20 +128,24 @@ def test_foreign_overcommitment_leaves_zero_capacity() -> None:
     assert world.snapshot().nodes[0].allocatable.cpu_milli == 0
 
 
-def test_own_pod_without_pod_group_is_not_a_victim_and_occupies_capacity() -> None:
+def test_own_pod_whose_pod_group_is_gone_stays_in_reach() -> None:
+    """Else its owner would only have to delete the pod group to keep what other queues lent it."""
     world = CachedCluster()
     world.put("nodes", node())
+    world.put("kai_queues", queue("q"))
     world.put("pods", running("p", meta=member("g")))
     picture = world.builder()
     snapshot = picture.snapshot(NOW)
-    assert not snapshot.pods
-    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert [row.pod_group for row in snapshot.pods] == ["uid-p"]
+    assert [row.queue for row in snapshot.pod_groups] == ["-"]
+    assert [row.name for row in snapshot.queues] == ["-", "q"]
+    assert snapshot.nodes[0].allocatable.cpu_milli == 64_000
     [warned] = picture.warnings.take_new()
     assert (warned.subject, "'g' does not exist" in warned.text) == ("Pod team/p", True)
     world.put("kai_pod_groups", pod_group("g"))
     delta = picture.delta(NOW)
-    assert [row.uid for row in delta.upserts.pods] == ["uid-p"]
-    assert delta.upserts.nodes[0].allocatable.cpu_milli == 64_000
+    assert [row.pod_group for row in delta.upserts.pods] == ["uid-g"]
+    assert list(delta.removals.queues) == ["-"]
     assert not picture.warnings.active
 
 

@@ -170,21 +170,29 @@ def test_sub_group_minimum_counts_pods_in_leaves_and_sub_groups_elsewhere() -> N
         ),
     ],
 )
-def test_unusable_pod_group_is_skipped_and_its_pods_occupy_capacity(
-    spec: dict[str, Any], reason: str
-) -> None:
+def test_pods_on_nodes_of_an_unusable_pod_group_stay_in_reach(spec: dict[str, Any], reason: str) -> None:
     world = CachedCluster()
     world.put("nodes", node())
     world.put("kai_pod_groups", pod_group("g", **spec))
     world.put("pods", running("p", meta=member("g")))
     picture = world.builder()
     snapshot = picture.snapshot(NOW)
-    assert not snapshot.pod_groups
-    assert not snapshot.pods
-    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    (row,) = snapshot.pod_groups
+    assert row.preemptibility == pb.PREEMPTIBILITY_PREEMPTIBLE
+    assert not row.sub_groups
+    assert [pod.uid for pod in snapshot.pods] == ["uid-p"]
     assert reason in picture.warnings.take_new()[0].text
     world.put("kai_pod_groups", pod_group("g"))
-    assert [row.uid for row in picture.delta(NOW).upserts.pods] == ["uid-p"]
+    assert [row.queue for row in picture.delta(NOW).upserts.pod_groups] == ["q"]
+
+
+def test_unusable_pod_group_without_pods_on_nodes_is_skipped() -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", subGroups=[{"name": ""}]))
+    world.put("pods", pod("p", meta=member("g")))
+    snapshot = world.snapshot()
+    assert not snapshot.pod_groups
+    assert not snapshot.pods
 
 
 def test_topology_constraints_follow_the_existing_topologies() -> None:
@@ -274,7 +282,7 @@ def test_recreated_pod_group_has_the_pods_that_name_it() -> None:
     assert list(delta.removals.pod_groups) == ["uid-g"]
 
 
-def test_pods_of_a_deleted_pod_group_occupy_capacity() -> None:
+def test_pods_of_a_deleted_pod_group_stay_in_reach() -> None:
     world = CachedCluster()
     world.put("nodes", node())
     uid = world.put("kai_pod_groups", pod_group("g"))
@@ -283,8 +291,8 @@ def test_pods_of_a_deleted_pod_group_occupy_capacity() -> None:
     picture.snapshot(NOW)
     world.remove("kai_pod_groups", uid)
     delta = picture.delta(NOW)
-    assert list(delta.removals.pods) == ["uid-p"]
-    assert delta.upserts.nodes[0].allocatable.cpu_milli == 63_000
+    assert [row.pod_group for row in delta.upserts.pods] == ["uid-p"]
+    assert not delta.upserts.nodes
     assert [warned.subject for warned in picture.warnings.take_new()] == ["Pod team/p"]
 
 
@@ -300,5 +308,5 @@ def test_pod_of_a_deleted_pod_group_is_a_warning_unless_it_terminates(
     world.put("nodes", node())
     world.put("pods", running("p", meta={**member("gone"), **meta}))
     picture = world.builder()
-    assert [row.allocatable.cpu_milli for row in picture.snapshot(NOW).nodes] == [63_000]
+    picture.snapshot(NOW)
     assert [warning.subject for warning in picture.warnings.take_new()] == subjects

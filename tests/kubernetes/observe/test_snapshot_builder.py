@@ -161,10 +161,13 @@ def test_incremental_snapshot_equals_a_fresh_one(
     copy = CachedCluster()
     for collection in COLLECTIONS:
         getattr(copy.mirrors, collection.name).on_replace(getattr(world.mirrors, collection.name).all())
+    # Of a pod on a node, the share of a GPU counts that it had first.
+    copy.mirrors.pods.on_replace([member.pod for member in kept._members.by_uid.values()])
     fresh = copy.builder(CONFIG).snapshot(now)
     assert ordered(state) == ordered(fresh)
     decode_snapshot(state)
-    assert sorted(kept.warnings.active) == sorted(copy_warnings(copy, now))
+    active = [each for each in kept.warnings.active if "its share of a GPU was changed" not in each.text]
+    assert sorted(active) == sorted(copy_warnings(copy, now))
 
 
 def copy_warnings(world: CachedCluster, now: Timestamp) -> list[Any]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
+import msgspec
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
@@ -19,7 +20,9 @@ from tenure.kubernetes.observe.pod_group_table import (
 )
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.chains import OwnerLookup
+from tenure.kubernetes.rows.gpus import ANNOTATIONS
 from tenure.kubernetes.rows.indexes import drop
+from tenure.kubernetes.rows.pods import uses_resources
 from tenure.kubernetes.rows.shapes import InternedShape, ShapeInterner
 
 
@@ -41,6 +44,8 @@ class Member(NamedTuple):
 
     With a derived pod group, it waits for the one that it names.
     """
+    ignored: str = ""
+    """What was changed on it while it runs, and does not count; "": nothing."""
 
 
 class Members:
@@ -64,7 +69,10 @@ class Members:
         self.pending.discard(uid)
         self.undetermined.discard(uid)
         if pod is not None:
-            member = self._member(pod)
+            counted = pod if before is None else _with_share_of(pod, before.pod)
+            member = self._member(counted)
+            if counted is not pod:
+                member = member._replace(ignored="its share of a GPU was changed while it runs")
             self.by_uid[uid] = member
             if member.reference is not None:
                 self._naming[member.reference].add(uid)
@@ -137,16 +145,19 @@ class Members:
     def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
         """Uid of the pod group of a pod, its origin if it is derived, and the problem.
 
-        Any user may delete a pod group of Kubernetes itself. Until it exists again, its pods are in derived
-        ones: those on nodes still count in a queue, and others wait.
+        Any user may delete a pod group, or name another one on a pod. Until it exists, pods on nodes are in
+        derived ones, so they still count in a queue. Others wait, those for a pod group of Kubernetes itself
+        in derived ones, too.
         """
         uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
         if uid is not None:
             return uid, None, ""
         workload = pod.spec.workload_ref
         if reference is not None and reference.api != NATIVE:
-            return "", None, f"pod group {reference.name!r} does not exist"
-        if reference is not None:
+            problem = f"pod group {reference.name!r} does not exist"
+            if not uses_resources(pod) or pod.metadata.deletion_timestamp is not None:
+                return "", None, problem
+        elif reference is not None:
             problem = missing(reference.name, is_served=self._groups.reads_native)
         elif workload is not None:
             problem = missing(workload.name, is_served=False)
@@ -161,6 +172,19 @@ class Members:
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
         return origin.uid, origin, problem
+
+
+def _with_share_of(pod: Pod, before: Pod) -> Pod:
+    """The pod with the share of a GPU that it was placed with, whatever is written later."""
+    if not (uses_resources(before) and uses_resources(pod)):
+        return pod
+    annotations, had = pod.metadata.annotations, before.metadata.annotations
+    if all(annotations.get(key) == had.get(key) for key in ANNOTATIONS):
+        return pod
+    others = {key: text for key, text in annotations.items() if key not in ANNOTATIONS}
+    share = {key: had[key] for key in ANNOTATIONS if key in had}
+    metadata = msgspec.structs.replace(pod.metadata, annotations={**others, **share})
+    return msgspec.structs.replace(pod, metadata=metadata)
 
 
 def sub_group_of(member: Member, has_sub_groups: bool) -> str:

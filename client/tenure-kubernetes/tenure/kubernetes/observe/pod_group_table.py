@@ -10,6 +10,7 @@ from tenure.kubernetes.limits.user_queues import UserQueues
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.objects.times import timestamp
 from tenure.kubernetes.observe.annotations.fields import SETTINGS, read_fields
 from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
 from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
@@ -34,6 +35,10 @@ KAI: Final = "kai"
 VOLCANO: Final = "volcano"
 NATIVE: Final = "native"
 _VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
+
+
+LOST: Final = "-"
+"""Queue of pods on nodes whose queue nothing says. No object has this name, and nothing starts there."""
 
 
 class Reference(NamedTuple):
@@ -76,6 +81,11 @@ def reference_of(pod: Pod) -> Reference | None:
     return Reference(NATIVE, meta.namespace, group.pod_group_name) if group is not None else None
 
 
+def _is_astray(pod: Pod) -> bool:
+    """Whether a pod of a derived pod group is on a node and names another pod group, which does not exist."""
+    return reference_of(pod) is not None and uses_resources(pod)
+
+
 class PodGroupTable:
     """Pod groups by uid. Objects come from the object caches, derived ones from their pods."""
 
@@ -87,6 +97,8 @@ class PodGroupTable:
         """The last permitted queue of each pod group, by uid."""
         self._references: dict[str, Reference] = {}
         """Pod group objects, by uid."""
+        self._lost: set[str] = set()
+        """Uids of the pod groups in the queue of what is lost."""
         self.users = UserQueues(config.user_queues)
         self._uids: dict[Reference, str] = {}
 
@@ -149,6 +161,7 @@ class PodGroupTable:
     ) -> PodGroupRow:
         """The row of a pod group with these pods. Raises UnusablePodGroup."""
         self.users.discard(uid)
+        self._lost.discard(uid)
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
@@ -162,7 +175,52 @@ class PodGroupTable:
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)
-        return self._with_permitted_queue(row, pods, around)
+        permitted = self._with_permitted_queue(row, pods, around)
+        if permitted.row is not None and origin is not None and any(map(_is_astray, pods)):
+            self._keep_in_reach(permitted.row, around)
+        return permitted
+
+    @property
+    def queue_of_lost(self) -> pb.Queue | None:
+        """A queue without quota, for pods whose pod group is gone; None: there are none."""
+        if not self._lost:
+            return None
+        none = pb.QueueResource(quota=0, limit=0)
+        return pb.Queue(name=LOST, cpu_milli=none, memory_bytes=none, gpu_milli=none)
+
+    def _keep_in_reach(self, row: pb.PodGroup, around: RowContext) -> None:
+        """Give pods on nodes a queue if they have none, so that other queues can reclaim them."""
+        if around.leaf_queues and row.queue not in around.leaf_queues:
+            row.queue = LOST
+            self._lost.add(row.uid)
+
+    def stand_in(self, uid: str, pods: Sequence[Pod], around: RowContext, now: Timestamp) -> PodGroupRow:
+        """The row of a pod group that can have no row of its own, for its pods on nodes.
+
+        It has only what the adapter stored: what its owner writes does not keep what other queues lent it.
+        """
+        item = self._caches.pod_group(uid)
+        meta = pods[0].metadata if item is None else item.metadata
+        stored = self._read_stored(uid, [])
+        row = pb.PodGroup(
+            uid=uid,
+            name=meta.name,
+            namespace=meta.namespace,
+            creation_time=timestamp(meta.creation_timestamp),
+            min_member=1,
+        )
+        read_annotations(row, stored.values, [])
+        given = row.grant
+        row.queue = given.queue or self._last_queues.get(uid, "") or self._config.default_queue
+        self._lost.discard(uid)
+        row.preemptibility = given.preemptibility or pb.PREEMPTIBILITY_PREEMPTIBLE
+        row.opt_out_actions.extend(given.opt_out_actions)
+        row.min_member = max(given.min_pods, 1)
+        limit_start_time(row, pods, now, stored.is_signed)
+        permitted = self._with_permitted_queue(row, pods, around)
+        if permitted.row is not None:
+            self._keep_in_reach(permitted.row, around)
+        return permitted
 
     def _dependencies(self, namespace: str, annotations: Mapping[str, str]) -> Iterator[str]:
         """Uids of the pod groups that an annotation names; the names of those that do not exist."""
@@ -173,6 +231,7 @@ class PodGroupTable:
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a pod group that is gone."""
         self._last_queues.pop(uid, None)
+        self._lost.discard(uid)
         if self._stored is not None:
             self._stored.forget(uid)
 

@@ -9,9 +9,9 @@ from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.rows.gpus import UNKNOWN_DEVICE
-from tenure.kubernetes.rows.pods import ENDED, BuiltPod, pod_row, pod_status
+from tenure.kubernetes.rows.pods import ENDED, BuiltPod, pod_row, pod_status, uses_resources
 from tenure.kubernetes.rows.row_table import RowTable
-from tenure.kubernetes.rows.shapes import drop_unoffered_resources
+from tenure.kubernetes.rows.shapes import drop_unoffered_resources, without_constraints
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.row_limits import SenderLimits
@@ -58,7 +58,8 @@ class PodRows:
     ) -> BuiltPod | None:
         """The rows of a pod; None: it has none, because it or its pod group is not managed.
 
-        `refusal` is why the pod cannot be placed if it is pending; "": it can.
+        `refusal` is why the pod cannot be placed if it is pending; "": it can. What a tenant adds to a pod on
+        a node does not take it out of the snapshot, where other queues reclaim what it has.
         """
         pod = member.pod
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
@@ -66,6 +67,10 @@ class PodRows:
             member.problem and not member.pod_group and not is_leaving
         ):  # a pod group may be deleted before its last pod
             warnings.append(f"{member.problem}: the pod is omitted")
+        elif member.problem and uses_resources(pod) and not is_leaving:
+            warnings.append(f"{member.problem}: it counts in another one while it runs")
+        if member.ignored:
+            warnings.append(f"{member.ignored}, which is ignored")
         status = pod_status(pod, now_seconds) if group is not None else None
         if group is None or status is None:
             return None
@@ -81,7 +86,14 @@ class PodRows:
             row.blocked_reason = blocked
         self._fix_devices(row, warnings)
         self._label(row, member)
-        return BuiltPod(row, shaped.row, self._limits.problem(row) or self._shape_problem(shaped.row))
+        problem = self._limits.problem(row) or self._shape_problem(shaped.row)
+        if problem and row.node:
+            shaped = without_constraints(shaped)
+            row.shape = shaped.row.id
+            row.ClearField("labels")
+            warnings.append(f"it runs on without its constraints and labels: {problem}")
+            problem = self._limits.problem(row) or self._shape_problem(shaped.row)
+        return BuiltPod(row, shaped.row, problem)
 
     def put(self, uid: str, built: BuiltPod | None) -> None:
         """Set or remove the row of a pod."""

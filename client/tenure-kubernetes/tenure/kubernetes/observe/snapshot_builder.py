@@ -233,7 +233,7 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
-        self._groups.users.update_rows(self.queues, self._pod_groups)
+        self._groups.users.update_rows(self.queues, self._pod_groups, self._groups.queue_of_lost)
         self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self._budgets.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self.claims.warn(self.warnings)

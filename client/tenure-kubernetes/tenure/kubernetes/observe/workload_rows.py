@@ -1,8 +1,9 @@
 """Rows of pod groups and pods, and the usage of pods without a row.
 
-A pod group or pod that a server would refuse is set aside. If it is on a node, its usage reduces the capacity
-of the node, and its pod group goes as a whole, so that nothing of it is evicted. A pod group that may not use
-its queue is set aside too, but its pods on nodes keep their rows.
+A pod group or pod that a server would refuse is set aside, and so is a pod group that may not use its queue.
+Pods on nodes keep their rows, without their constraints, under a row of what their pod group was given: what
+its owner writes does not take them out of the reach of other queues. Where even that is refused, their usage
+reduces the capacity of the node, and the pod group goes as a whole, so that nothing of it is evicted.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
 from tenure.kubernetes.observe.pod_rows import PodRows
 from tenure.kubernetes.observe.snapshot_scope import Priorities
-from tenure.kubernetes.rows.pods import ENDED, ON_NODE, BuiltPod, next_status_time
+from tenure.kubernetes.rows.pods import ENDED, ON_NODE, BuiltPod, next_status_time, uses_resources
 from tenure.kubernetes.rows.row_table import RowTable, WarningCollector
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
 from tenure.v1 import snapshot_pb2 as pb
@@ -151,6 +152,17 @@ class WorkloadRows:
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], now: Timestamp, warnings: list[str]
     ) -> tuple[pb.PodGroup | None, SetAsideReason]:
         """The row of a pod group, and why it is set aside; with a row, only its pending pods are."""
+        row, reason = self._row_of_its_own(uid, origin, pods, now, warnings)
+        if row is not None or not reason.text or not any(map(uses_resources, pods)):
+            return row, reason
+        stand_in, _ = self._groups.stand_in(uid, pods, self.context, now)
+        if stand_in is None or self._problem(uid, stand_in):
+            return None, reason
+        return stand_in, reason
+
+    def _row_of_its_own(
+        self, uid: str, origin: Origin | None, pods: Sequence[Pod], now: Timestamp, warnings: list[str]
+    ) -> tuple[pb.PodGroup | None, SetAsideReason]:
         try:
             row, refusal = self._groups.row(uid, origin, pods, self.context, now, warnings)
         except UnusablePodGroup as unusable:
@@ -187,7 +199,7 @@ class WorkloadRows:
         sent = self.pod_groups.rows.get(group)
         reason = self._reasons.get(group, _SCHEDULED)
         refusal = self._backoff.reason(uid) or self._blocked.get(group, "")
-        if reason.code == QUEUE_FORBIDDEN:
+        if reason.text and sent is not None:
             refusal = reason.text
         row_of_group = sent or self._withheld.rows.get(group)
         built, problem = self._build_pod(member, row_of_group, refusal, now_seconds, warnings)

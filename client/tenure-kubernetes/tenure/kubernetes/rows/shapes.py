@@ -110,6 +110,15 @@ def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> 
     )
 
 
+def without_constraints(shaped: InternedShape) -> InternedShape:
+    """What a pod on a node uses there, whatever is written about where it may start."""
+    row = pb.PodShape(requests=shaped.row.requests)
+    if shaped.row.HasField("gpu"):
+        row.gpu.CopyFrom(shaped.row.gpu)
+    row.id = shape_id(row)
+    return shaped._replace(row=row)
+
+
 class ShapeInterner:
     """Shapes of pods, computed once per distinct request."""
 

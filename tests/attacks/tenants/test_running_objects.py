@@ -1,0 +1,142 @@
+"""Whatever a user writes on a running workload, its pods stay where other queues can reclaim them."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from google.protobuf.json_format import MessageToJson
+from tenure.codec.engine import Engine
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.solver.registry import default_profile
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decide_pb2 import DecideRequest
+
+from tests.kubernetes.observe.cached_cluster import (
+    CONFIG,
+    NOW,
+    CachedCluster,
+    member,
+    node,
+    pod,
+    pod_group,
+    queue,
+    running,
+)
+
+GPU: Final = {"nvidia.com/gpu": "4"}
+LONG: Final = "x" * 254
+TOLERATIONS: Final = [{"key": f"{i:063}", "operator": "Exists"} for i in range(20_000)]
+"""More than a server accepts. Tolerations can be added to a pod that runs."""
+UNLIMITED: Final = {"quota": -1, "limit": -1}
+
+
+class Borrowed:
+    """A queue with the quota of all eight GPUs, and a pod group of another queue that runs on them."""
+
+    def __init__(self) -> None:
+        self.world, self.stored = CachedCluster(), StoredAnnotations(new_key())
+        self.world.put("nodes", node())
+        for name, quota in (("q", 0), ("lends", 8)):
+            gpus = {"quota": quota, "limit": -1, "overQuotaWeight": 1}
+            share = {"cpu": UNLIMITED, "memory": UNLIMITED, "gpu": gpus}
+            self.world.put("kai_queues", queue(name, resources=share))
+        grant = pb.Grant(queue="q", preemptibility=pb.PREEMPTIBILITY_PREEMPTIBLE, min_pods=2)
+        self.annotations = self.stored.sign("uid-guest", {names.GRANT: MessageToJson(grant)})
+        self.write_group()
+        for name in ("guest-0", "guest-1"):
+            self.write_pod(name)
+        self.builder = self.new_builder()
+        self.builder.snapshot(NOW)
+
+    def new_builder(self) -> SnapshotBuilder:
+        """A builder of an adapter that starts now, with the same key."""
+        return self.world.builder(CONFIG, stored=StoredAnnotations(self.stored._key))
+
+    def write_group(self, **spec: Any) -> None:
+        annotations = {**self.annotations, **spec.pop("annotations", {})}
+        spec = {"minMember": 2, "preemptibility": "preemptible", **spec}
+        self.world.put("kai_pod_groups", pod_group("guest", annotations=annotations, **spec))
+
+    def write_pod(self, name: str, **more: Any) -> None:
+        meta = more.pop("meta", member("guest"))
+        self.world.put("pods", running(name, requests=GPU, meta=meta, **more))
+
+    def evicted(self, builder: SnapshotBuilder) -> set[str]:
+        """Pods that are evicted for a pod of the lender."""
+        meta = {"labels": {names.QUEUE: "lends"}}
+        self.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
+        snapshot = builder.snapshot(NOW)
+        for row in snapshot.pod_groups:
+            row.grant.SetInParent()
+        response = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
+        steps = [step for group in response.groups for step in group.decisions]
+        return {step.evict.pod for step in steps if step.HasField("evict")}
+
+
+def _all_pods(**more: Any) -> Callable[[Borrowed], None]:
+    def write(borrowed: Borrowed) -> None:
+        for name in ("guest-0", "guest-1"):
+            borrowed.write_pod(name, **more)
+
+    return write
+
+
+def _group(**spec: Any) -> Callable[[Borrowed], None]:
+    return lambda borrowed: borrowed.write_group(**spec)
+
+
+WRITES: Final[dict[str, Callable[[Borrowed], None]]] = {
+    "subgroups in a circle": _group(subGroups=[{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]),
+    "subgroups without names": _group(subGroups=[{"name": ""}]),
+    "a topology that does not exist": _group(topologyConstraint={"topology": "none"}),
+    "a queue with too long a name": _group(queue=LONG),
+    "a queue that does not exist": _group(queue="gone"),
+    "a queue with children": _group(queue=""),
+    "no pod group": lambda borrowed: borrowed.world.remove("kai_pod_groups", "uid-guest"),
+    "another pod group": _all_pods(meta=member("none")),
+    "a pod group of Volcano": _all_pods(meta={"annotations": {"scheduling.k8s.io/group-name": "none"}}),
+    "another subgroup": _all_pods(meta={**member("guest"), "labels": {names.SUB_GROUP: "none"}}),
+    "too many tolerations": _all_pods(spec={"tolerations": TOLERATIONS}),
+}
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_borrowed_gpus_are_reclaimed(write: Callable[[Borrowed], None], restarts: bool) -> None:
+    borrowed = Borrowed()
+    write(borrowed)
+    builder = borrowed.new_builder() if restarts else borrowed.builder
+    assert borrowed.evicted(builder) == {"uid-guest-0", "uid-guest-1"}
+
+
+def test_pending_pods_of_an_unusable_pod_group_wait() -> None:
+    borrowed = Borrowed()
+    borrowed.world.put("pods", pod("guest-2", requests=GPU, meta=member("guest")))
+    WRITES["subgroups in a circle"](borrowed)
+    rows = {row.uid: row for row in borrowed.builder.snapshot(NOW).pods}
+    assert "contains itself" in rows["uid-guest-2"].blocked_reason
+    assert not rows["uid-guest-0"].blocked_reason
+    (aside,) = borrowed.builder.set_aside.take_new()
+    assert aside.target.name == "guest"
+
+
+@pytest.mark.parametrize("later", [{"gpu-fraction": "0.1"}, {}, {"gpu-memory": "10"}], ids=str)
+def test_share_of_a_gpu_is_the_one_that_a_pod_was_placed_with(later: dict[str, str]) -> None:
+    """Else others would be placed on memory that it uses, and its queue would seem to use less."""
+    world = CachedCluster()
+    world.put("nodes", node())
+
+    def write(share: dict[str, str]) -> None:
+        meta = {"annotations": share, "labels": {names.GPU_GROUP: "device-0"}}
+        world.put("pods", running("p", meta=meta))
+
+    write({"gpu-fraction": "0.9"})
+    builder = world.builder()
+    (shape,) = builder.snapshot(NOW).shapes
+    assert shape.gpu.portion_milli == 900
+    write(later)
+    assert [row.gpu.portion_milli for row in builder.snapshot(NOW).shapes] == [900]
+    (warned,) = [each for each in builder.warnings.active if "share" in each.text]
+    assert warned.text == "its share of a GPU was changed while it runs, which is ignored"
