@@ -46,9 +46,10 @@ class ContestedQueues(NamedTuple):
 def contested_queues(draw: Draw) -> ContestedQueues:
     """Up to four nodes, two or three leaf queues, of which the tenant has the first.
 
-    All pods have one GPU, or there is one node: what is compared are amounts, not places.
+    All pods have one GPU, or there is one node: what is compared are amounts, not places. Those of the tenant
+    have one, so that it can keep exactly what it is due.
     """
-    sizes = (1,)
+    sizes: tuple[int, ...] = (1,)
     free = {f"n{number}": draw.choice((2, 3, 4, 4)) for number in range(draw.integer(2, 4))}
     if draw.chance(40):
         sizes, free = (1, 1, 2), {"n0": draw.integer(5, 12)}
@@ -68,9 +69,11 @@ def contested_queues(draw: Draw) -> ContestedQueues:
     )
     for number in range(draw.integer(3, 8)):
         queue = draw.choice((*leaves, TENANT, TENANT, TENANT))
-        _add_running(draw, snapshot, free, f"old{number}", queue, draw.choice(sizes))
+        _add_running(
+            draw, snapshot, free, f"old{number}", queue, 1 if queue == TENANT else draw.choice(sizes)
+        )
     for number in range(draw.integer(0, 2)):
-        arrival = _arrival(draw, f"mine{number}", TENANT, 0, draw.choice(sizes))
+        arrival = _arrival(draw, f"mine{number}", TENANT, 0, 1)
         snapshot.pod_groups.append(arrival.group)
         snapshot.pods.extend(arrival.pods)
     arrivals = [

@@ -68,8 +68,10 @@ class TenantCluster(ClosedCluster):
     def given(self) -> dict[str, tuple[int, int]]:
         """GPUs of running pods by queue, and the least that one of its pending pod groups can go on with.
 
-        What the tenant calls its queue does not matter.
+        What the tenant calls its queue does not matter. What is not preemptible needs quota.
         """
+        quotas = {queue.name: queue.gpu_milli.quota // 1000 for queue in self.snapshot.queues}
+        soft = pb.PREEMPTIBILITY_PREEMPTIBLE
         found = dict[str, tuple[int, int]]()
         pods: dict[str, list[pb.Pod]] = {group.uid: [] for group in self.snapshot.pod_groups}
         for pod in self.snapshot.pods:
@@ -82,6 +84,8 @@ class TenantCluster(ClosedCluster):
                 for status in (pb.POD_STATUS_RUNNING, pb.POD_STATUS_PENDING)
             )
             step = size * max(group.min_member - running, 1) if waiting else 0
+            if group.preemptibility != soft and step > quotas[group.namespace]:
+                step = 0
             found[group.namespace] = gpus + size * running, min(filter(None, (least, step)), default=0)
         return found
 

@@ -12,7 +12,7 @@ def test_edits_of_a_tenant_take_nothing_from_other_queues_r8_40(seed: int) -> No
     assert [what for what in judge(seed) if what.startswith("seed")] == []
 
 
-@pytest.mark.parametrize("seed", [4, 6])
+@pytest.mark.parametrize("seed", [8, 22])
 def test_without_grants_they_do_r8_42(seed: int) -> None:
     """Callers that store no grants have no such promise, and the comparison finds that."""
     draw = SeededDraw(seed)
