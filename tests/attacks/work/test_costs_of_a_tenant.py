@@ -61,10 +61,9 @@ def _group(uid: str, queue: str, costs: dict[str, int]) -> dict[str, object]:
 
 
 def _victims(snapshot: pb.ClusterSnapshot) -> tuple[int, int]:
-    """Numbers of pods that both queues lose, where victims are taken in order."""
+    """Numbers of pods that both queues lose."""
     profile = default_profile()
-    options = replace(profile.options, victim_choice="inOrder")
-    profile = replace(profile, plugins=(*profile.plugins, PluginConfig("evictioncost")), options=options)
+    profile = replace(profile, plugins=(*profile.plugins, PluginConfig("evictioncost")))
     response = Engine(profile).decide(DecideRequest(snapshot=snapshot)).parse()
     steps = [step.evict for group in response.groups for step in group.decisions if step.HasField("evict")]
     left, right = (sum(step.pod.startswith(queue) for step in steps) for queue in ("left", "right"))

@@ -145,6 +145,27 @@ def test_the_set_of_least_harm_is_taken_or_the_first_in_order_r14_18(
     assert _victims(cluster(), best) == least
 
 
+def two_borrowers(**written: int) -> ClusterBuilder:
+    """Two queues without quota borrow four GPUs each of one that wants four; one of them writes something."""
+    builder = ClusterBuilder().node("n", gpus=8).queue("lends", quota=8)
+    builder.queue("left", quota=0).queue("right", quota=0)
+    for number in range(4):
+        builder.running(f"left-{number}", queue="left", node="n", gpus=1, **written)  # type: ignore[arg-type]
+        builder.running(f"right-{number}", queue="right", node="n", gpus=1)
+    return builder.pending("owner", queue="lends", gpus=1, count=4)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [{}, {"priority": 90}, {"eviction_cost": 2**30}, {"priority": 90, "eviction_cost": 2**30}],
+    ids=["nothing", "priority", "declared cost", "both"],
+)
+def test_what_a_queue_writes_gives_no_more_of_its_loss_to_another_one_r14_8(written: dict[str, int]) -> None:
+    builder = two_borrowers(**written)
+    victims = _victims(builder, _decide(builder, "reclaim", "evictioncost"))
+    assert [victim.split("-")[0] for victim in victims] == ["left", "left", "right", "right"]
+
+
 @pytest.mark.parametrize(
     "shield", [{"priority": 90}, {"eviction_cost": 2**30}], ids=["priority", "declared cost"]
 )

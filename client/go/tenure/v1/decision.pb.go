@@ -45,7 +45,7 @@ const (
 	VictimMeasure_VICTIM_MEASURE_ENDED_PODS VictimMeasure = 7
 	// GPU time since the last starts of their pod groups.
 	VictimMeasure_VICTIM_MEASURE_GPU_TIME VictimMeasure = 8
-	// Number of queues from which the first set in victim order takes none.
+	// Pods that queues lose beyond those that the first set in victim order takes of them.
 	VictimMeasure_VICTIM_MEASURE_OTHER_QUEUES VictimMeasure = 9
 	// Uids.
 	VictimMeasure_VICTIM_MEASURE_NAMES VictimMeasure = 10

@@ -214,7 +214,7 @@ _LOST_BY: Final = {
     VictimMeasure.GPU_HOURS: "its pods ran for more GPU hours",
     VictimMeasure.ENDED_PODS: "more pods of it are of pod groups that would be left without their minimum",
     VictimMeasure.GPU_TIME: "its pods ran for more GPU time",
-    VictimMeasure.OTHER_QUEUES: "it takes victims of queues that come later in victim order",
+    VictimMeasure.OTHER_QUEUES: "it takes more pods of queues that come later in victim order",
     VictimMeasure.NAMES: "it is equal, and comes later by uid",
 }
 """Why another set of victims lost (semantics R14.8)."""

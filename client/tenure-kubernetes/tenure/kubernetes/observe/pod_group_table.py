@@ -201,7 +201,7 @@ class PodGroupTable:
         """
         item = self._caches.pod_group(uid)
         meta = pods[0].metadata if item is None else item.metadata
-        stored = self._read_stored(uid, [])
+        stored = self._read_stored(uid, {}, [])
         row = pb.PodGroup(
             uid=uid,
             name=meta.name,

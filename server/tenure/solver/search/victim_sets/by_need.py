@@ -359,13 +359,13 @@ class _Plan:
 
     def _sum(self, numbers: Sequence[int]) -> Harm:
         """Harm of batches, as if that of one did not depend on the others, and without their names."""
-        priority, below, cost, pods, gpus, ended, lost, others = self._floor, 0, 0, 0, 0, 0, 0, 0
+        priority, below, cost, pods, gpus, ended, lost, beyond = self._floor, 0, 0, 0, 0, 0, 0, 0
         for number in numbers:
             harm = self._own[number]
             priority, below = max(priority, harm.priority), below + harm.below_guarantee
             cost, pods, gpus = max(cost, harm.cost_class), pods + harm.pods, gpus + harm.gpu_milli
-            ended, lost, others = ended + harm.ended, lost + harm.lost, max(others, harm.other_queues)
-        return Harm(priority, below, cost, pods, gpus, lost // GPU_HOUR, ended, lost, others, ())
+            ended, lost, beyond = ended + harm.ended, lost + harm.lost, beyond + harm.beyond_first
+        return Harm(priority, below, cost, pods, gpus, lost // GPU_HOUR, ended, lost, beyond, ())
 
     def _leave_out(self, missing: int) -> None:
         """Give up chosen batches that are not needed, those that do most harm first."""

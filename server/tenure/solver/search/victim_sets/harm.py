@@ -24,9 +24,9 @@ LOWEST: Final = -_HIGHEST
 class Harm(NamedTuple):
     """What a set of victims costs, the most important measure first.
 
-    Priorities of queues from which the search took none count from the lowest candidate of the queue on, as
-    if that had the highest one that the search took. With such victims, the class of cost is at least that of
-    what it took. So what is written in one queue does not make it yield before or after another one.
+    Priorities of queues that lose more than what the search took count from the lowest candidate of the queue
+    on, as if that had the highest one that the search took. With such victims, the class of cost is at least
+    that of what it took. So what is written in one queue does not make it yield before or after another one.
     """
 
     priority: int
@@ -45,8 +45,8 @@ class Harm(NamedTuple):
     """Pods that are evicted of pod groups that are left without their minimum."""
     lost: int
     """GPUs in thousandths times seconds since the last start of their pod groups."""
-    other_queues: int
-    """Queues of victims from which the search took none."""
+    beyond_first: int
+    """Pods that queues lose beyond those that the search took of them."""
     names: tuple[tuple[int, int], ...]
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
 
@@ -68,7 +68,7 @@ WORST: Final = Harm(
     hours=_HIGHEST,
     ended=_HIGHEST,
     lost=_HIGHEST,
-    other_queues=_HIGHEST,
+    beyond_first=_HIGHEST,
     names=(),
 )
 """More than any set does."""
@@ -92,7 +92,7 @@ class Harms:
         """Queues with the GPUs above their guarantees, by leaf queue."""
         groups = session.cluster.pod_groups
         self._own = groups[search.preemptor].queue
-        self._first_queues: Final = frozenset([groups[pod_group].queue for pod_group in first])
+        self._first: Final = self._by_queue(first)
         self._least_priority = self._least_class = LOWEST
         of_first = self.of(first, first)
         self._least_priority, self._least_class = of_first.priority, of_first.cost_class
@@ -111,16 +111,17 @@ class Harms:
         groups, active = self._session.cluster.pod_groups, self._session.ledger.active_allocated
         pods = gpus = ended = lost = cost = 0
         priority, lower = LOWEST, dict[int, int]()
+        beyond = self._beyond(taken)
         for pod_group, tasks in taken.items():
             queue = groups[pod_group].queue
             held = sum([self.gpu_milli(task) for task in tasks])
             pods, gpus = pods + len(tasks), gpus + held
             lost += held * self._age(pod_group)
             rank = self._rank(pod_group)
-            if queue is not None and queue not in self._first_queues:
+            if queue is not None and queue in beyond:
                 rank = self._least_priority + max(rank - self._lowest_rank(queue), 0)
             priority = max(priority, rank)
-            if self._costs.is_known and (queue in self._first_queues or not self._first_queues):
+            if self._costs.is_known and (queue not in beyond or not self._first):
                 cost += self._costs.of(pod_group, active, tasks).cost
             if evicted.get(pod_group) and self._ends(pod_group, evicted[pod_group]):
                 ended += len(evicted[pod_group])
@@ -128,12 +129,33 @@ class Harms:
                 gone = sum([self.gpu_milli(task) for task in evicted.get(pod_group, ())])
                 lower[queue] = lower.get(queue, 0) + gone
         below = self._queues_below(lower)
-        cost_class, others = (1 + cost // CLASS_SIZE).bit_length() - 1, len(lower.keys() - self._first_queues)
-        if others:
+        cost_class = (1 + cost // CLASS_SIZE).bit_length() - 1
+        if beyond:
             cost_class = max(cost_class, self._least_class)
         names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
         hours = lost // GPU_HOUR
-        return Harm(priority, below, cost_class, pods, gpus, hours, ended, lost, others, names)
+        more = sum(beyond.values())
+        return Harm(priority, below, cost_class, pods, gpus, hours, ended, lost, more, names)
+
+    def _beyond(self, taken: Mapping[int, Sequence[int]]) -> dict[int, int]:
+        """Queues that lose more GPUs or pods than the search took of them; and how many pods more."""
+        found = dict[int, int]()
+        for queue, (gpus, pods) in self._by_queue(taken).items():
+            first_gpus, first_pods = self._first.get(queue, (0, 0))
+            if gpus > first_gpus or pods > first_pods:
+                found[queue] = max(pods - first_pods, 0)
+        return found
+
+    def _by_queue(self, taken: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, int]]:
+        """GPUs, in thousandths, and pods of each leaf queue."""
+        groups, found = self._session.cluster.pod_groups, dict[int, tuple[int, int]]()
+        for pod_group, tasks in taken.items():
+            queue = groups[pod_group].queue
+            if queue is not None:
+                gpus, pods = found.get(queue, (0, 0))
+                held = sum([self.gpu_milli(task) for task in tasks])
+                found[queue] = gpus + held, pods + len(tasks)
+        return found
 
     def _ends(self, pod_group: int, tasks: Sequence[int]) -> bool:
         """Whether a pod group has less than its minimum, or nothing, without these tasks."""
