@@ -24,9 +24,10 @@ LOWEST: Final = -_HIGHEST
 class Harm(NamedTuple):
     """What a set of victims costs, the most important measure first.
 
-    Priorities of queues that lose more than what the search took count from the lowest candidate of the queue
-    on, as if that had the highest one that the search took. With such victims, the class of cost is at least
-    that of what it took. So what is written in one queue does not make it yield before or after another one.
+    Where a queue loses more than what the search took, and another one less, its priority is at least the
+    highest one that the search took; those of queues of which it took nothing count from the lowest candidate
+    of the queue on, as if that had this priority. With such victims, the class of cost is at least that of
+    what it took. So what is written in one queue does not make it yield before or after another one.
     """
 
     priority: int
@@ -46,7 +47,7 @@ class Harm(NamedTuple):
     lost: int
     """GPUs in thousandths times seconds since the last start of their pod groups."""
     beyond_first: int
-    """Pods that queues lose beyond those that the search took of them."""
+    """Pods that queues lose beyond those that the search took of them, while others lose less."""
     names: tuple[tuple[int, int], ...]
     """Pod groups by UID, each with its pods, the last one first: no two sets are equal."""
 
@@ -118,7 +119,9 @@ class Harms:
             pods, gpus = pods + len(tasks), gpus + held
             lost += held * self._age(pod_group)
             rank = self._rank(pod_group)
-            if queue is not None and queue in beyond:
+            if queue in self._first and queue in beyond:
+                rank = max(rank, self._least_priority)
+            elif queue is not None and queue in beyond:
                 rank = self._least_priority + max(rank - self._lowest_rank(queue), 0)
             priority = max(priority, rank)
             if self._costs.is_known and (queue not in beyond or not self._first):
@@ -138,11 +141,19 @@ class Harms:
         return Harm(priority, below, cost_class, pods, gpus, hours, ended, lost, more, names)
 
     def _beyond(self, taken: Mapping[int, Sequence[int]]) -> dict[int, int]:
-        """Queues that lose more GPUs or pods than the search took of them; and how many pods more."""
-        found = dict[int, int]()
-        for queue, (gpus, pods) in self._by_queue(taken).items():
-            first_gpus, first_pods = self._first.get(queue, (0, 0))
-            if gpus > first_gpus or pods > first_pods:
+        """Queues that lose more than the search took of them, while another one loses less, or of which it
+        took none; and how many pods more.
+        """
+        lost, found, nothing = self._by_queue(taken), dict[int, int](), (0, 0)
+        spared = [
+            queue
+            for queue, (gpus, pods) in self._first.items()
+            if lost.get(queue, nothing)[0] < gpus or lost.get(queue, nothing)[1] < pods
+        ]
+        for queue, (gpus, pods) in lost.items():
+            first_gpus, first_pods = self._first.get(queue, nothing)
+            is_spared = queue not in self._first or any(each != queue for each in spared)
+            if is_spared and (gpus > first_gpus or pods > first_pods):
                 found[queue] = max(pods - first_pods, 0)
         return found
 
