@@ -135,7 +135,7 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "INVALID_QUEUE": PendingCase(
         lambda: single_queue().queue("below", parent="q").pending("job", queue="q", gpus=1).build(),
-        "its queue does not exist or is not a leaf queue",
+        "its queue has child queues, and takes no pod groups itself",
     ),
     "OVER_LIMIT": PendingCase(
         lambda: single_queue(limit=1).pending("job", queue="q", gpus=2).build(),

@@ -1,7 +1,7 @@
 """GetState returns a pushed state in a form that can be pushed again."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
@@ -9,9 +9,11 @@ from tenure.client import Client, StateMismatch
 from tenure.v1 import state_pb2 as pb
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.columns import to_columns, to_pods
 
 from tests.properties.generators.draw import SeededDraw
 from tests.server.servers import run_server
+from tests.small_snapshot import small_snapshot
 from tests.state.column_forms import mix_columns
 from tests.state.generated_snapshots import generate_snapshot
 from tests.state.short_engine import short_engine
@@ -90,3 +92,22 @@ def test_stalled_reader_is_disconnected_and_its_stream_released() -> None:
         with pytest.raises(grpc.RpcError) as caught:
             list(pieces)
         assert caught.value.code() is grpc.StatusCode.CANCELLED
+
+
+@pytest.mark.parametrize("form", [to_pods, to_columns])
+def test_pods_come_back_as_columns_however_they_were_pushed(
+    client: Client, form: Callable[[ClusterSnapshot], ClusterSnapshot]
+) -> None:
+    """Except for those with a field that has no column."""
+    pushed = ClusterSnapshot()
+    pushed.CopyFrom(small_snapshot())
+    pushed.cluster_id = "forms"
+    client.put_snapshot(f"{form.__name__}", form(pushed))
+    request = pb.GetStateRequest(cluster_id="forms")
+    chunks = [response.chunk for response in client._read_state(request, None)]
+    in_rows = {pod.uid for chunk in chunks for pod in chunk.pods}
+    in_columns = {uid for chunk in chunks for uid in chunk.pod_columns.uid}
+    assert in_rows | in_columns == {pod.uid for pod in pushed.pods}
+    assert in_rows & in_columns == set()
+    assert in_rows == {pod.uid for pod in to_columns(pushed).pods}
+    assert in_columns

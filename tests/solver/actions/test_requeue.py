@@ -305,7 +305,7 @@ def test_running_pod_group_without_leaf_queue_is_rejected_and_affects_no_other()
     story = two_queues().running("old", node="n", **{**OVERDUE, "queue": "gone"})
     found = nomination(story.pending("new", queue="b", gpus=1, priority=50))
     assert (found.result, found.code) == (NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE)
-    assert found.detail == "no action takes from queue gone: it is no leaf queue"
+    assert found.detail == "no action takes from it: queue gone does not exist"
 
 
 def test_surplus_on_other_nodes_is_not_requeued() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from tenure.solver.framework.invalid_queue import queue_problem
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
@@ -159,7 +160,11 @@ def explain_pending(
     is_search = rejection.source == "search"
     is_counted = detail.startswith(_COUNTED[0]) and detail.endswith(_COUNTED[1])
     is_described = is_search and (rejection.code in _DESCRIBED or is_counted)
-    if pod_group == names.own and (is_known or is_given):
+    if rejection.code is ReasonCode.INVALID_QUEUE and group.queue is None:
+        problem = queue_problem(cluster, group)
+        is_own = pod_group == names.own
+        text = AudienceText(problem, detail if is_own else problem, detail)
+    elif pod_group == names.own and (is_known or is_given):
         text = AudienceText(text.public, detail, detail)
     elif custom is not None or (detail and detail not in text.operator and not is_described):
         has_names = not is_search or rejection.code is not ReasonCode.NO_CAPACITY or " on node " in detail

@@ -22,6 +22,7 @@ from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.requeue_candidate import Candidate
 from tenure.solver.actions.requeue_search import FITS_ANYWAY, ProtectedContenders, RequeueSearch
 from tenure.solver.actions.requeue_trial import NO_BENEFIT, RequeueTrial
+from tenure.solver.framework.invalid_queue import invalid_queue
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
@@ -167,7 +168,7 @@ class _RequeueAction:
             detail = "another action of this cycle already moved or evicted pods of it"
             candidate.keep_running(NominationResult.ALREADY_MOVED, None, detail)
         elif group.queue is None:
-            detail = f"no action takes from queue {group.facts.queue_name}: it is no leaf queue"
+            detail = f"no action takes from it: {invalid_queue(self._session.cluster, group).detail}"
             candidate.keep_running(NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE, detail)
         return candidate.is_decided
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
+from tenure.solver.framework.invalid_queue import invalid_queue
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.facts import VictimFacts
@@ -126,6 +127,5 @@ def outcome_kind(rejection: Rejection) -> OutcomeKind:
 
 def _rejection(session: Session, group: PodGroup) -> Rejection:
     if group.queue is None:
-        detail = f"queue {group.facts.queue_name} does not exist or has child queues"
-        return Rejection(ReasonCode.INVALID_QUEUE, detail)
+        return invalid_queue(session.cluster, group)
     return session.rejections.get(group.index, INSUFFICIENT_RESOURCES)

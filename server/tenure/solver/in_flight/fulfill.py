@@ -26,6 +26,7 @@ from tenure.solver.framework.in_flight import (
     open_evictions,
     open_reservations,
 )
+from tenure.solver.framework.invalid_queue import invalid_queue
 from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.in_flight.successors import Successors
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
@@ -36,7 +37,6 @@ from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Task
 from tenure.terms.reasons import ReasonCode
 
-NO_QUEUE: Final = Rejection(ReasonCode.INVALID_QUEUE, "its queue does not exist or has child queues")
 NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer schedulable pods than its minimum")
 ALREADY_RESERVED: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "another in-flight group already reserves capacity for its pods"
@@ -308,7 +308,7 @@ class ReservationFulfiller:
         if not (present or has_absent):
             return None
         if self._cluster.pod_groups[index].queue is None:
-            return NO_QUEUE
+            return invalid_queue(self._cluster, self._cluster.pod_groups[index])
         if index == attempt.group.beneficiary and not self._is_ready(index):
             return self.context.gangs.blocked_reason(index) or NOT_READY
         blocked = (self.session.blocked[task] for task in present if task in self.session.blocked)
