@@ -15,6 +15,7 @@ from tenure.client import (
     MessageTooLarge,
     TenureError,
     Unavailable,
+    UnsupportedFeature,
 )
 from tenure.client import errors as client_errors
 from tenure.codec.engine import Engine
@@ -99,13 +100,13 @@ def test_listener_without_grpc_is_unavailable() -> None:
             client.decide(small_snapshot())
 
 
-def test_server_without_decision_service_is_an_internal_error() -> None:
+def test_server_without_decision_service_lacks_the_method() -> None:
     other = grpc.server(ThreadPoolExecutor(1))
     port = other.add_insecure_port("127.0.0.1:0")
     other.start()
     with (
         Client(f"127.0.0.1:{port}", timeout=5) as client,
-        pytest.raises(InternalError, match="UNIMPLEMENTED"),
+        pytest.raises(UnsupportedFeature, match="lacks a method or feature"),
     ):
         client.decide(small_snapshot())
     other.stop(None).wait()

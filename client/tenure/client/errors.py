@@ -88,7 +88,7 @@ class DeadlineExceeded(TenureError):
 
 
 class UnsupportedFeature(TenureError):
-    """The server is too old: it lacks the method, or a feature or field that the caller requires."""
+    """The server lacks the method, or a feature or field that the caller requires."""
 
 
 class MessageTooLarge(TenureError):
@@ -123,7 +123,7 @@ def error_of(failure: grpc.RpcError, address: str) -> TenureError:
         case grpc.StatusCode.PERMISSION_DENIED:
             return PermissionDenied(f"the server at {address} does not permit the call: {details}")
         case grpc.StatusCode.UNIMPLEMENTED:
-            return UnsupportedFeature(f"the server at {address} is too old: {details}")
+            return UnsupportedFeature(f"the server at {address} lacks a method or feature: {details}")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             if _detail(failure, RetryInfo) is not None:
                 return Unavailable(f"the server at {address} is busy: {details}")

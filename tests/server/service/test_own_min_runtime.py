@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+from uuid import uuid4
 
 import pytest
 from tenure.client import Client
@@ -135,7 +136,7 @@ def test_own_minimum_runtime_that_nobody_permits_is_a_warning(
     client: Client, case: str, is_ignored: bool
 ) -> None:
     snapshot = snapshot_of(CASES[case])
-    pushed = client.decide_state(client.put_snapshot("own", snapshot))
+    pushed = client.decide_state(client.put_snapshot(uuid4().hex, snapshot))
     for answer in (client.decide(snapshot), pushed):
         found = {WarningCode.Name(each.code): each for each in answer.warnings}
         assert ("WARNING_CODE_MIN_RUNTIME_NOT_PERMITTED" in found) == is_ignored

@@ -158,8 +158,8 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     "actions": (
         'actions: "fire"',
         [
-            "actions[0]: unknown action 'fire'; known: allocate, reservation, consolidation, reclaim,"
-            " preempt, requeue, stalegangeviction, timelimit"
+            "actions[0]: unknown action 'fire'; known: timelimit, allocate, reservation, consolidation,"
+            " reclaim, preempt, requeue, stalegangeviction"
         ],
     ),
     "an upsert": (

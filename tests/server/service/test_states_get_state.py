@@ -38,7 +38,7 @@ def large_snapshot() -> ClusterSnapshot:
 
 def test_returned_state_equals_the_pushed_snapshot(client: Client) -> None:
     pushed = large_snapshot()
-    state = client.put_snapshot("e", mix_columns(SeededDraw(1), pushed))
+    state = client.put_snapshot("returned", mix_columns(SeededDraw(1), pushed))
     reference, read = client.get_state("made", "pool")
     assert reference == state
     assert rows(read) == rows(pushed)
@@ -46,12 +46,12 @@ def test_returned_state_equals_the_pushed_snapshot(client: Client) -> None:
 
 def test_decision_on_the_returned_state_is_the_same(client: Client) -> None:
     snapshot = generate_snapshot(SeededDraw(5), 4, 60)
-    state = client.put_snapshot("e", snapshot)
+    state = client.put_snapshot("decided", snapshot)
     assert client.decide(client.get_state("made", "pool")[1]) == client.decide_state(state)
 
 
 def test_chunks_are_at_most_one_mib_and_identify_their_state(client: Client) -> None:
-    client.put_snapshot("e", large_snapshot())
+    client.put_snapshot("chunks", large_snapshot())
     read = list(client._service.GetState(LARGE, timeout=10))
     assert len(read) > 10
     assert all(piece.ByteSize() <= 2**20 for piece in read)
@@ -62,7 +62,7 @@ def test_chunks_are_at_most_one_mib_and_identify_their_state(client: Client) -> 
 
 def test_returned_state_has_one_version_despite_concurrent_pushes(client: Client) -> None:
     pushed = large_snapshot()
-    state = client.put_snapshot("e", pushed)
+    state = client.put_snapshot("version", pushed)
     pieces = client._service.GetState(LARGE, timeout=10)
     read = [next(pieces)]
     every_group = pb.StateKeys(pods=[pod.uid for pod in pushed.pods])
@@ -84,7 +84,7 @@ def test_stalled_reader_is_disconnected_and_its_stream_released() -> None:
         Client(address) as client,
         grpc.insecure_channel(address) as channel,
     ):
-        client.put_snapshot("e", large_snapshot())
+        client.put_snapshot("pushed", large_snapshot())
         pieces = DecisionServiceStub(channel).GetState(LARGE, timeout=10)
         next(pieces)
         time.sleep(0.5)

@@ -161,7 +161,9 @@ type StateReference struct {
 	// Node pool of the snapshot.
 	NodePool string `protobuf:"bytes,2,opt,name=node_pool,json=nodePool,proto3" json:"node_pool,omitempty"`
 	// Identifier chosen by the caller, new for every full push: versions count within an
-	// epoch. A restarted server has no states and so knows no epoch.
+	// epoch. One that an earlier push of the same cluster ID and node pool used is rejected;
+	// only the same push may be repeated. A restarted server has no states and so knows no
+	// epoch.
 	Epoch string `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Version of the state.
 	Version       int64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
@@ -557,8 +559,9 @@ type GetStateResponse struct {
 	// First chunk only: identity of the state.
 	State *StateReference `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Some rows of the state, at most 1 MiB unless one row is larger. Fields that are not
-	// lists are in the first chunk. Every pod is a row of `pods`, also one that was pushed
-	// in `pod_columns`, which is empty.
+	// lists are in the first chunk. However they were pushed, pods come back in
+	// `pod_columns`, except for those with a field that has no column, which are in `pods`:
+	// read both.
 	Chunk *ClusterSnapshot `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// Whether this is the last chunk. A stream that ends without one is incomplete.
 	LastChunk bool `protobuf:"varint,3,opt,name=last_chunk,json=lastChunk,proto3" json:"last_chunk,omitempty"`

@@ -54,7 +54,7 @@ def put_snapshot(
             deadline = shared.cycle_queue.call_deadline(context)
             state = upload.state(shared.limits, deadline.check)
             shared.engine.warm_up(state.cluster, state.warm_start, deadline)
-    shared.states.put(state, caller)
+    shared.states.push(state, caller)
     shared.push_links.add(state.reference)
     return PutSnapshotResponse(state=state.reference, set_aside=rows_set_aside(state))
 

@@ -20,6 +20,7 @@ from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.state import State
 from tenure.server.state.stored_state import LARGE_REST_SECONDS, RestingState, StoredState
+from tenure.server.state.used_epochs import UsedEpochs
 from tenure.server.state.versions import check_memory, next_state
 from tenure.solver.model.cluster import Cluster
 from tenure.terms.cancellation import no_check
@@ -64,6 +65,12 @@ class StateStore:
         self._leaving: list[weakref.ref[State]] = []
         """Decoded states that were dropped or replaced, which calls may still use."""
         self._changing = threading.Lock()
+        self._epochs = UsedEpochs()
+
+    def push(self, state: State, caller: str = "") -> None:
+        """Store the state of a full push. Raises as `put`, and SnapshotValidationError for a used epoch."""
+        self._epochs.use(state)
+        self.put(state, caller)
 
     def put(self, state: State, caller: str = "") -> None:
         """Replace the state of a shard. Raises StateError if it is too large, and MemoryExhausted."""
