@@ -12,8 +12,8 @@ from tests.properties.sentences.judged_sentences import judge, report
 from tests.properties.sentences.reasons import REASONED
 from tests.properties.sentences.table import GLUE, KINDS, REMEDIES, UNKNOWN, all_kinds, kind_of
 
-SEEDS = range(5)
-MORE_SEEDS = range(5, 13)
+SEEDS = range(3)
+MORE_SEEDS = range(3, 9)
 
 
 def test_every_sentence_template_has_a_check() -> None:
@@ -55,15 +55,17 @@ def _judged(seeds: range) -> Counter[str]:
     return total
 
 
+@pytest.mark.timeout(600)
 def test_no_sentence_is_false_on_a_few_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     counts = report(_judged(SEEDS))
     printed = capsys.readouterr().out
     assert counts.failed == 0, printed
-    assert counts.passed > 150
+    assert counts.passed > 80
     assert UNKNOWN in printed
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_no_sentence_is_false_on_more_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     counts = report(_judged(MORE_SEEDS))
     assert counts.failed == 0, capsys.readouterr().out
