@@ -1,4 +1,4 @@
-"""Reasons, accounts and remedies over a real connection: what is in the way, and what help costs others."""
+"""Reasons, accounts and remedies over a real connection: what is in the way, what help costs others."""
 
 import re
 from collections.abc import Callable, Iterator
