@@ -239,6 +239,7 @@ PLAYED: Final = {
             "tenure sweep study.yaml --scheduler": "machines of the reader: tests/cli/test_sweep.py",
         },
     ),
+    "docs/use/tune-placement.md": PlayedPage((records,)),
     "tests/conformance/README.md": PlayedPage(
         (cases,),
         {

@@ -154,6 +154,7 @@ PROOFS: Final = {
     "docs/use/reservations.md": {"bash": RUN, "yaml": _CONFIGURATIONS},
     "docs/use/simulate.md": {"console": _PRINTED, "yaml": _PRINTED, "sh": RUN},
     "docs/use/sweep.md": {"bash": RUN, "yaml": RUN},
+    "docs/use/tune-placement.md": {"bash": RUN, "yaml": RUN},
     "tests/conformance/README.md": {"console": RUN},
     "tests/interop/README.md": {"sh": RUN},
 }
