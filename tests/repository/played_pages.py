@@ -36,6 +36,7 @@ class PlayedPage(NamedTuple):
 
 _SMALLER: Final = {
     "days: 7": "days: 0.1",
+    "days: 14": "days: 0.1",
     "days: 2": "days: 0.1",
     "seeds: [1, 2, 3, 4, 5]": "seeds: [1]",
     "until: 2d": "until: 4h",
@@ -84,6 +85,22 @@ def swf(reader: Reader) -> None:
     """jobs.swf: jobs of up to 8 processors."""
     jobs = [f"{i} {i * 60} 0 600 {1 + i % 8} 1 -1 {1 + i % 8} 900 -1 1 1 1 1 1 1 -1 -1" for i in range(1, 50)]
     (reader.folder / "jobs.swf").write_text("\n".join(["; UnixStartTime: 1000000", *jobs]) + "\n")
+
+
+def jobs_csv(reader: Reader) -> None:
+    """jobs.csv: jobs with kinds of GPUs."""
+    rows = [
+        f"{i},{i * 60},600,{1 + i % 8},{('', 'T4', 'V100')[i % 3] if i % 8 < 4 else ''}" for i in range(40)
+    ]
+    (reader.folder / "jobs.csv").write_text("\n".join(["job,submit,runtime,gpus,gpu_kind", *rows]) + "\n")
+
+
+def itp(reader: Reader) -> None:
+    """cluster01.csv and so on: a few jobs."""
+    for name in ("01", "03", "05", "06", "08"):
+        rows = [f"{name}-{i},{i * 600},{300 + i % 5 * 600},{2 ** (i % 5)}" for i in range(60)]
+        text = "\n".join(["job_id,submission_time,duration,num_gpu", *rows]) + "\n"
+        (reader.folder / f"cluster{name}.csv").write_text(text)
 
 
 def records(reader: Reader) -> None:
@@ -140,7 +157,7 @@ def configurations(reader: Reader) -> None:
     for name in ("now.yaml", "new.yaml", "a.yaml", "b.yaml", "gentle.yaml"):
         (reader.folder / name).write_text("actions: allocate\n")
     play = (ROOT / "docs/use/play.md").read_text()
-    (load,) = re.findall(r"```yaml\n(.*?)```", play, re.DOTALL)[:1]
+    (load,) = re.findall(r"```yaml\n(seed: .*?)```", play, re.DOTALL)
     (reader.folder / "load.yaml").write_text(smaller(load))
 
 
@@ -226,7 +243,8 @@ PLAYED: Final = {
     "docs/use/import.md": PlayedPage(
         (kubernetes, kai, openb), {"--running 7800 --pending 352": "--running 10 --pending 5"}, _PIP
     ),
-    "docs/use/play.md": PlayedPage((configurations, philly, swf, records), {}, _PIP),
+    "docs/use/outside-traces.md": PlayedPage((itp, philly, openb)),
+    "docs/use/play.md": PlayedPage((configurations, philly, swf, jobs_csv, openb, records), {}, _PIP),
     "docs/use/policies.md": PlayedPage((configurations, philly)),
     "docs/use/reservations.md": PlayedPage((philly, openb)),
     "docs/use/simulate.md": PlayedPage((configurations, sample)),

@@ -139,6 +139,7 @@ PROOFS: Final = {
         "sh": "tests/e2e/cluster/test_kubectl_plugin.py::test_tenant_sets_and_removes_settings",
         "yaml": "tests/repository/test_snippets.py::test_yaml_is_valid",
     },
+    "docs/use/outside-traces.md": {"bash": RUN, "yaml": RUN},
     "docs/use/play.md": {"bash": RUN, "yaml": RUN},
     "docs/use/policies.md": {"bash": RUN, "yaml": RUN},
     "docs/use/preemptibility.md": {

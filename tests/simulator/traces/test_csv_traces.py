@@ -2,6 +2,7 @@
 
 import re
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from tenure.simulator.cluster import equal_nodes
@@ -229,6 +230,13 @@ def test_openb_pods_keep_their_kinds_of_gpus():
     )
     assert [(job.name, job.gpu_kinds) for job in trace.jobs] == [("q", ()), ("p", ("P100", "T4"))]
     assert trace.notes == NOTES
+
+
+def test_the_example_of_the_page_is_read():
+    page = (Path(__file__).parents[3] / "docs/use/play.md").read_text()
+    (example,) = re.findall(r"```text\n(job,.*?)```", page, re.DOTALL)
+    jobs = read_own(example.splitlines()).jobs
+    assert [(job.name, job.gpu_milli) for job in jobs] == [("train-1", 16_000), ("train-2", 1_000)]
 
 
 def test_a_name_is_used_once():

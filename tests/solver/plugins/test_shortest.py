@@ -56,7 +56,7 @@ def test_shorter_pod_groups_go_first_within_a_bound_r17_30() -> None:
     pending(builder, "short", HOUR, created_ago="1h")
     pending(builder, "unknown", created_ago="3h")
     cluster = builder.build()
-    # due 10 h from now (30 h after its creation), 2 h from now, and 165 h from now
+    # due 10 h from now (30 h after its creation), 2 h from now, and 33 h from now
     assert order(cluster) == ["short", "long", "unknown"]
     assert order(cluster, maxDelay="4h") == ["long", "unknown", "short"]  # by age: all wait for 4 h or less
     assert order(cluster, weight="1") == ["long", "short", "unknown"]

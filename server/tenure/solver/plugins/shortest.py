@@ -35,7 +35,7 @@ _QUEUE: Final = "queue"
 SOURCES: Final = (_EXPECTED, _LIMIT, _HISTORY, _QUEUE)
 _DEFAULTS: Final[Mapping[str, str]] = {
     "weight": "3",
-    "maxDelay": "168h",
+    "maxDelay": "36h",
     "sources": ", ".join(SOURCES),
 }
 _MOST_WEIGHT: Final = 1_000
