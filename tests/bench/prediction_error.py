@@ -9,9 +9,10 @@ many are within a factor of 2.
 
 import heapq
 import math
-import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from tenure.simulator.jobs import Trace
 from tenure.simulator.traces.formats import read_trace
 from tenure.terms.durations import SECOND
@@ -40,18 +41,19 @@ def errors(trace: Trace) -> list[float]:
     return sorted(found)
 
 
-def main() -> None:
+def main(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACE", help="Files with jobs.")],
+) -> None:
     """Print a line for each trace."""
-    for name in sys.argv[1:]:
-        _, trace = read_trace(Path(name))
+    for path in traces:
+        _, trace = read_trace(path)
         found = errors(trace)
         near = sum(each <= 2 for each in found) / len(found)
         median, most = found[len(found) // 2], found[len(found) * 9 // 10]
         counts = f"{len(found):,} of {len(trace.jobs):,} jobs predicted"
-        print(
-            f"{Path(name).stem}: {counts}, median factor {median:.1f}, p90 {most:.0f}, within 2: {near:.0%}"
-        )
+        far = f"median factor {median:.1f}, p90 {most:.0f}, within 2: {near:.0%}"
+        typer.echo(f"{path.stem}: {counts}, {far}")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

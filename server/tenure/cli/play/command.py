@@ -155,7 +155,7 @@ def play(
     terminated.
     """
     from tenure.cli.interrupts import clean_end
-    from tenure.cli.play.output import say_reading, show_progress, show_runs
+    from tenure.cli.play.output import show_progress, show_reading, show_runs
     from tenure.server.installed import installed_registry
     from tenure.simulator.runs import play as play_run
     from tenure.simulator.settings import RunSettings
@@ -184,7 +184,7 @@ def play(
         check_parquet()
     if checkpoint is not None:
         make_folder(checkpoint, "--checkpoint")
-    say_reading(trace)
+    show_reading(trace)
     with invalid_input():
         if is_records(trace):
             if block is not None or form is not None or expected_runtimes != "trace":

@@ -34,7 +34,7 @@ LARGE_FILE: Final = 1 << 20
 """Bytes of a trace from which on it is said that it is read."""
 
 
-def say_reading(trace: Path) -> None:
+def show_reading(trace: Path) -> None:
     """Say on standard error that a large trace is read, which takes seconds."""
     try:
         is_large = trace.stat().st_size >= LARGE_FILE

@@ -86,7 +86,7 @@ def sweep(
             if scheduler is not None and open_runs:
                 run_on_dask(open_runs, files, scheduler, keep)
             else:
-                run_in_processes(open_runs, files, workers or os.cpu_count() or 1, keep, _say)
+                run_in_processes(open_runs, files, workers or os.cpu_count() or 1, keep, _print_problem)
         except SweepError as error:
             typer.echo(f"tenure: {error}; {advice}", err=True)
             raise typer.Exit(FAILED) from None
@@ -100,7 +100,7 @@ def sweep(
         raise typer.Exit(FAILED)
 
 
-def _say(problem: str) -> None:
+def _print_problem(problem: str) -> None:
     typer.echo(f"tenure: {problem}", err=True)
 
 

@@ -28,9 +28,9 @@ class SweepError(Exception):
 
 
 def run_in_processes(
-    runs: Sequence[SingleRun], files: Files, workers: int, done: Done, say: Callable[[str], None]
+    runs: Sequence[SingleRun], files: Files, workers: int, done: Done, notify: Callable[[str], None]
 ) -> None:
-    """Execute runs in so many processes. `say` takes what a user should know. Raises SweepError."""
+    """Execute runs in so many processes. `notify` takes what a user should know. Raises SweepError."""
     open_runs, losses = list(runs), 0
     while open_runs:
         left = _run_in_pool(open_runs, files, workers, done)
@@ -38,7 +38,9 @@ def run_in_processes(
         if losses >= MAX_LOSSES:
             raise SweepError(f"worker processes are lost again and again; {len(left)} runs are left")
         if left:
-            say(f"a worker process was lost and is replaced; {format_count(len(left), 'run')} left to play")
+            notify(
+                f"a worker process was lost and is replaced; {format_count(len(left), 'run')} left to play"
+            )
         open_runs = left
 
 
