@@ -41,7 +41,7 @@ def configuration() -> dict[str, str]:
     return {line: "Licenses=lic:4\n{node_lines}"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster(slurm_programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
     folder = Path("/tmp") / tmp_path_factory.mktemp("forms").name
     settings = folder / "tenure"
