@@ -1,5 +1,6 @@
 """The reconciler recovers from failures, also when nothing else changes in the cluster."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from tenure.integration.ports import (
     retry,
 )
 from tenure.integration.testing import CRASH_EFFECTS, crash_scenario
+from tenure.v1.decision_pb2 import DecisionGroup
 from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_PREEMPTIBLE
 
 _SMALL = [f"small-{i}" for i in range(6)]
@@ -213,3 +215,24 @@ def test_decisions_tell_starts_once_in_an_interval_r17_24(
     adapter.close()
     assert asked[0]
     assert 2 <= sum(asked) < len(asked)
+
+
+def test_group_whose_beneficiary_the_cluster_would_not_start_evicts_nothing(
+    scheduler: FakeScheduler, client: Client
+) -> None:
+    adapter = scheduler.start(client)
+    own = adapter.reconciler._cluster
+    refused: list[str] = []
+
+    def find_refusals(groups: Sequence[DecisionGroup]) -> dict[str, str]:
+        found = {group.id: "a limit" for group in groups if group.beneficiary == "high" and not refused}
+        refused.extend(found)
+        return found
+
+    adapter.reconciler._cluster = replace(own, find_refusals=find_refusals)
+    adapter.reconcile()
+    assert refused
+    assert not scheduler.applied
+    run(adapter, scheduler, seconds=61)
+    adapter.close()
+    assert dict(scheduler.applied) == CRASH_EFFECTS

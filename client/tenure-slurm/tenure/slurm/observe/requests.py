@@ -79,7 +79,7 @@ def read_request(job: JobRow, capacity: Capacity = UNKNOWN, named: int = 0) -> N
     counted = sum(count for _, count in constraint.counted)
     least, most = _node_range(job, max(named, counted))
     nodes = least
-    while nodes < most and not capacity.holds(nodes, *_part(job, gpus, nodes)):
+    while capacity.kinds and nodes < most and not capacity.holds(nodes, *_part(job, gpus, nodes)):
         nodes += 1
     if capacity.kinds and not capacity.holds(nodes, *_part(job, gpus, nodes)):
         nodes = least
