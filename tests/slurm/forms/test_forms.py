@@ -42,11 +42,9 @@ def configuration() -> dict[str, str]:
 
 
 @pytest.fixture
-def cluster(slurm_programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    folder = Path("/tmp") / tmp_path_factory.mktemp("forms").name
+def cluster(folder: Path, slurm_programs: None) -> Iterator[SlurmCluster]:
     settings = folder / "tenure"
-    settings.mkdir(parents=True)
-    folder.chmod(0o755)
+    settings.mkdir()
     with run_slurm_with_accounts(
         folder / "slurm", gate(settings), nodes=10, foreign=5, kinds=_KINDS, more_replaced=configuration()
     ) as running:
