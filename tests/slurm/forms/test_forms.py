@@ -1,8 +1,8 @@
 """Every form of job has the result that Slurm's own scheduler gives it, or is listed as different."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -80,13 +80,13 @@ def submit(cluster: SlurmCluster, form: str, partition: str) -> int | str:
     return int(ended.stdout.split(";")[0])
 
 
-def judge(cluster: SlurmCluster, job: int | str) -> Result:
+def judge(listed: Mapping[int, dict[str, Any]], job: int | str) -> Result:
     """What became of a job; a job of several has started if all its parts have."""
     if isinstance(job, str):
         return Result("refused", job)
     rows = [
         row
-        for row in cluster.jobs().values()
+        for row in listed.values()
         if job in (row["job_id"], row["array_job_id"] or 0, row["het_job_id"] or 0)
     ]
     if rows and all(row["job_state"] in _STARTED for row in rows):
@@ -113,7 +113,8 @@ def test_forms_have_the_results_that_slurm_gives_them(
     jobs = {form: (submit(cluster, form, "gpu"), submit(cluster, form, PLAIN)) for form in FORMS}
 
     def results() -> dict[str, tuple[Result, Result]]:
-        return {form: (judge(cluster, own), judge(cluster, plain)) for form, (own, plain) in jobs.items()}
+        listed = cluster.jobs()
+        return {form: (judge(listed, own), judge(listed, plain)) for form, (own, plain) in jobs.items()}
 
     def wrong() -> list[str]:
         return [form for form, (own, plain) in results().items() if own.word != plain.word]
