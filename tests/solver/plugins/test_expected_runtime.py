@@ -28,7 +28,7 @@ def nominations(status: TaskStatus = TaskStatus.RUNNING, queue: Any = None, **jo
     """Nominations by the plugin for one job on the only node."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q", **(queue or {}))
     builder.pods("job", status, node="n" if status.is_active_used else "", queue="q", gpus=1, **job)
-    return open_session(builder.build()).chains.nominations(REQUEUE)
+    return open_session(builder.build()).chains.nominations(REQUEUE).rows
 
 
 def only_nomination(**job: Any) -> Nomination:
@@ -120,7 +120,7 @@ def test_a_start_in_the_future_is_clock_skew_until_then() -> None:
     later = replace(
         cluster, pod_groups=PersistentVector([replace(group, facts=replace(group.facts, last_start=NOW + 5))])
     )
-    (found,) = open_session(later).chains.nominations(REQUEUE)
+    (found,) = open_session(later).chains.nominations(REQUEUE).rows
     assert (found.skip_reason, found.until) == (NominationSkipReason.CLOCK_SKEW, NOW + 5)
 
 
@@ -173,4 +173,4 @@ INHERITED: Final = {
 def test_queues_inherit_from_their_parents(parent: Any, leaf: Any, count: int) -> None:
     builder = ClusterBuilder().node("n", gpus=1).queue("top", **parent).queue("q", parent="top", **leaf)
     builder.running("job", node="n", queue="q", gpus=1)
-    assert len(open_session(builder.build()).chains.nominations(REQUEUE)) == count
+    assert len(open_session(builder.build()).chains.nominations(REQUEUE).rows) == count

@@ -49,6 +49,6 @@ def test_overdue_pod_group_continues_without_plugin_or_action(missing: dict[str,
 def test_nomination_does_not_change_the_session() -> None:
     session = open_session(overdue())
     before = session_state(session)
-    (found,) = session.chains.nominations(REQUEUE)
+    (found,) = session.chains.nominations(REQUEUE).rows
     assert found.result is NominationResult.NO_CONTENDER
     assert (session_state(session), session.commits, session.patches) == (before, [], [])
