@@ -49,7 +49,7 @@ def test_unknown_actions_are_named_after_the_fields_of_the_snapshot() -> None:
     snapshot.cluster_id = ""
     first, second = violations(DecideRequest(snapshot=snapshot, actions=["allocate", "no"]))
     assert first == "cluster_id: is required"
-    assert second.startswith("actions[1]: unknown action 'no'; known: allocate, ")
+    assert second.startswith("actions[1]: unknown action 'no'; known: timelimit, allocate, ")
 
 
 def test_snapshot_is_required() -> None:

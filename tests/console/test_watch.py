@@ -67,8 +67,8 @@ def test_one_subscription_serves_all_readers() -> None:
         session.push(sample())
         calls = []
         watched = Client(address)
-        read = watched.get_state_with_statuses
-        watched.get_state_with_statuses = lambda *a, **k: calls.append(a) or read(*a, **k)  # type: ignore[method-assign,func-returns-value]
+        read = watched.get_state_to_show
+        watched.get_state_to_show = lambda *a, **k: calls.append(a) or read(*a, **k)  # type: ignore[method-assign,func-returns-value]
         with watched, Watch(watched, share=1.0, poll_seconds=0.02) as watch:
             views = {id(watch.view(SHARD)) for _ in range(50)}
             assert len(views) == len(calls) == 1

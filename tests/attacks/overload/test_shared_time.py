@@ -1,11 +1,16 @@
 """Actions and queues take turns in the time of a cycle (R2.23, R2.24). Looks at the time are counted."""
 
 import gc
+from collections.abc import Callable
+from dataclasses import replace
 from math import inf
-from typing import Final
+from typing import Any, Final
 
+from tenure.codec.decode import decode_snapshot
 from tenure.codec.engine import Engine
 from tenure.server.deadlines import CutShort, Deadline
+from tenure.solver.diagnosis.answer import answer
+from tenure.solver.framework.observer import Phase
 from tenure.solver.framework.session import Session
 from tenure.solver.registry import default_profile
 from tenure.terms.cancellation import never, time_left_of
@@ -55,11 +60,31 @@ def _decide(snapshot: pb.ClusterSnapshot, stop: CountedDeadline | Unshared) -> D
     )
 
 
+class _UntilDiagnosis:
+    """Notes how much of a deadline is left when the diagnosis begins."""
+
+    is_detailed: Final = False
+
+    def __init__(self, stop: Unshared) -> None:
+        self.left = 0
+        self._stop = stop
+
+    def begin(self, phase: Phase, name: str = "", pod_group: int | None = None) -> None:
+        if phase is Phase.DIAGNOSE:
+            self.left = self._stop.left
+
+    def end(self, outcome: str = "") -> None:
+        pass
+
+    def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+        return method(*args)
+
+
 def _ticks_of_allocate(snapshot: pb.ClusterSnapshot) -> int:
     stop = Unshared(10**9)
-    request = DecideRequest(snapshot=snapshot, actions=["allocate"])
-    Engine(default_profile()).decide(request, stop)
-    return 10**9 - stop.left
+    observer = _UntilDiagnosis(stop)
+    answer(decode_snapshot(snapshot), replace(default_profile(), actions=("allocate",)), stop, observer)
+    return 10**9 - observer.left
 
 
 def _kind(response: DecideResponse, pod_group: str) -> int:

@@ -32,11 +32,15 @@ def published_workloads() -> Iterator[Case]:
     yield Case("W7", "M", _gangs, ("allocate",), DecisionCounts(400, 0, 0, {"BOUND": 100}), THREE)
     for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000):
         yield from _large(nodes)
-    rejected = no_decisions(WAITING_FOR_CAPACITY=1)
     unpruned = {"speedups": PLAIN_SEARCH}
     for nodes in (10, 50, 100, 200):
         yield Case(
-            "W10u", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), rejected, options=unpruned
+            "W10u",
+            nodes,
+            with_arguments(_unschedulable, nodes),
+            ("reclaim",),
+            _told_of_shares(nodes),
+            options=unpruned,
         )
     yield Case("W10aa", 100, _anti_affine, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
     yield Case("W10t", 100, _racked, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
@@ -78,8 +82,14 @@ def _large(nodes: int) -> Iterator[Case]:
     if nodes == 500:
         yield Case("W9m", nodes, with_arguments(_many_singles, nodes, 30), FULL, many)
     if nodes <= 1_000:
-        rejected = no_decisions(WAITING_FOR_CAPACITY=1)
-        yield Case("W10", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), rejected, THREE)
+        told = _told_of_shares(nodes)
+        yield Case("W10", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), told, THREE)
+
+
+def _told_of_shares(nodes: int) -> DecisionCounts:
+    """That fair shares are in the way is found by evicting up to 1,000 pods in a trial (R13.50)."""
+    is_tried = nodes * GPUS <= 1_000
+    return no_decisions(WAITING_FOR_QUOTA=1) if is_tried else no_decisions(WAITING_FOR_CAPACITY=1)
 
 
 def with_arguments(build: Callable[..., ClusterSnapshot], *arguments: int) -> Callable[[], ClusterSnapshot]:

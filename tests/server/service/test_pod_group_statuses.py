@@ -66,7 +66,9 @@ def test_statuses_come_with_each_way_to_decide_and_change_nothing_else(
     answer = decide(client, request)
     assert not plain.pod_group_statuses
     assert answer.pod_group_statuses == EXPECTED.parse().pod_group_statuses
+    assert answer.unusable_gpus == EXPECTED.parse().unusable_gpus
     answer.ClearField("pod_group_statuses")
+    answer.ClearField("unusable_gpus")
     assert answer == plain
 
 

@@ -173,7 +173,7 @@ FAULTS = {
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration such as 30s, 1h30m or 2d",
     "server: {maxMessageMib: 0}": "server.maxMessageMib: must be at least 1",
     "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; did you mean reclaim?",
-    "actions: x": "actions[0]: unknown action 'x'; known: allocate, ",
+    "actions: x": "actions[0]: unknown action 'x'; known: timelimit, allocate, ",
     "options: {speedups: 'pruning, x'}": "options.speedups[1]: unknown speedup 'x'; known: all, none, ",
     "options: {speedups: [none, pruning]}": "options.speedups[0]: unknown speedup 'none'; known: all, none, ",
     "actions: []": "actions: must not be empty",

@@ -66,5 +66,5 @@ def test_plain_search_has_the_published_counters(
 def test_search_with_speedups_fails_as_well_without_simulations(nodes: int) -> None:
     decision = reclaim(nodes, SPEEDUPS)
     assert decision.groups == ()
-    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.WAITING_FOR_CAPACITY]
+    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.WAITING_FOR_QUOTA]
     assert decision.counters.simulated == 0
