@@ -53,8 +53,12 @@ CONFIGURATIONS = [
     "docs/reference/configuration.md",
     "docs/reference/guards.md",
     "docs/reference/metrics.md",
+    "docs/use/outside-traces.md",
+    "docs/use/play.md",
     "docs/use/reservations.md",
     "docs/use/simulate.md",
+    "docs/use/sweep.md",
+    "docs/use/tune-placement.md",
 ]
 """Pages with configurations of the server. The page about guards of other packages has a test of its own."""
 

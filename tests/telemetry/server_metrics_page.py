@@ -83,7 +83,7 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
                 "evictioncost": {},
                 "reservation": {"minWait": "200d"},
             },
-            actions=", ".join(BUILT_IN.actions),
+            actions=", ".join(sorted(BUILT_IN.actions, key="timelimit".__eq__)),
             otlpEndpoint=f"http://{address}",
             metricsInterval=METRICS_INTERVAL,
             metricsListen=f"127.0.0.1:{port}",

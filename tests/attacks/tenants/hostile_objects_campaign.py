@@ -7,6 +7,7 @@ every batch a new honest pod waits.
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Final, NamedTuple
+from uuid import uuid4
 
 import typer
 from rich.console import Console
@@ -79,7 +80,7 @@ class HonestCluster:
         self._state = None
 
     def _push(self, snapshot: ClusterSnapshot) -> StateReference:
-        return self._client.put_snapshot(f"epoch-{snapshot.version}", snapshot)
+        return self._client.put_snapshot(str(uuid4()), snapshot)
 
     def _apply(self, delta: StateDelta, base: StateReference) -> StateReference:
         delta.base.CopyFrom(base)

@@ -251,14 +251,12 @@ def test_pod_group_goes_as_a_whole_when_a_running_pod_of_it_is_set_aside() -> No
     world.put("nodes", node())
     world.put("kai_pod_groups", pod_group("g", minMember=2))
     world.put("pods", running("good", requests={"cpu": "1"}, meta=member("g")))
-    world.put("pods", running("bad", requests={"cpu": "1"}, meta=member("g")))
-    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
-    assert len(builder.snapshot(NOW).pods) == 2
     meta = {"annotations": {**member("g")["annotations"], **TOO_MANY_DEVICES}}
     world.put("pods", running("bad", requests={"cpu": "1"}, meta=meta))
-    delta = builder.delta(NOW)
-    assert list(delta.removals.pod_groups) == ["uid-g"]
-    assert sorted(delta.removals.pods) == ["uid-bad", "uid-good"]
+    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
+    snapshot = builder.snapshot(NOW)
+    assert not snapshot.pod_groups
+    assert not snapshot.pods
     assert allocatable_cores(builder) == 62
     assert {found.target.name for found in builder.set_aside.take_new()} == {"g", "bad"}
     world.remove("pods", "uid-bad")
@@ -266,21 +264,31 @@ def test_pod_group_goes_as_a_whole_when_a_running_pod_of_it_is_set_aside() -> No
     assert allocatable_cores(builder) == 64
 
 
-def test_decision_about_a_pod_group_that_is_set_aside_is_refused() -> None:
-    """Its running pods are not in the snapshot any more: an eviction of them is a mistake or an attack."""
+def test_running_pod_stays_in_reach_when_its_owner_wants_too_many_devices_later() -> None:
     world = CachedCluster()
     world.put("nodes", node())
     world.put("kai_pod_groups", pod_group("g"))
     world.put("pods", running("p", meta=member("g")))
     builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
     builder.snapshot(NOW)
-    ownership = Ownership(world.mirrors, builder, "kai-scheduler")
-    eviction = evict("uid-p", "uid-g")
-    assert ownership.refuse(eviction) == ""
-    assert ownership.own_pod_groups(["uid-g"]) == {"uid-g"}
     meta = {"annotations": {**member("g")["annotations"], **TOO_MANY_DEVICES}}
     world.put("pods", running("p", meta=meta))
-    builder.delta(NOW)
+    assert not builder.delta(NOW).removals.pods
+    ownership = Ownership(world.mirrors, builder, "kai-scheduler")
+    assert ownership.refuse(evict("uid-p", "uid-g")) == ""
+
+
+def test_decision_about_a_pod_group_that_is_set_aside_is_refused() -> None:
+    """Its running pods are not in the snapshot: an eviction of them is a mistake or an attack."""
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("kai_pod_groups", pod_group("g"))
+    meta = {"annotations": {**member("g")["annotations"], **TOO_MANY_DEVICES}}
+    world.put("pods", running("p", meta=meta))
+    builder = SnapshotBuilder(world.mirrors, CONFIG, limits=FEW_ENTRIES)
+    builder.snapshot(NOW)
+    ownership = Ownership(world.mirrors, builder, "kai-scheduler")
+    eviction = evict("uid-p", "uid-g")
     assert ownership.refuse(eviction) == "the pod is not in the snapshot"
     assert ownership.own_pod_groups(["uid-g"]) == set()
 

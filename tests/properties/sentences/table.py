@@ -39,7 +39,7 @@ KINDS: Final = (
         "does not start by waiting",
         waiting.never_starts,
         (
-            "It does not start by waiting, unless other work ends.",
+            "It does not start by waiting{}.",
             "It does not start in {}, the last at {}",
             "{}; what happens later was not checked.",
         ),
@@ -158,7 +158,15 @@ KINDS: Final = (
         ),
     ),
     Kind("total cost", victims.total_cost, ("All victims cost {}.",)),
-    Kind("next best set", victims.next_best, ("The next best set of victims disrupts {}{}.",)),
+    Kind(
+        "next best set",
+        victims.next_best,
+        (
+            "The next best set of victims {}, and lost because {}.",
+            "A set of victims that was not looked for {} and does less harm.",
+        ),
+    ),
+    Kind("excess", victims.excess, ("{} more than requested are released.",)),
     Kind("nothing to protect", protections.running, ("{} has no running pods to protect.",)),
     Kind("protected", protections.is_protected, ("{} is protected.",)),
     Kind(

@@ -8,7 +8,7 @@ from typing import Final
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.placement import NOWHERE, TaskStatus
-from tenure.solver.model.resources import CPU, UNLIMITED
+from tenure.solver.model.resources import CPU, GPU, UNLIMITED
 from tenure.solver.model.workload_parts import TaskShape
 
 from tests.properties.checks.guard_facts import ALL
@@ -261,6 +261,27 @@ def total_cost(case: Case, said: Said) -> Iterator[str]:
         if known and abs(total - wanted) <= wanted * _INACCURACY + 60:
             return
     yield f"{said.text} Their costs are others"
+
+
+def excess(case: Case, said: Said) -> Iterator[str]:
+    """N GPUs more than requested are released: evicted pods hold so many beyond those of the placed ones."""
+    told = amount(said.text)
+    for group, _ in _own(case, said):
+        leaving = {step.task for step in group.evictions if not step.relocating}
+        taking = {step.task for step in (*group.reservations, *group.bindings)}
+        held = sum(_gpus(case.cluster, task) for task in leaving)
+        taken = sum(
+            _gpus(case.cluster, task)
+            for task in taking
+            if case.cluster.tasks[task].pod_group == group.beneficiary
+        )
+        if abs(held - taken - told) < 0.01:
+            return
+    yield f"{said.text} No decision releases that"
+
+
+def _gpus(cluster: Cluster, task: int) -> float:
+    return cluster.tasks[task].shape.request_vector[GPU] / 1000
 
 
 def next_best(case: Case, said: Said) -> Iterator[str]:

@@ -140,7 +140,7 @@ def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8
     assert "Its eviction costs 12 GPU minutes, of which 10 GPU minutes are lost work." in found.text.public
     assert "Next in victim order: pod group new (queue q) (a higher cost)." in found.text.operator
     other = "The next best set of victims disrupts 1 pod of pod group new (queue q) for 60 GPU minutes."
-    assert f"{other} It lost because it costs more." in found.text.operator
+    assert f"{other[:-1]}, and lost because it costs more." in found.text.operator
     assert "next best" not in found.text.tenant
 
 

@@ -145,7 +145,7 @@ def test_explanation_names_the_next_best_set_and_why_it_lost_r14_8(client: Clien
     text = why_victim(client, large_before_small().snapshot, "gang").operator
     assert (
         "2 GPUs more than requested are released. The next best set of victims disrupts 1 pod of pod group "
-        "single (queue q). It lost because it has a victim of a higher priority."
+        "single (queue q), and lost because it has a victim of a higher priority."
     ) in text
 
 

@@ -228,7 +228,7 @@ def _next_best(names: AudienceNames, other: OtherSet, *, has_cost: bool) -> Audi
     which, why = f"disrupts {pods}{of}{cost}", _LOST_BY.get(other.lost_by)
     if why is None:
         return for_operators(f"A set of victims that was not looked for {which} and does less harm.")
-    return for_operators(f"The next best set of victims {which}. It lost because {why}.")
+    return for_operators(f"The next best set of victims {which}, and lost because {why}.")
 
 
 def _listed(names: AudienceNames, pod_groups: tuple[int, ...]) -> AudienceText:

@@ -164,8 +164,8 @@ def count(summary: CycleSummary) -> None:
         _PUT_BACK.add(number, {"action": action})
     for action, number in summary.evicted_cost.items():
         _EVICTED_COST.add(number, {"action": action})
-    for action, milli in summary.excess_gpu_milli.items():
-        _EXCESS.add(milli / 1000, {"action": action})
+    for action in {**summary.put_back, **summary.excess_gpu_milli}:
+        _EXCESS.add(summary.excess_gpu_milli.get(action, 0) / 1000, {"action": action})
     for action, number in summary.notices.given.items():
         _NOTICES.add(number, {"action": action})
     for action, number in summary.notices.carried_out.items():

@@ -84,7 +84,10 @@ class VictimQuery:
                 )
                 return Rejection(verdict.reason, verdict.detail, ends, verdict.guard, verdict.custom)
         if self._session.disruptions.is_active:
-            return Rejection(ReasonCode.DISRUPTION_BUDGET, "disruption budgets allow no more disruptions")
+            disruptions, tasks = self._session.disruptions, self._session.cluster.pod_groups[victim].tasks
+            name = next(filter(None, [disruptions.holder([task]) for task in tasks]), "")
+            if name:
+                return disruptions.rejection_by([name], [name])
         return Rejection(ReasonCode.IN_PROGRESS, "this cycle moves it")
 
     def ineligibility(self, victim: int) -> Ineligibility | None:
