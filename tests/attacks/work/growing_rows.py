@@ -239,6 +239,13 @@ def _runtimes_of_many_sizes(snapshot: pb.ClusterSnapshot, count: int) -> None:
         row.sizes.add(gpu_milli=i, seconds=[60])
 
 
+def _many_runtimes(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    """As many of each size as are permitted."""
+    row = snapshot.queue_runtimes.add(queue=snapshot.queues[0].name, time=TIME)
+    for first in range(0, count, 64):
+        row.sizes.add(gpu_milli=first, seconds=[60] * min(64, count - first))
+
+
 def _planned_starts(snapshot: pb.ClusterSnapshot, count: int) -> None:
     """Of pod groups that wait for a node that is in use until a time."""
     for i in range(count):
@@ -298,6 +305,7 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),
     "ClusterSnapshot.queue_runtimes": (_queue_runtimes,),
     "QueueRuntimes.sizes": (_runtimes_of_many_sizes,),
+    "SizeRuntimes.seconds": (_many_runtimes,),
     "DisruptionBudget.counted_pods": (_counted_pods,),
     "PodColumns.string_table": (_columns(_pod_groups),),
     "PodColumns.uid": (_columns(add_pods),),
