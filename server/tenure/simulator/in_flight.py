@@ -11,7 +11,7 @@ from tenure.simulator.state_rows import StateRows
 from tenure.simulator.workloads import Workloads
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import DecisionGroup, InFlightGroupState
-from tenure.v1.snapshot_pb2 import InFlightGroup
+from tenure.wire.in_flight_rows import in_flight_row, is_empty
 
 
 class InFlightGroups:
@@ -26,32 +26,16 @@ class InFlightGroups:
         """Put the reservations and notices of a group in flight, and end the notices that it carries out or
         withdraws. Its other decisions were applied before; `evicted` are the pod groups of its evictions.
         """
-        flight = InFlightGroup(
-            id=group.id, action=group.action, beneficiary=group.beneficiary, expire_time=group.expire_time
-        )
-        announced_pods: Counter[str] = Counter()
+        flight = in_flight_row(group)
+        flight.ClearField("evictions")
+        flight.ClearField("bindings")
+        announced_pods = Counter([notice.pod_group for notice in flight.notices])
         for decision in group.decisions:
-            match decision.WhichOneof("kind"):
-                case "reserve":
-                    reserve = decision.reserve
-                    flight.reservations.add(
-                        pod=reserve.pod,
-                        node=reserve.node,
-                        gpu_groups=reserve.gpu_groups,
-                        pod_group=reserve.pod_group,
-                        sub_group=reserve.sub_group,
-                    )
-                case "notify":
-                    notify = decision.notify
-                    flight.notices.add(pod=notify.pod, node=notify.node, pod_group=notify.pod_group)
-                    announced_pods[notify.pod_group] += 1
-                case "withdraw_notice":
-                    self._end(group.fulfills_group_id, decision.withdraw_notice.pod_group, WITHDRAWN, now)
+            if decision.HasField("withdraw_notice"):
+                self._end(group.fulfills_group_id, decision.withdraw_notice.pod_group, WITHDRAWN, now)
         for victim in evicted:
             self._end(group.fulfills_group_id, victim, EVICTED, now)
-        if announced_pods:
-            flight.evict_time.CopyFrom(group.evict_time)
-        if flight.reservations or announced_pods:
+        if not is_empty(flight):
             self._rows.put("in_flight_groups", flight)
         for victim, pods in announced_pods.items():
             self._open.setdefault(group.id, {})[victim] = len(self._notices)
