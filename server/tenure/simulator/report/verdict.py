@@ -24,9 +24,9 @@ _LOWER: Final = (
     "evictions.violations",
     "jobs.never_started",
 )
-"""Figures of a verdict of which less is better."""
+"""Figures that should be low."""
 _HIGHER: Final = ("cluster.goodput", "jobs.completed")
-"""Figures of a verdict of which more is better."""
+"""Figures that should be high."""
 
 
 class Verdict(NamedTuple):
@@ -60,7 +60,7 @@ def verdicts(policies: Sequence[Policy]) -> list[Verdict]:
 
 
 def noise_text(policies: Sequence[Policy]) -> str:
-    """How differences are told from noise, for people."""
+    """How noise was separated from real differences, as a sentence for people."""
     if len(policies[0].metrics) > 1:
         return "A difference counts if it is larger than twice its standard error over the seeds."
     return (

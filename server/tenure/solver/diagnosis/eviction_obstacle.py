@@ -249,7 +249,7 @@ def takable_tasks(context: CycleContext, search: EvictionAction, pod_group: int,
 
 
 def _short_resource(shape: TaskShape, free: Sequence[MutableVector], wanted: int) -> str:
-    """The resource of which more would be enough: CPU or memory; empty: GPUs, or several."""
+    """The one resource that is short: CPU or memory. Empty: GPUs are, or several resources."""
     for name, slot in (("CPU", CPU), ("memory", MEMORY)):
         if shape.request[slot] and not shape.shares_devices:
             request = [*shape.request]

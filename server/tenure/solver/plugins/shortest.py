@@ -27,7 +27,7 @@ from tenure.solver.plugin_api import (
 
 NAME: Final = "shortest"
 HISTORY: Final = 16
-"""Runtimes of which a prediction is the median: the last ones of a queue and a size."""
+"""The most runtimes that a prediction uses: it is the median of the last ones of a queue and size."""
 _EXPECTED: Final = "expected"
 _LIMIT: Final = "limit"
 _HISTORY: Final = "history"

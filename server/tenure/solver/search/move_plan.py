@@ -106,9 +106,9 @@ class MovePlan:
         for number in range(placed + 1, waiting + 1):
             if not self._make_place(-number):
                 return {}
-        groups, tasks = set[int](), self._session.cluster.tasks
+        tasks = self._session.cluster.tasks
         found = {task: self._at[task] for task, home in self._home.items() if self._at[task] != home}
-        groups.update([tasks[task].pod_group for task in found])
+        groups = {tasks[task].pod_group for task in found}
         return {} if self._most_groups != UNLIMITED and len(groups) > self._most_groups else found
 
     def _make_place(self, pod: int) -> bool:
