@@ -100,7 +100,7 @@ def _state_calls(fill: Fill) -> Callable[[int], list[Call]]:
             ("Decide", [DecideRequest(state=reference(2))]),
             ("Decide", [DecideRequest(delta=delta(filled, 2))]),
             ("Decide", [DecideRequest(delta=delta(nothing, 3, state_pb2.StateKeys(pods=gone)))]),
-            ("PutSnapshot", [full_push(filled)]),
+            ("PutSnapshot", [full_push(filled, f"{EPOCH} 2")]),
             ("GetState", [state_pb2.GetStateRequest(cluster_id="c")]),
             ("Decide", [DecideRequest(snapshot=filled)]),
         ]
@@ -113,9 +113,9 @@ def reference(version: int) -> state_pb2.StateReference:
     return state_pb2.StateReference(cluster_id="c", epoch=EPOCH, version=version)
 
 
-def full_push(snapshot: pb.ClusterSnapshot) -> state_pb2.PutSnapshotRequest:
+def full_push(snapshot: pb.ClusterSnapshot, epoch: int = EPOCH) -> state_pb2.PutSnapshotRequest:
     """The only chunk of a push."""
-    return state_pb2.PutSnapshotRequest(epoch=EPOCH, chunk=snapshot, last_chunk=True)
+    return state_pb2.PutSnapshotRequest(epoch=epoch, chunk=snapshot, last_chunk=True)
 
 
 def delta(
