@@ -10,7 +10,7 @@ from tenure.solver.model.decision import PodGroupOutcome
 from tenure.solver.model.fate import HoldReason
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.plugin_api.profile import Profile
 from tenure.terms.reasons import REASONS, ReasonCode
@@ -172,8 +172,38 @@ def fragmented(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
 
 
 def by_shares(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
-    """With fair shares that favor it, it starts, or starts by what may be evicted."""
+    """Other queues are within their fair shares, or its own would exceed its own; and that is the obstacle.
+
+    With fair shares that favor it, it starts, or starts by what may be evicted.
+    """
+    if not _shares_are_so(case, said.about, outcome):
+        return False
     return starts_by_share(case, said.about) or fits_beside_evictable(case, said.about)
+
+
+def _shares_are_so(case: Case, about: int, outcome: PodGroupOutcome) -> bool:
+    group, tasks = case.cluster.pod_groups[about], case.cluster.tasks
+    path = set() if group.queue is None else set(case.cluster.queues[group.queue].path)
+    pending = [task for task in group.tasks if tasks[task].placement.status is TaskStatus.PENDING]
+    wanted = [_requested(case.cluster, pending, resource) for resource in (CPU, MEMORY, GPU)]
+    exceeds = {
+        status.queue
+        for status in case.decision.queues
+        for slot, after, share in zip(wanted, status.allocated_after, status.fair_share, strict=True)
+        if slot and after > share >= 0
+    }
+    if outcome.reason.code is ReasonCode.WITHIN_FAIR_SHARE:
+        return exceeds <= path
+    return any(
+        slot and after + slot > share >= 0
+        for status in case.decision.queues
+        if status.queue in path
+        for slot, after, share in zip(wanted, status.allocated_after, status.fair_share, strict=True)
+    )
+
+
+def _requested(cluster: Cluster, tasks: list[int], resource: int) -> int:
+    return sum(cluster.tasks[task].shape.request_vector[resource] for task in tasks)
 
 
 def no_capacity(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.placement import NOWHERE, TaskStatus
-from tenure.solver.model.resources import CPU, GPU, UNLIMITED
+from tenure.solver.model.resources import CPU, UNLIMITED
 from tenure.solver.model.workload_parts import TaskShape
 
 from tests.properties.checks.guard_facts import ALL
@@ -17,6 +17,8 @@ from tests.properties.sentences.case import Case, Said, amount, moments, number
 from tests.properties.sentences.reasons import only_free
 from tests.properties.victims.proven_victims import find_needless_victims
 
+_ROUNDING: Final = 0.05
+"""Of GPUs in words."""
 _INACCURACY: Final = 0.05
 """Of times in words."""
 _SECONDS: Final = {"GPU second": 1, "GPU minute": 60, "GPU hour": 3600}
@@ -267,21 +269,26 @@ def excess(case: Case, said: Said) -> Iterator[str]:
     """N GPUs more than requested are released: evicted pods hold so many beyond those of the placed ones."""
     told = amount(said.text)
     for group, _ in _own(case, said):
-        leaving = {step.task for step in group.evictions if not step.relocating}
-        taking = {step.task for step in (*group.reservations, *group.bindings)}
-        held = sum(_gpus(case.cluster, task) for task in leaving)
-        taken = sum(
-            _gpus(case.cluster, task)
-            for task in taking
-            if case.cluster.tasks[task].pod_group == group.beneficiary
+        leaving = {step.task: step.node for step in group.evictions if not step.relocating}
+        taking = {
+            step.task: step.node
+            for step in (*group.reservations, *group.bindings)
+            if case.cluster.tasks[step.task].pod_group == group.beneficiary
+        }
+        held, taken = (
+            sum(_gpus_on(case.cluster, task, node) for task, node in each.items())
+            for each in (leaving, taking)
         )
-        if abs(held - taken - told) < 0.01:
+        if abs(held - taken - told) < _ROUNDING:
             return
     yield f"{said.text} No decision releases that"
 
 
-def _gpus(cluster: Cluster, task: int) -> float:
-    return cluster.tasks[task].shape.request_vector[GPU] / 1000
+def _gpus_on(cluster: Cluster, task: int, node: int) -> float:
+    """GPUs of a pod on a node: memory of a device is a part of it."""
+    gpu = cluster.tasks[task].shape.gpu
+    parts = gpu.memory_mib / cluster.nodes[node].gpu_memory_mib if gpu.memory_mib else 0
+    return parts * gpu.devices if parts else gpu.gpu_milli() / 1000
 
 
 def next_best(case: Case, said: Said) -> Iterator[str]:

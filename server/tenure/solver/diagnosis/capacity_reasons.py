@@ -186,9 +186,8 @@ class _CapacityChecks:
             return _fragmented(gpus, self._per_pod(tasks))
         found = self._evictions.find(pod_group, tasks, lambda: self._misplaced(pod_group, tasks))
         unchecked = _unchecked(rejection)
-        if found.kind is EvictionObstacle.FAIR_SHARES and UNCHECKED not in unchecked:
-            by_share = self._evictions.share_rejection(pod_group, tasks)
-            return self._odd_gpus.add_to(by_share, pod_group, tasks)
+        if found.by_share is not None and UNCHECKED not in unchecked:
+            return self._odd_gpus.add_to(found.by_share, pod_group, tasks)
         if rejection.code is ReasonCode.OVER_FAIR_SHARE:
             return self._odd_gpus.add_to(rejection, pod_group, tasks)
         if found.kind is EvictionObstacle.UNTRIED:

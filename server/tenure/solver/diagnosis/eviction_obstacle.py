@@ -60,6 +60,8 @@ class FoundObstacle(NamedTuple):
     kind: EvictionObstacle
     detail: str = ""
     """What is missing in the trial: a resource, or a relation."""
+    by_share: Rejection | None = None
+    """How fair shares keep the pod group waiting, if they do."""
 
 
 UNTRIED: Final = FoundObstacle(EvictionObstacle.UNTRIED)
@@ -120,18 +122,20 @@ class EvictionObstacles:
         if self._left < number or number > self._most:
             return UNTRIED
         self._left -= number
-        is_by_share = False
+        is_kept, by_share = False, self._share_rejection(pod_group, tasks)
         for search, (permitted, kept) in zip(searches, takable, strict=True):
             with self._session.statement() as trial:
                 self._evict(trial, permitted)
                 if permitted and self._fits(pod_group, tasks):
-                    is_other = search.action.victims_from is Relation.OTHER_QUEUES
-                    kind = EvictionObstacle.FAIR_SHARES if is_other else EvictionObstacle.SEARCH
-                    return FoundObstacle(kind)
+                    if search.action.victims_from is Relation.OTHER_QUEUES and by_share is not None:
+                        return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
+                    return FoundObstacle(EvictionObstacle.SEARCH)
                 self._evict(trial, kept)
-                is_by_share = is_by_share or (bool(kept) and self._fits(pod_group, tasks))
-        if is_by_share:
-            return FoundObstacle(EvictionObstacle.FAIR_SHARES)
+                is_kept = is_kept or (bool(kept) and self._fits(pod_group, tasks))
+        if is_kept and by_share is not None:
+            return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
+        if is_kept:  # other queues exceed theirs, but not by enough
+            return FoundObstacle(EvictionObstacle.AMOUNTS)
         with self._session.statement() as trial:
             for permitted, kept in takable:
                 self._evict(trial, [*permitted, *kept])
@@ -164,8 +168,11 @@ class EvictionObstacles:
             return FoundObstacle(EvictionObstacle.FRAGMENTS if is_enough else EvictionObstacle.AMOUNTS)
         return FoundObstacle(EvictionObstacle.PLACES, relation())
 
-    def share_rejection(self, pod_group: int, tasks: list[int]) -> Rejection:
-        """How fair shares keep it waiting: others keep within theirs, or its queue would exceed its own."""
+    def _share_rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """How fair shares may keep it waiting: others are within theirs, or its queue would exceed its own.
+
+        None: neither.
+        """
         queue, demand = self._groups[pod_group].queue, self._session.ledger.demand(tasks)
         path = () if queue is None else tuple(reversed(self._session.cluster.queues[queue].path))
         if not any(demand[r] and self._over[r].difference(path) for r in (GPU, CPU, MEMORY)):
@@ -179,7 +186,7 @@ class EvictionObstacles:
                 detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted "
                 detail += f"for it: it would have {_amounts(after, status.fair_share, over[0])}"
                 return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, source="proportion")
-        return WITHIN_FAIR_SHARE
+        return None
 
     def _takable(
         self, search: EvictionAction, pod_group: int, tasks: list[int]
