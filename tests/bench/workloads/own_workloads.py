@@ -1,6 +1,7 @@
 """Workloads that the reference does not measure (U2 to U7, single reclaims, a trace)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -215,7 +216,8 @@ def _trace(nodes: int) -> ClusterSnapshot:
     """Single pods of every kind on a full heterogeneous cluster. Many pods share GPUs, some require a kind of
     node, and many GPUs are free on nodes without free CPU.
     """
-    engine = Engine(default_profile())
+    default = default_profile()
+    engine = Engine(replace(default, options=replace(default.options, max_repacking_looks=0)))
     with TemporaryDirectory() as folder:
         nodes_file, pods, count = write_trace(Path(folder), nodes, cpu_milli=SCARCE_CPU_MILLI)
         running = int(count * RUNNING)

@@ -41,6 +41,7 @@ def _options(params: Json, speedups: tuple[str, ...], fill_back: str) -> CycleOp
         speedups=speedups,
         fill_back=fill_back,
         victim_choice="inOrder",
+        max_repacking_looks=0,
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,
     )

@@ -143,6 +143,10 @@ class OptionsSection(ConfigSection):
     """
     victim_alternatives: AtLeastOne = _DEFAULTS.victim_alternatives
     """Sets of victims in victim order that are compared for each decision. 1 takes the first one."""
+    max_repacking_looks: Annotated[int, Field(ge=0)] = _DEFAULTS.max_repacking_looks
+    """Looks at nodes in a cycle to find other nodes for pods that it is about to bind, so that one more pod
+    group starts. 0: pods stay on the first nodes that take them, as in the reference scheduler.
+    """
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     """Search budget for one pod group, in simulations."""
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action

@@ -2,6 +2,7 @@
 
 while a pod group is left
     take the first; place its next tasks, all or none
+    if they do not fit, look whether they do with other nodes for what this cycle placed before
     if they are placed, keep them, and let the pod group compete again with its remaining tasks
 """
 
@@ -69,9 +70,30 @@ def allocate_next(context: CycleContext, action: Action, pod_group: int) -> bool
         return False
     with session.statement() as statement:
         rejection = allocate_within(context, statement, action, pod_group)
-    if rejection is not None and not session.stop.is_slice_over:
-        session.reject(pod_group, rejection)
-    return rejection is None
+    if rejection is None:
+        return True
+    if session.stop.is_slice_over:
+        return False
+    if _allocate_by_moves(context, action, pod_group):
+        return True
+    session.reject(pod_group, rejection)
+    return False
+
+
+def _allocate_by_moves(context: CycleContext, action: Action, pod_group: int) -> bool:
+    """Place the next tasks of a pod group, and pods that this cycle binds on other nodes (semantics R3.36).
+
+    The moved pods stay decisions for their own pod groups.
+    """
+    session, tasks = context.session, context.gangs.tasks_to_allocate(pod_group)
+    is_start = session.ledger.allocated[pod_group] == 0
+    with session.statement() as moves, session.statement() as statement:
+        if not context.planned_places.place(moves, statement, pod_group, tasks):
+            return False
+        session.commit(statement, action, pod_group, ReasonCode.ALLOCATED)
+        moves.commit()
+    patch_start(session, pod_group, is_start)
+    return True
 
 
 def allocate_within(

@@ -18,6 +18,7 @@ from tenure.solver.plugin_api.ledger_view import LedgerView
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.placer import Placer
+from tenure.solver.search.planned_places import PlannedPlaces
 from tenure.solver.search.pod_group_lists import KeyedPodGroup
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.search_components import SearchComponents
@@ -49,6 +50,9 @@ class CycleContext:
         self.placer: Final = placer
         self.solver: Final = solver
         fill_back = FillBack(session, components, placer, solver.simulator)
+        self.planned_places: Final = PlannedPlaces(
+            session, components.allowed_nodes, components.node_order, placer
+        )
         self.victim_sets: Final = Alternatives(session, components, solver, fill_back)
         self.obstacles: Final[list[Obstacles]] = []
         """What actions that search for victims met, in the order in which they ran."""

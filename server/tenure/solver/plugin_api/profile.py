@@ -98,6 +98,10 @@ class CycleOptions:
     """
     victim_alternatives: int = 1
     """Sets of victims that are compared for each solution: the first ones that suffice (semantics R14.8)."""
+    max_repacking_looks: int = 20_000
+    """Looks at nodes in a cycle to find other nodes for pods that it binds, so that one more pod group
+    starts; 0: pods stay on the first nodes that take them (semantics R3.36).
+    """
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000
