@@ -88,6 +88,12 @@ CHECKS: Final = (
         "tests.properties.sentences.judged_sentences:main",
     ),
     Check(
+        "placement-gangs",
+        "how often as many GPUs start as places permit, on 230 random clusters in which gangs contend",
+        "1 min",
+        "tests.properties.places.command:main",
+    ),
+    Check(
         "replays",
         "replayed cycles are the cycles that decided, before each commit, on 1,000 random clusters",
         "1 min",
