@@ -5,7 +5,7 @@ from tenure.client import Client, StateSession, TenureError, UnsupportedFeature
 from tenure.server.capabilities import build_capabilities
 from tenure.server.settings import ServerLimits
 from tenure.solver.registry import default_profile
-from tenure.wire.features import FEATURES, is_known
+from tenure.wire.features import FEATURES, MAX_LENGTH, is_known
 
 from tests.e2e.command import ROOT
 from tests.server.servers import run_server
@@ -47,6 +47,15 @@ def test_every_kind_of_call_is_refused(server: str) -> None:
         ):
             with pytest.raises(TenureError, match="telepathy"):
                 call()
+
+
+@pytest.mark.parametrize("require", [["grants"] * 600 + ["telepathy"], ["x" * (MAX_LENGTH + 1)]], ids=len)
+def test_too_many_names_are_refused_and_none_is_left_out(server: str, require: list[str]) -> None:
+    with (
+        Client(server, require=require) as client,
+        pytest.raises(TenureError, match="4096 are allowed: require fewer names"),
+    ):
+        client.decide(small_snapshot())
 
 
 def test_features_name_fields_that_exist_and_are_told() -> None:

@@ -22,7 +22,7 @@ from tenure.v1 import (
 )
 
 CONTRACT_REVISION: Final = 1
-"""Raised by one with each release that adds to the contract."""
+"""Raised by one with the first change of the contract after a release (checked by `proto-breaking`)."""
 METADATA_KEY: Final = "tenure-require"
 MAX_LENGTH: Final = 4_096
 """Maximum length of the metadata, in characters."""
@@ -39,10 +39,14 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "notices": ("PodGroup.notice", "InFlightGroup.notices", "Decision.notify"),
     "planned-starts": ("ClusterSnapshot.planned_starts",),
     "pod-group-statuses": ("DecideRequest.include_pod_group_statuses",),
+    "preemptibility-labels": ("PodGroup.is_preemptibility_label",),
+    "protected-minimum": ("PodGroup.preemptibility",),
+    "queue-runtimes": ("ClusterSnapshot.queue_runtimes",),
     "queue-usage": ("ClusterSnapshot.queue_usage",),
     "requeue": ("PodGroup.expected_runtime", "PodGroup.requeue_not_before", "Decision.requeue"),
-    "protected-minimum": ("PodGroup.preemptibility",),
     "time-limits": ("PodGroup.time_limit", "Queue.time_limit"),
+    "unusable-gpus": ("DecideResponse.unusable_gpus",),
+    "victim-sets": ("DecisionGroup.victim_set", "VictimSet.next_best_pods", "VictimSet.excess_gpu_milli"),
 }
 """Fields of each feature, by its name."""
 _FILES: Final = (

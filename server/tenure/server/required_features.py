@@ -12,7 +12,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class RequiredFeatures(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects calls with UNIMPLEMENTED that name an unknown feature or field in their metadata."""
+    """Rejects calls that name an unknown feature or field in their metadata (UNIMPLEMENTED), or too many."""
 
     def intercept_service(
         self,
@@ -22,21 +22,27 @@ class RequiredFeatures(grpc.ServerInterceptor):  # type: ignore[type-arg]  # gen
         """Return the handler of the method, or one that rejects the call."""
         handler = continuation(handler_call_details)
         metadata = handler_call_details.invocation_metadata or ()
-        texts = [str(value)[:MAX_LENGTH] for key, value in metadata if key == METADATA_KEY]
-        if handler is None or not texts or not (unknown := unknown_names(texts)):
+        texts = [str(value) for key, value in metadata if key == METADATA_KEY]
+        if handler is None or not texts:
+            return handler
+        if (length := sum(map(len, texts))) > MAX_LENGTH:
+            problem = f"{METADATA_KEY} has {length} characters, {MAX_LENGTH} are allowed: require fewer names"
+            return _rejecting(handler, grpc.StatusCode.INVALID_ARGUMENT, problem)
+        if not (unknown := unknown_names(texts)):
             return handler
         named = join_words([quote_name(name) for name in unknown])
-        return _rejecting(handler, f"the caller requires {named}, which this version of the server lacks")
+        problem = f"the caller requires {named}, which this version of the server lacks"
+        return _rejecting(handler, grpc.StatusCode.UNIMPLEMENTED, problem)
 
 
-def _rejecting(handler: Handler, problem: str) -> Handler:
+def _rejecting(handler: Handler, code: grpc.StatusCode, problem: str) -> Handler:
     """A handler of the same kind that ends every call."""
 
     def reject(_request: Any, context: grpc.ServicerContext) -> Any:
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, problem)
+        context.abort(code, problem)
 
     def reject_stream(_request: Any, context: grpc.ServicerContext) -> Any:
-        yield context.abort(grpc.StatusCode.UNIMPLEMENTED, problem)
+        yield context.abort(code, problem)
 
     makers = {
         (False, False): grpc.unary_unary_rpc_method_handler,

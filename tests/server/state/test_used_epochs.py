@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from tenure.client import Client, InvalidSnapshot
+from tenure.client import Client, InvalidSnapshot, TenureError
+from tenure.server.memory import MemoryExhausted
+from tenure.server.state import store
+from tenure.server.state.state import State
 from tenure.server.state.used_epochs import MAX_EPOCHS
 
 from tests.server.servers import run_server
@@ -34,9 +37,22 @@ def test_same_push_may_be_repeated(client: Client) -> None:
 def test_same_version_with_other_rows_is_another_push(client: Client) -> None:
     snapshot = small_snapshot()
     client.put_snapshot("one", snapshot)
-    snapshot.pods[0].name += "x"
+    snapshot.pods[0].name = f"x{snapshot.pods[0].name[1:]}"  # of the same size
     with pytest.raises(InvalidSnapshot, match="was used"):
         client.put_snapshot("one", snapshot)
+
+
+def test_push_that_was_too_large_uses_no_epoch(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = small_snapshot()
+    with monkeypatch.context() as patched, pytest.raises(TenureError):
+        patched.setattr(store, "check_memory", _too_large)
+        client.put_snapshot("one", snapshot)
+    snapshot.version += 1
+    client.put_snapshot("one", snapshot)
+
+
+def _too_large(_state: State, _max_bytes: int) -> None:
+    raise MemoryExhausted
 
 
 def test_other_node_pools_have_epochs_of_their_own(client: Client) -> None:

@@ -20,7 +20,7 @@ from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.state import State
 from tenure.server.state.stored_state import LARGE_REST_SECONDS, RestingState, StoredState
-from tenure.server.state.used_epochs import UsedEpochs
+from tenure.server.state.used_epochs import UsedEpochs, push_digest
 from tenure.server.state.versions import check_memory, next_state
 from tenure.solver.model.cluster import Cluster
 from tenure.terms.cancellation import no_check
@@ -69,18 +69,24 @@ class StateStore:
 
     def push(self, state: State, caller: str = "") -> None:
         """Store the state of a full push. Raises as `put`, and SnapshotValidationError for a used epoch."""
-        self._epochs.use(state)
-        self.put(state, caller)
+        digest = push_digest(state)
+        with self._changing:
+            self._epochs.check(state.shard, state.epoch, digest)
+            self._replace_all(state, caller)
+            self._epochs.note(state.shard, state.epoch, digest)
 
     def put(self, state: State, caller: str = "") -> None:
         """Replace the state of a shard. Raises StateError if it is too large, and MemoryExhausted."""
+        with self._changing:
+            self._replace_all(state, caller)
+
+    def _replace_all(self, state: State, caller: str) -> None:
         check_memory(state, self._bounds.max_bytes)
         stored = StoredState(state, caller, self._clock())
-        with self._changing:
-            self._free_memory(state.shard, stored)
-            if state.shard in self._stored:
-                self._drop(state.shard)
-            self._put(state.shard, stored)
+        self._free_memory(state.shard, stored)
+        if state.shard in self._stored:
+            self._drop(state.shard)
+        self._put(state.shard, stored)
 
     def find(self, reference: StateReference, check: Callable[[], None] = no_check) -> State:
         """The state that is referred to.

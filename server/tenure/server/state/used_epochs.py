@@ -3,9 +3,9 @@
 The same push may be repeated, because a caller cannot know whether one without a response arrived.
 """
 
-import threading
 from collections import OrderedDict
-from typing import Final, NamedTuple
+from hashlib import sha256
+from typing import Final
 
 from tenure.server.shard import Shard
 from tenure.server.state.state import State
@@ -16,33 +16,33 @@ MAX_EPOCHS: Final = 100
 MAX_SHARDS: Final = 1_000
 
 
-class _Push(NamedTuple):
-    """What a repeated push has in common with the first one."""
-
-    version: int
-    now: int
-    size: int
-    """Bytes of the snapshot."""
-
-
 class UsedEpochs:
-    """The epochs of a server since it started. Thread-safe."""
+    """The epochs of a server since it started. Not thread-safe: the store holds its lock."""
 
     def __init__(self) -> None:
-        self._used: OrderedDict[Shard, OrderedDict[str, _Push]] = OrderedDict()
-        self._changing = threading.Lock()
+        self._used: OrderedDict[Shard, OrderedDict[str, bytes]] = OrderedDict()
+        """Digest of the push by epoch."""
 
-    def use(self, state: State) -> None:
-        """Note the epoch of a full push. Raises SnapshotValidationError if another one used it."""
-        push = _Push(state.header.version, state.cluster.now, state.snapshot.ByteSize())
-        with self._changing:
-            used = self._used.setdefault(state.shard, OrderedDict())
-            self._used.move_to_end(state.shard)
-            if used.setdefault(state.epoch, push) != push:
-                name = quote_name(state.epoch)
-                problem = f"{name} was used by an earlier push: choose a new one, such as a UUID"
-                raise SnapshotValidationError([FieldViolation("epoch", problem)])
-            if len(used) > MAX_EPOCHS:
-                used.popitem(last=False)
-            if len(self._used) > MAX_SHARDS:
-                self._used.popitem(last=False)
+    def check(self, shard: Shard, epoch: str, digest: bytes) -> None:
+        """Raise SnapshotValidationError if another push used the epoch."""
+        if self._used.get(shard, OrderedDict()).get(epoch, digest) != digest:
+            problem = f"{quote_name(epoch)} was used by an earlier push: choose a new one, such as a UUID"
+            raise SnapshotValidationError([FieldViolation("epoch", problem)])
+
+    def note(self, shard: Shard, epoch: str, digest: bytes) -> None:
+        """Remember the epoch of a push that was stored."""
+        used = self._used.setdefault(shard, OrderedDict())
+        self._used.move_to_end(shard)
+        used[epoch] = digest
+        if len(used) > MAX_EPOCHS:
+            used.popitem(last=False)
+        if len(self._used) > MAX_SHARDS:
+            self._used.popitem(last=False)
+
+
+def push_digest(state: State) -> bytes:
+    """What a repeated push has in common with the first one: all its rows, also those that are set aside."""
+    digest = sha256(state.snapshot.SerializeToString(deterministic=True))
+    if state.set_aside is not None:
+        digest.update(state.set_aside.rows.SerializeToString(deterministic=True))
+    return digest.digest()
