@@ -1,7 +1,7 @@
 """Only operators see names of other tenants, and equal states return equal responses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,8 +14,12 @@ from tenure.server.explain.why_victim import why_victim
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.profile import PluginConfig
-from tenure.solver.registry import default_profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, default_profile
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.properties.generators.contested_clusters import contested_cluster
 from tests.properties.generators.draw import SeededDraw
@@ -110,6 +114,27 @@ def test_equal_states_have_equal_explanations(draw: object) -> None:
             for _ in range(2)
         )
         assert first == second
+
+
+class KeepsApart:
+    """Of another package: refuses every node for the pod group `job`, and names what it found there."""
+
+    def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
+        return None if task else lambda node: Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "it avoids <old>")
+
+
+@pytest.mark.parametrize("gpus_of_other", [1, 2])
+def test_what_a_filter_of_another_package_says_is_for_operators(gpus_of_other: int) -> None:
+    builder = ClusterBuilder().node("n1", gpus=2).queue("q").pending("job", queue="q", gpus=1, priority=60)
+    cluster = builder.running("old", queue="q", gpus=gpus_of_other, node="n1", started_ago="5m").build()
+    registry = Registry(
+        actions=BUILT_IN.actions, plugins={**BUILT_IN.plugins, "apart": lambda context, config: KeepsApart()}
+    )
+    profile = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("apart")))
+    (job,) = (group.index for group in cluster.pod_groups if group.facts.name == "job")
+    text = why_pending(CycleReplay(cluster, profile, registry=registry), job).text
+    assert "it avoids <old>" in text.operator
+    assert "<old>" not in text.public + text.tenant
 
 
 def test_times_are_absolute() -> None:

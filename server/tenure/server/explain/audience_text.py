@@ -134,10 +134,6 @@ class AudienceNames:
         return for_all(source) if guard in BUILT_IN.plugins else AudienceText("a rule", "a rule", source)
 
 
-_OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA)
-"""Details by `proportion` with these codes name ancestors of the pod group's queue and nothing else."""
-
-
 _DESCRIBED: Final = (ReasonCode.QUEUE_ORDER, ReasonCode.FRAGMENTED)
 """Of the search: sentences about capacity follow, which say more than the detail (`capacity_text`)."""
 _COUNTED: Final = ("it needs ", (" are free", "would free enough"))
@@ -154,9 +150,7 @@ def explain_pending(
     clause = custom.clause if custom is not None else REASONS[rejection.code].clause or UNKNOWN_CLAUSE
     text = format_text(clause, queue=queue)
     detail = rejection.detail.rstrip(".")
-    is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
-    is_known = is_known or (rejection.code is ReasonCode.OVER_FAIR_SHARE and detail.startswith(text.operator))
-    is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
+    is_for_owner = rejection.for_owner and pod_group == names.own
     is_search = rejection.source == "search"
     is_counted = detail.startswith(_COUNTED[0]) and detail.endswith(_COUNTED[1])
     is_described = is_search and (rejection.code in _DESCRIBED or is_counted)
@@ -164,11 +158,10 @@ def explain_pending(
         problem = queue_problem(cluster, group)
         is_own = pod_group == names.own
         text = AudienceText(problem, detail if is_own else problem, detail)
-    elif pod_group == names.own and (is_known or is_given):
+    elif is_for_owner and rejection.code is not ReasonCode.NO_CAPACITY:
         text = AudienceText(text.public, detail, detail)
     elif custom is not None or (detail and detail not in text.operator and not is_described):
-        has_names = not is_search or rejection.code is not ReasonCode.NO_CAPACITY or " on node " in detail
-        tenant = text.tenant if has_names or pod_group != names.own else f"{text.tenant} ({detail})"
+        tenant = f"{text.tenant} ({detail})" if is_for_owner else text.tenant
         text = AudienceText(text.public, tenant, f"{text.operator} ({_signed(rejection)})")
     return join([text, _until(rejection)])
 

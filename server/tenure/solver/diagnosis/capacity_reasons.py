@@ -321,7 +321,10 @@ class _CapacityChecks:
             detail += _by_evictions(found, relation)
         chains = self._session.chains
         source = chains.name(chains.placement_filters[0]) if relation else "search"
-        return Rejection(ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source)
+        is_own = not relation and not found.is_relation
+        return Rejection(
+            ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source, for_owner=is_own
+        )
 
     def _free_gpus(self, tasks: list[int]) -> _FreeGpus | None:
         """Free GPUs for tasks of one shape; None: they have several, or request none."""

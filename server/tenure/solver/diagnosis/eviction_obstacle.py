@@ -60,6 +60,8 @@ class FoundObstacle(NamedTuple):
     kind: EvictionObstacle
     detail: str = ""
     """What is missing in the trial: a resource, or a relation."""
+    is_relation: bool = False
+    """Whether it is a relation that is missing, which a plugin describes."""
     by_share: Rejection | None = None
     """How fair shares keep the pod group waiting, if they do."""
 
@@ -166,7 +168,8 @@ class EvictionObstacles:
             per_pod = self._session.ledger.request_share(shape)[GPU]
             is_enough = gpus >= wanted * per_pod > 0
             return FoundObstacle(EvictionObstacle.FRAGMENTS if is_enough else EvictionObstacle.AMOUNTS)
-        return FoundObstacle(EvictionObstacle.PLACES, relation())
+        detail = relation()
+        return FoundObstacle(EvictionObstacle.PLACES, detail, bool(detail))
 
     def _share_rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """How fair shares may keep it waiting: others are within theirs, or its queue would exceed its own.
@@ -185,7 +188,7 @@ class EvictionObstacles:
                 name = self._session.cluster.queues[each].facts.name
                 detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted "
                 detail += f"for it: it would have {_amounts(after, status.fair_share, over[0])}"
-                return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, source="proportion")
+                return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, source="proportion", for_owner=True)
         return None
 
     def _takable(

@@ -266,7 +266,9 @@ class Session:
             task = self.cluster.tasks[index]
             if task.placement.status is TaskStatus.PENDING:
                 detail = f"pod {task.facts.name} cannot be placed: {why}"
-                blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
+                by_caller = not source
+                rejection = Rejection(ReasonCode.BLOCKED, detail, source=source, for_owner=by_caller)
+                blocked.setdefault(index, rejection)
         return blocked
 
     def moved_pod_groups(self) -> set[int]:

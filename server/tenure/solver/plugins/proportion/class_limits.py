@@ -125,7 +125,7 @@ class ClassGate:
             most = f"{count_gpus(limit)} of class {name}"
             if limit != UNLIMITED and self._used[queue, name] + gpu > limit:
                 detail = f"queue {self._names[queue]} would exceed its limit of {most}"
-                return Rejection(ReasonCode.OVER_LIMIT, detail)
+                return Rejection(ReasonCode.OVER_LIMIT, detail, for_owner=True)
             if firm and quota != UNLIMITED:
                 self._recount()
                 if self._firm[queue, name] + firm > quota:
@@ -133,7 +133,7 @@ class ClassGate:
                         "its non-preemptible pods would exceed the quota of queue "
                         f"{self._names[queue]}, {count_gpus(quota)} of class {name}"
                     )
-                    return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
+                    return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail, for_owner=True)
         return None
 
     def _firm_part(self, task: Task, gpu: int) -> int:

@@ -44,9 +44,8 @@ def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Re
     for queue in queues:
         resource = exceeded_resource(queue.facts.limit, allocated[queue.index], demand)
         if resource:
-            return Rejection(
-                ReasonCode.OVER_LIMIT, f"queue {queue.facts.name} would exceed its {resource} limit"
-            )
+            detail = f"queue {queue.facts.name} would exceed its {resource} limit"
+            return Rejection(ReasonCode.OVER_LIMIT, detail, for_owner=True)
     return None
 
 
@@ -55,10 +54,8 @@ def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand
     for queue in queues:
         resource = exceeded_resource(queue.facts.quota, non_preemptible[queue.index], demand)
         if resource:
-            return Rejection(
-                ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
-                f"its non-preemptible pods would exceed the {resource} quota of queue {queue.facts.name}",
-            )
+            detail = f"its non-preemptible pods would exceed the {resource} quota of queue {queue.facts.name}"
+            return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail, for_owner=True)
     return None
 
 
@@ -318,7 +315,7 @@ class Proportion(
             return None
         name = self._queues[queue].facts.name
         detail = f"queue {name} would exceed its fair share, so no pods of other queues are evicted for it"
-        return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
+        return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, for_owner=True)
 
     def _is_reclaimable(self, levels: LeveledQueues) -> bool:
         after = add_shares(self._usage.at_search_start(levels.reclaimer), self._demand)

@@ -113,7 +113,7 @@ class ReclaimFairness:
             cpu, memory, gpu = cpu or chunk[CPU] > 0, memory or chunk[MEMORY] > 0, gpu or chunk[GPU] > 0
         if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
-            return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
+            return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail, for_owner=True)
         return self._saturation((cpu, memory, gpu))
 
     def _may_reclaim(self, victim: Queue) -> bool:

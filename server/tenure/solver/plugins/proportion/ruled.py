@@ -57,7 +57,7 @@ class RunningGate:
             if most is not None and self._running[queue] >= most:
                 number = format_count(most, "running pod group")
                 detail = f"queue {self._names[queue]} would exceed its limit of {number}"
-                return Rejection(ReasonCode.OVER_LIMIT, detail)
+                return Rejection(ReasonCode.OVER_LIMIT, detail, for_owner=True)
         return None
 
     def _add(self, pod_group: int, change: int) -> None:
