@@ -110,6 +110,8 @@ class MovesSummary(NamedTuple):
     needless_pods: int
     refuted: int
     missed: int
+    missed_without_moves: int
+    """Gangs that would start without any move, if their own pods were placed otherwise."""
     missed_certified: int
     beyond_the_rules: int
     """Gangs that start, although no moves are legal by what the rules say."""
@@ -122,7 +124,7 @@ def moves_summary(clusters: int, found: Iterable[Moves | None]) -> MovesSummary:
     started = [each for each in known if each.pods is not None]
     both = [(each, each.pods, each.fewest_pods) for each in started if each.pods and each.fewest_pods]
     ratios = sorted(pods / fewest for _, pods, fewest in both)
-    missed = [each for each in known if each.pods is None and each.fewest_pods]
+    missed = [each for each in known if each.pods is None and each.fewest_pods is not None]
     return MovesSummary(
         clusters=clusters,
         both=len(both),
@@ -140,6 +142,7 @@ def moves_summary(clusters: int, found: Iterable[Moves | None]) -> MovesSummary:
         needless_pods=sum(each.needless for each in started),
         refuted=sum(each.is_claimed and each.needless > 0 for each in started),
         missed=len(missed),
+        missed_without_moves=sum(each.fewest_pods == 0 for each in missed),
         missed_certified=sum(each.certified is not None for each in missed),
         beyond_the_rules=sum(each.fewest_pods is None for each in started),
         not_proven=sum(not each.is_proven for each in known),
@@ -173,6 +176,7 @@ def moves_table(found: MovesSummary) -> Table:
         ("moved pods that could stay", f"{found.needless_pods:,} in {found.needless_in:,}"),
         ("claims that are refuted", f"{found.refuted:,}"),
         ("no start, though moves suffice", f"{found.missed:,}"),
+        ("  without any move", f"{found.missed_without_moves:,}"),
         ("  certified", f"{found.missed_certified:,}"),
         ("starts beyond what the rules permit", f"{found.beyond_the_rules:,}"),
         ("proofs that ended without a result", f"{found.not_proven:,}"),
