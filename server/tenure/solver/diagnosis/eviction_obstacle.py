@@ -1,12 +1,12 @@
 """What stops evictions for a waiting pod group: amounts, fair shares, or where its pods may run (R13.50).
 
-Everything that the evicting actions may take is evicted at once, in a trial that is undone: first what they
-may take as it is, then also what fair shares alone keep. What does not fit then never fits by evictions; what
-fits then is not short of capacity, so a rule is in the way. The pods that are taken are those of the victim
-order. The numbers of looks and of evicted pods are limited.
+What the evicting actions may take, or what fair shares alone keep, is evicted at once in a trial that is
+undone. What does not fit then never fits by evictions; what fits then is not short of capacity, so a rule is
+in the way. Where fair shares keep pods of other queues, as many leave as are needed to say so. The numbers of
+looks and of evicted pods are limited.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final, NamedTuple, final
@@ -31,6 +31,8 @@ from tenure.terms.reasons import ReasonCode
 
 MAX_EVICTED: Final = 1_000
 """Pods that one trial evicts; with more, the obstacle is not known."""
+FIRST_EVICTED: Final = 8
+"""Pods that leave before it is first checked whether this is enough; then twice as many."""
 MAX_LOOKS: Final = 4_000
 """Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
 EXPLAINED: Final = 10
@@ -64,6 +66,19 @@ class FoundObstacle(NamedTuple):
     """Whether it is a relation that is missing, which a plugin describes."""
     by_share: Rejection | None = None
     """How fair shares keep the pod group waiting, if they do."""
+
+
+@final
+class _Takable:
+    """Tasks that one action may take for a pod group, and those that only fair shares keep."""
+
+    def __init__(self) -> None:
+        self.permitted = list[int]()
+        self.kept = list[int]()
+
+    def tasks(self) -> list[int]:
+        """All of them."""
+        return [*self.permitted, *self.kept]
 
 
 UNTRIED: Final = FoundObstacle(EvictionObstacle.UNTRIED)
@@ -119,33 +134,69 @@ class EvictionObstacles:
         searches = [each for each in self._actions if action is None or each.action is action]
         if sum([self._candidates(each, pod_group) for each in searches]) > min(self._left, self._most):
             return UNTRIED
-        takable = [self._takable(search, pod_group, tasks) for search in searches]
-        number = sum([len(permitted) + len(kept) for permitted, kept in takable])
-        if self._left < number or number > self._most:
+        by_share = self._share_rejection(pod_group, tasks)
+        takable = list[_Takable]()
+        for search in searches:
+            found = _Takable()
+            is_by_share = by_share is not None and search.action.victims_from is Relation.OTHER_QUEUES
+            if is_by_share and self._is_kept_by_share(search, pod_group, tasks, found):
+                return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
+            if not is_by_share:
+                for _ in self._look(search, pod_group, tasks, self._victims(search, pod_group), found):
+                    pass
+            takable.append(found)
+        if self._left < 0 or sum([len(each.tasks()) for each in takable]) > self._most:
             return UNTRIED
-        self._left -= number
-        is_kept, by_share = False, self._share_rejection(pod_group, tasks)
-        for search, (permitted, kept) in zip(searches, takable, strict=True):
-            with self._session.statement() as trial:
-                self._evict(trial, permitted)
-                if permitted and self._fits(pod_group, tasks):
-                    if search.action.victims_from is Relation.OTHER_QUEUES and by_share is not None:
-                        return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
-                    return FoundObstacle(EvictionObstacle.SEARCH)
-                self._evict(trial, kept)
-                is_kept = is_kept or (bool(kept) and self._fits(pod_group, tasks))
-        if is_kept and by_share is not None:
-            return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
-        if is_kept:  # other queues exceed theirs, but not by enough
-            return FoundObstacle(EvictionObstacle.AMOUNTS)
+        missing = self._missing_beside_all(pod_group, tasks, takable, relation)
+        if missing is not None and missing.kind is not EvictionObstacle.PLACES:
+            return missing
+        is_kept = False
+        for each in takable:
+            if each.permitted and self._fits_beside(pod_group, tasks, each.permitted):
+                return FoundObstacle(EvictionObstacle.SEARCH)
+            is_kept = is_kept or (bool(each.kept) and self._fits_beside(pod_group, tasks, each.tasks()))
+        if missing is not None and not is_kept:
+            return missing
+        # No action alone frees enough, or other queues exceed their shares, but not by enough.
+        return FoundObstacle(EvictionObstacle.AMOUNTS)
+
+    def _is_kept_by_share(
+        self, search: EvictionAction, pod_group: int, tasks: list[int], found: _Takable
+    ) -> bool:
+        """Whether it fits once some of those leave that shares keep; they are taken node by node."""
+        placements, groups, least = self._session.ledger.placements, self._groups, FIRST_EVICTED
+        victims = [
+            (min([placements[task].node for task in groups[victim].tasks]), place, victim)
+            for place, victim in enumerate(self._victims(search, pod_group))
+        ]
+        ordered = [victim for _, _, victim in sorted(victims)]
+        for number in self._look(search, pod_group, tasks, ordered, found):
+            if number >= least:
+                if self._fits_beside(pod_group, tasks, found.tasks()):
+                    return True
+                least = 2 * number
+        return bool(found.tasks()) and self._fits_beside(pod_group, tasks, found.tasks())
+
+    def _missing_beside_all(
+        self,
+        pod_group: int,
+        tasks: list[int],
+        takable: Sequence[_Takable],
+        relation: Callable[[], str],
+    ) -> FoundObstacle | None:
+        """What is missing although all leave that any action may take, or that only shares keep; or None."""
         with self._session.statement() as trial:
-            for permitted, kept in takable:
-                self._evict(trial, [*permitted, *kept])
-            if self._fits(pod_group, tasks):  # no action alone frees enough
-                return FoundObstacle(EvictionObstacle.AMOUNTS)
-            return self._missing(tasks, relation)
+            self._evict(trial, [task for each in takable for task in each.tasks()])
+            return None if self._fits(pod_group, tasks) else self._missing(tasks, relation)
+
+    def _fits_beside(self, pod_group: int, tasks: list[int], leaving: Sequence[int]) -> bool:
+        """Whether it fits once these tasks leave."""
+        with self._session.statement() as trial:
+            self._evict(trial, leaving)
+            return self._fits(pod_group, tasks)
 
     def _evict(self, trial: Statement, tasks: Sequence[int]) -> None:
+        self._left -= len(tasks)
         for task in dict.fromkeys(tasks):
             self._session.stop.check()
             if task not in trial.evicted:
@@ -191,30 +242,34 @@ class EvictionObstacles:
                 return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, source="proportion", for_owner=True)
         return None
 
-    def _takable(
-        self, search: EvictionAction, pod_group: int, tasks: list[int]
-    ) -> tuple[list[int], list[int]]:
-        """Tasks that the action may take for it, and those that only fair shares keep."""
-        permitted, kept = list[int](), list[int]()
+    def _look(
+        self,
+        search: EvictionAction,
+        pod_group: int,
+        tasks: list[int],
+        victims: Iterable[int],
+        found: _Takable,
+    ) -> Iterator[int]:
+        """Note which tasks the action may take; the number of noted ones after each pod group."""
         entry = search.may_start(pod_group) or self._session.chains.admits(search.action, pod_group, tasks)
         if entry is not None and entry.code not in _SHARES:
-            return permitted, kept
+            return
         self._session.chains.on_search_start(pod_group, tasks)
         self._session.disruptions.begin(search.action, pod_group)
-        for victim in self._victims(search, pod_group):
+        for victim in victims:
             self._session.stop.check()
             self._left -= 1
-            if self._left < 0 or len(permitted) + len(kept) > self._most:
+            if self._left < 0 or len(found.permitted) + len(found.kept) > self._most:
                 break
             rejection = search.rules.full_rejection(pod_group, victim) or entry
             if rejection is not None and rejection.code in _SHARES:
                 other = search.rules.ruled_out(pod_group, victim) or search.rules.rejection(pod_group, victim)
                 rejection = other or rejection
             if rejection is None:
-                permitted += takable_tasks(self._context, search, pod_group, victim)
+                found.permitted += takable_tasks(self._context, search, pod_group, victim)
             elif rejection.code in _SHARES:
-                kept += takable_tasks(self._context, search, pod_group, victim)
-        return permitted, kept
+                found.kept += takable_tasks(self._context, search, pod_group, victim)
+            yield len(found.permitted) + len(found.kept)
 
     def _candidates(self, search: EvictionAction, pod_group: int) -> int:
         """Number of pod groups in the queues that the action takes from."""
