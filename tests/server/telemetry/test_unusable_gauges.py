@@ -3,7 +3,7 @@
 from opentelemetry.metrics import CallbackOptions
 from tenure.server.shard import Shard
 from tenure.server.telemetry.gauges import MAX_SHARDS
-from tenure.server.telemetry.unusable_gauges import PERIOD, ShownCluster, UnusableGauges
+from tenure.server.telemetry.unusable_gauges import MAX_FOUND, PERIOD, ShownCluster, UnusableGauges
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.testing import ClusterBuilder
 
@@ -44,4 +44,17 @@ def test_observations_have_one_value_for_each_cause_r3_87() -> None:
 def test_number_of_states_with_series_is_limited() -> None:
     shown = [ShownCluster(Shard(f"c{number}", ""), cluster(1)) for number in range(MAX_SHARDS + 3)]
     gauges = UnusableGauges(lambda: shown)
-    assert list(gauges.figures()) == [each.shard for each in shown[:MAX_SHARDS]]
+    for _ in range(len(shown)):
+        found = gauges.figures()
+    assert list(found) == [each.shard for each in shown[:MAX_SHARDS]]
+
+
+def test_a_collection_finds_few_figures_the_oldest_first() -> None:
+    now = [0.0]
+    shown = [ShownCluster(Shard(f"c{number}", ""), cluster(1)) for number in range(MAX_FOUND + 1)]
+    gauges = UnusableGauges(lambda: shown, lambda: now[0])
+    assert len(gauges.figures()) == MAX_FOUND
+    now[0] = PERIOD
+    shown[:] = [each._replace(cluster=cluster(2)) for each in shown]
+    assert [found.free for found in gauges.figures().values()] == [2000] * (MAX_FOUND - 1) + [1000, 2000]
+    assert [found.free for found in gauges.figures().values()] == [2000] * (MAX_FOUND + 1)

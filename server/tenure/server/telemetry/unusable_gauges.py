@@ -1,5 +1,6 @@
 """Gauges of free GPUs that the workloads of pushed states cannot use (semantics R3.87)."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -13,7 +14,9 @@ from tenure.solver.model.unusable_gpus import UnusableGpus
 from tenure.solver.registry import unusable_gpus
 
 PERIOD: Final = 60.0
-"""Seconds for which the figures of a state are kept: they take time in proportion to it."""
+"""Seconds after which the figures of a state are found again: they take time in proportion to it."""
+MAX_FOUND: Final = 4
+"""Maximum number of states whose figures one collection finds, so that it does not take long."""
 
 
 class ShownCluster(NamedTuple):
@@ -24,7 +27,7 @@ class ShownCluster(NamedTuple):
 
 
 class UnusableGauges:
-    """Figures of all states, as of the last collection or at most a minute before."""
+    """Figures of all states. A state with none yet has them after one of the next collections."""
 
     def __init__(
         self, clusters: Callable[[], Sequence[ShownCluster]], clock: Callable[[], float] = time.monotonic
@@ -50,17 +53,20 @@ class UnusableGauges:
         )
 
     def figures(self) -> dict[Shard, UnusableGpus]:
-        """By state; found again when they are older than a minute."""
-        now, kept = self._clock(), dict[Shard, tuple[float, UnusableGpus]]()
+        """By state. Of those that are older than a minute, the oldest few are found again."""
+        now, clusters = self._clock(), dict[Shard, Cluster]()
         for shard, cluster in self._clusters():
-            if shard not in self._named and len(self._named) >= MAX_SHARDS:
-                continue
-            self._named.add(shard)
-            known = self._known.get(shard)
-            is_fresh = known is not None and now - known[0] < PERIOD
-            kept[shard] = known if is_fresh and known else (now, unusable_gpus(cluster))
-        self._known = kept
-        return {shard: found for shard, (_, found) in kept.items()}
+            if shard in self._named or len(self._named) < MAX_SHARDS:
+                self._named.add(shard)
+                clusters[shard] = cluster
+        self._known = {shard: known for shard, known in self._known.items() if shard in clusters}
+        found_at = {shard: self._known[shard][0] if shard in self._known else -math.inf for shard in clusters}
+        stale = [
+            shard for shard in sorted(clusters, key=found_at.__getitem__) if now - found_at[shard] >= PERIOD
+        ]
+        for shard in stale[:MAX_FOUND]:
+            self._known[shard] = now, unusable_gpus(clusters[shard])
+        return {shard: found for shard, (_, found) in self._known.items()}
 
     def _observe_free(self, _: CallbackOptions) -> Iterable[Observation]:
         return [Observation(found.free / 1000, _labels(shard)) for shard, found in self.figures().items()]
