@@ -90,8 +90,7 @@ def _allocate_by_moves(context: CycleContext, action: Action, pod_group: int) ->
     with session.statement() as moves, session.statement() as statement:
         if not context.planned_places.place(moves, statement, pod_group, tasks):
             return False
-        session.commit(statement, action, pod_group, ReasonCode.ALLOCATED)
-        moves.commit()
+        session.commit(statement, action, pod_group, ReasonCode.ALLOCATED, others=moves)
     patch_start(session, pod_group, is_start)
     return True
 

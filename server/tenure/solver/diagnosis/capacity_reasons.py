@@ -138,7 +138,7 @@ class _CapacityChecks:
         """Queues with more GPUs than their fair share."""
         start = len([commit for commit in self._session.commits if commit.in_flight])
         later = self._session.commits[start:]
-        self._moves = [move for commit in later for move in commit.moves]
+        self._moves = [move for commit in later for move in commit.all_moves()]
         """Of this cycle, without fulfilled reservations."""
         first = [commit.beneficiary for commit in later if not commit.action.is_guarded]
         self._first = list(dict.fromkeys(first))

@@ -97,6 +97,7 @@ class EvictionObstacles:
         self._groups = context.session.cluster.pod_groups
         self._left = effort * MAX_LOOKS
         self._numbers: dict[tuple[str, int | None], int] = {}
+        self._by_node: dict[tuple[str, int | None], list[int]] = {}
         """Candidates by action and queue of the preemptor."""
         self._over = [
             {each.queue for each in status if each.allocated_after[r] > each.fair_share[r] >= 0}
@@ -132,19 +133,19 @@ class EvictionObstacles:
         self, pod_group: int, tasks: list[int], relation: Callable[[], str], action: Action | None
     ) -> FoundObstacle:
         searches = [each for each in self._actions if action is None or each.action is action]
-        if sum([self._candidates(each, pod_group) for each in searches]) > min(self._left, self._most):
-            return UNTRIED
         by_share = self._share_rejection(pod_group, tasks)
+        whole = [each for each in searches if by_share is None or not _is_of_others(each)]
+        if sum([self._candidates(each, pod_group) for each in whole]) > min(self._left, self._most):
+            return UNTRIED
         takable = list[_Takable]()
         for search in searches:
             found = _Takable()
-            is_by_share = by_share is not None and search.action.victims_from is Relation.OTHER_QUEUES
-            if is_by_share and self._is_kept_by_share(search, pod_group, tasks, found):
-                return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
-            if not is_by_share:
+            takable.append(found)
+            if search in whole:
                 for _ in self._look(search, pod_group, tasks, self._victims(search, pod_group), found):
                     pass
-            takable.append(found)
+            elif self._is_kept_by_share(search, pod_group, tasks, found):
+                return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
         if self._left < 0 or sum([len(each.tasks()) for each in takable]) > self._most:
             return UNTRIED
         missing = self._missing_beside_all(pod_group, tasks, takable, relation)
@@ -164,12 +165,7 @@ class EvictionObstacles:
         self, search: EvictionAction, pod_group: int, tasks: list[int], found: _Takable
     ) -> bool:
         """Whether it fits once some of those leave that shares keep; they are taken node by node."""
-        placements, groups, least = self._session.ledger.placements, self._groups, FIRST_EVICTED
-        victims = [
-            (min([placements[task].node for task in groups[victim].tasks]), place, victim)
-            for place, victim in enumerate(self._victims(search, pod_group))
-        ]
-        ordered = [victim for _, _, victim in sorted(victims)]
+        ordered, least = self._victims_by_node(search, pod_group), FIRST_EVICTED
         for number in self._look(search, pod_group, tasks, ordered, found):
             if number >= least:
                 if self._fits_beside(pod_group, tasks, found.tasks()):
@@ -285,10 +281,26 @@ class EvictionObstacles:
                 if victim != pod_group:
                     yield victim
 
+    def _victims_by_node(self, search: EvictionAction, pod_group: int) -> list[int]:
+        """Victims for pod groups of its queue, by the first node of their tasks."""
+        key = search.action.name, self._groups[pod_group].queue
+        if key not in self._by_node:
+            placements, groups = self._session.ledger.placements, self._groups
+            found = [
+                (min([placements[task].node for task in groups[victim].tasks]), place, victim)
+                for place, victim in enumerate(self._victims(search, pod_group))
+            ]
+            self._by_node[key] = [victim for _, _, victim in sorted(found)]
+        return self._by_node[key]
+
     def _fits(self, pod_group: int, tasks: list[int]) -> bool:
         with self._session.statement() as trial:
             nodes = self._context.components.node_order.all_nodes
             return self._context.placer.place(trial, pod_group, tasks, nodes) is None
+
+
+def _is_of_others(search: EvictionAction) -> bool:
+    return search.action.victims_from is Relation.OTHER_QUEUES
 
 
 def takable_tasks(context: CycleContext, search: EvictionAction, pod_group: int, victim: int) -> list[int]:

@@ -111,6 +111,6 @@ def _undone_commits(session: Session) -> Iterator[None]:
         undone = session.commits[start:]
         del session.commits[start:]
         session.commit_count += len(undone)
-        for move in [move for commit in reversed(undone) for move in reversed(commit.moves)]:
+        for move in [move for commit in reversed(undone) for move in reversed(commit.all_moves())]:
             session.ledger.apply(move.task, move.after, move.before)
             session.changed_pod_groups.add(session.ledger.tasks[move.task].pod_group)

@@ -35,4 +35,10 @@ class Commit:
         self.guards = guards
         self.overridden_budgets = overridden_budgets
         self.victim_set: VictimSet | None = None
+        self.moves_of_others: tuple[Move, ...] = ()
+        """Of tasks that earlier commits bound: they change their node, and stay decisions of those commits."""
         self.frees_for_others = action.is_guarded or reason is ReasonCode.BACKFILL_ENDED
+
+    def all_moves(self) -> tuple[Move, ...]:
+        """Everything to undo, with tasks that stay decisions of earlier commits. No task is in both."""
+        return (*self.moves_of_others, *self.moves)

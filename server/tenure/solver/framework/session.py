@@ -217,8 +217,10 @@ class Session:
         reason: ReasonCode,
         requeues: tuple[Requeue, ...] = (),
         in_flight: str = "",
+        others: Statement | None = None,
     ) -> None:
-        """Keep the moves of the statement as one decision group.
+        """Keep the moves of the statement as one decision group, and those of `others` with it: of tasks
+        that earlier commits bound, and that stay decisions of those.
 
         Raises CommitLimitReached if the cycle is to end before this commit: then the moves are undone.
         """
@@ -236,7 +238,10 @@ class Session:
         )
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        for move in moves:
+        if others is not None:
+            others.commit()
+            self.commits[-1].moves_of_others = tuple(others.moves)
+        for move in self.commits[-1].all_moves():
             self.changed_pod_groups.add(tasks[move.task].pod_group)
 
     def add_patch(self, patch: Patch) -> None:
