@@ -4,9 +4,9 @@ from collections import Counter
 
 from tests.properties.differential import compare
 
-SEEDS = (*range(120), 2611, 3085, 5384)
+SEEDS = (*range(120), 2611, 3085, 5384, 1216, 9230, 1672)
 """Consecutive ones; one whose probes of reasons end early without speedups; two whose searches fail beside
-reservations.
+reservations; two whose victims are found before candidates are listed; one where bound pods change nodes.
 """
 
 

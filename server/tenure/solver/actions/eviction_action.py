@@ -103,7 +103,7 @@ class EvictionAction:
             result = self._context.solver.solve(statement, search, budget)
             if result.rejection is None:
                 self._session.stop.begin_slice(None)  # what was found is made as good as it can be
-                if result.attempt is None and replace_by_allocation(self._context, statement, pod_group):
+                if result.found_by is None and replace_by_allocation(self._context, statement, pod_group):
                     return None
                 victim_set = self._context.victim_sets.minimize(statement, result, budget)
                 self._session.commit(statement, self.action, pod_group, self.action.reason)

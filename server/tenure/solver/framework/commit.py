@@ -36,7 +36,7 @@ class Commit:
         self.overridden_budgets = overridden_budgets
         self.victim_set: VictimSet | None = None
         self.moves_of_others: tuple[Move, ...] = ()
-        """Of tasks that earlier commits bound: they change their node, and stay decisions of those commits."""
+        """Of tasks that earlier commits bound: they change their node, and stay their decisions."""
         self.frees_for_others = action.is_guarded or reason is ReasonCode.BACKFILL_ENDED
 
     def all_moves(self) -> tuple[Move, ...]:

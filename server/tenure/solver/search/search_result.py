@@ -1,10 +1,11 @@
 """The result of a search, and what the search knows while it runs."""
 
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.attempts import Attempt, SearchVictims
+from tenure.solver.plugin_api.points import ScenarioGenerator
+from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.search.attempts import SearchVictims
 from tenure.solver.search.search import NO_SOLUTION, Search
 from tenure.solver.search.speedup import NecessaryCondition
 
@@ -43,22 +44,31 @@ class SearchState:
         """The result if nothing works."""
         return SearchResult(rejection, None, None, self.was_validated, self)
 
-    def success(self, attempt: Attempt | None) -> "SearchResult":
+    def success(self, found_by: "FoundBy | None") -> "SearchResult":
         """The result if the accepted scenario stays in the statement."""
-        return SearchResult(None, self.accepted, attempt, self.was_validated, self)
+        return SearchResult(None, self.accepted, found_by, self.was_validated, self)
+
+
+class FoundBy(NamedTuple):
+    """How victims were found; the next ones are those of an attempt like it, made while nothing is moved."""
+
+    generator: ScenarioGenerator | None
+    """None: the profile has none, so there are no next ones."""
+    recorded: tuple[Batch, ...]
+    """Victims recorded for fewer tasks."""
 
 
 @final
 class SearchResult:
     """The answer to a search."""
 
-    __slots__ = ("attempt", "rejection", "scenario", "state", "was_validated")
+    __slots__ = ("found_by", "rejection", "scenario", "state", "was_validated")
 
     def __init__(
         self,
         rejection: Rejection | None,
         scenario: Scenario | None,
-        attempt: Attempt | None,
+        found_by: FoundBy | None,
         was_validated: bool,
         state: SearchState,
     ) -> None:
@@ -66,8 +76,8 @@ class SearchResult:
         """Why the preemptor cannot be placed; None: its evictions and placements are in the statement."""
         self.scenario: Final[Scenario | None] = scenario
         """The one in the statement."""
-        self.attempt: Final[Attempt | None] = attempt
-        """The one that found it; None: no victim is needed."""
+        self.found_by: Final[FoundBy | None] = found_by
+        """None: no victim is needed."""
         self.was_validated: Final[bool] = was_validated
         """Whether any scenario placed the preemptor, so that validators were called."""
         self.state: Final[SearchState] = state

@@ -23,7 +23,7 @@ from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator
 from tenure.solver.search.search import BUDGET_EXHAUSTED, NO_SOLUTION, Budget, Search
 from tenure.solver.search.search_components import SearchComponents
-from tenure.solver.search.search_result import SearchResult, SearchState
+from tenure.solver.search.search_result import FoundBy, SearchResult, SearchState
 from tenure.solver.search.victim_sets.fill_back import BesideAll
 from tenure.solver.search.victim_sets.last_resort import LastResort
 
@@ -77,9 +77,9 @@ class Solver:
         if rejection is not None:
             return state.failure(rejection)
         for generator in self._session.chains.scenario_generators:
-            attempt = self._solve_all(statement, state, generator, budget)
-            if attempt is not None:
-                return state.success(attempt)
+            found_by = self._solve_all(statement, state, generator, budget)
+            if found_by is not None:
+                return state.success(found_by)
             if budget.is_exhausted:
                 return state.failure(BUDGET_EXHAUSTED)
         rejection = state.rejection
@@ -90,8 +90,9 @@ class Solver:
         return state.failure(rejection)
 
     def _found(self, state: SearchState) -> SearchResult:
-        generator = self._session.chains.scenario_generators[0]
-        return state.success(state.victims.attempt(generator, (), len(state.search.tasks)))
+        """The result of what no generator proposed."""
+        generators = self._session.chains.scenario_generators
+        return state.success(FoundBy(generators[0] if generators else None, ()))
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
@@ -118,10 +119,10 @@ class Solver:
 
     def _solve_all(
         self, statement: Statement, state: SearchState, generator: ScenarioGenerator, budget: Budget
-    ) -> Attempt | None:
+    ) -> FoundBy | None:
         """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7).
 
-        Returns the attempt that placed all; None: there is none.
+        Returns how all were placed; None: no attempt did.
         """
         recorded: tuple[Batch, ...] = ()
         total, low, high, size = len(state.search.tasks), 0, len(state.search.tasks) + 1, 1
@@ -147,7 +148,7 @@ class Solver:
             if self._solve_some(statement, state, attempt, budget) is None:
                 return None
         if self._is_satisfied(state):
-            return attempt
+            return FoundBy(generator, attempt.recorded)
         statement.rollback(0)
         return None
 

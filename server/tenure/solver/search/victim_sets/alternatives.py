@@ -159,7 +159,7 @@ class Alternatives:
         most: int,
     ) -> Iterator[Scenario]:
         """Other scenarios that work: sets by need, then as many as are wanted of those that come next."""
-        if result.scenario is None or result.attempt is None:
+        if result.scenario is None or result.found_by is None:
             return
         if self._is_by_need and not self._is_least(result.state, harms, found[0]):
             yield from self._sets_by_need(statement, result, harms, budget, found)
@@ -217,12 +217,12 @@ class Alternatives:
 
     def _next_ones(self, statement: Statement, result: SearchResult, budget: Budget) -> Iterator[Scenario]:
         """Further scenarios of the attempt that succeeded; the moves of each are in the statement."""
-        state, first, attempt = result.state, result.scenario, result.attempt
-        if first is None or attempt is None:
+        state, first, found_by = result.state, result.scenario, result.found_by
+        if first is None or found_by is None or found_by.generator is None:
             return
         if not state.conditions:
             self._components.add_conditions(state)
-        attempt = state.victims.attempt(attempt.generator, attempt.recorded, len(attempt.tasks))
+        attempt = state.victims.attempt(found_by.generator, found_by.recorded, len(state.search.tasks))
         groups, counters = self._session.cluster.pod_groups, self._session.counters
         queues = {groups[victim].queue for victim in first.victims()}
         victims = ScenarioAccumulator(self._components, state, attempt)
