@@ -34,14 +34,8 @@ def published_workloads() -> Iterator[Case]:
         yield from _large(nodes)
     unpruned = {"speedups": PLAIN_SEARCH}
     for nodes in (10, 50, 100, 200):
-        yield Case(
-            "W10u",
-            nodes,
-            with_arguments(_unschedulable, nodes),
-            ("reclaim",),
-            _told_of_shares(nodes),
-            options=unpruned,
-        )
+        full = with_arguments(_unschedulable, nodes)
+        yield Case("W10u", nodes, full, ("reclaim",), no_decisions(WAITING_FOR_QUOTA=1), options=unpruned)
     yield Case("W10aa", 100, _anti_affine, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
     yield Case("W10t", 100, _racked, ("reclaim",), no_decisions(WAITING_FOR_CAPACITY=1))
     yield Case("W11", 1_500, _missing_volumes, ("reclaim",), no_decisions(INFEASIBLE=3), THREE)
@@ -82,14 +76,8 @@ def _large(nodes: int) -> Iterator[Case]:
     if nodes == 500:
         yield Case("W9m", nodes, with_arguments(_many_singles, nodes, 30), FULL, many)
     if nodes <= 1_000:
-        told = _told_of_shares(nodes)
-        yield Case("W10", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), told, THREE)
-
-
-def _told_of_shares(nodes: int) -> DecisionCounts:
-    """That fair shares are in the way is found by evicting up to 1,000 pods in a trial (R13.50)."""
-    is_tried = nodes * GPUS <= 1_000
-    return no_decisions(WAITING_FOR_QUOTA=1) if is_tried else no_decisions(WAITING_FOR_CAPACITY=1)
+        waits = no_decisions(WAITING_FOR_QUOTA=1)
+        yield Case("W10", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), waits, THREE)
 
 
 def with_arguments(build: Callable[..., ClusterSnapshot], *arguments: int) -> Callable[[], ClusterSnapshot]:
