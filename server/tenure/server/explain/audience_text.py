@@ -75,9 +75,9 @@ def moment(nanoseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}{parts} UTC"
 
 
-def rounded_moment(nanoseconds: int) -> str:
+def rounded_up(nanoseconds: int) -> int:
     """A time that rests on expected runtimes, rounded up to five minutes (semantics R17.23)."""
-    return moment(-(-nanoseconds // STEP) * STEP)
+    return -(-nanoseconds // STEP) * STEP
 
 
 class AudienceNames:

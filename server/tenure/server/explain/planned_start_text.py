@@ -11,7 +11,7 @@ from tenure.server.explain.audience_text import (
     format_text,
     join,
     moment,
-    rounded_moment,
+    rounded_up,
 )
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.caller_state import Certainty, PlannedStart, StartDelay
@@ -46,7 +46,7 @@ def planned_start(row: PlannedStart) -> str:
     assert row.start is not None
     if row.certainty is Certainty.BOUNDED:
         return f"by {moment(row.start)}"
-    return f"at about {rounded_moment(row.start)}"
+    return f"at about {moment(rounded_up(row.start))}"
 
 
 def _own(replay: CycleReplay, row: PlannedStart) -> Iterator[AudienceText]:

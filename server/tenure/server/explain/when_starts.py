@@ -14,7 +14,7 @@ from tenure.server.explain.audience_text import (
     format_text,
     join,
     moment,
-    rounded_moment,
+    rounded_up,
 )
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.solver.framework.stop_signal import CycleStopped
@@ -175,9 +175,12 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
 def _when(start: Start, latest: Start | None) -> str:
     if start.certainty is Certainty.BOUNDED:
         return f"It starts by {moment(start.by)}"
-    about = f"It starts at about {rounded_moment(start.at)}"
+    at, by = rounded_up(start.at), rounded_up(start.by)
+    if latest is not None:
+        at, by = min(at, latest.by), min(by, latest.by)
+    about = f"It starts at about {moment(at)}"
     if start.by - start.after > STEP:
-        about += f", between {moment(start.after // STEP * STEP)} and {rounded_moment(start.by)}"
+        about += f", between {moment(start.after // STEP * STEP)} and {moment(by)}"
     return about if latest is None else f"{about}, by {moment(latest.by)} at the latest"
 
 

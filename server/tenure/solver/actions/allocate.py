@@ -70,17 +70,14 @@ def allocate_next(context: CycleContext, action: Action, pod_group: int) -> bool
         return False
     with session.statement() as statement:
         rejection = allocate_within(context, statement, action, pod_group)
-    if rejection is None:
+    if rejection is None or (not session.stop.is_slice_over and _place_by_moves(context, action, pod_group)):
         return True
-    if session.stop.is_slice_over:
-        return False
-    if _allocate_by_moves(context, action, pod_group):
-        return True
-    session.reject(pod_group, rejection)
+    if not session.stop.is_slice_over:
+        session.reject(pod_group, rejection)
     return False
 
 
-def _allocate_by_moves(context: CycleContext, action: Action, pod_group: int) -> bool:
+def _place_by_moves(context: CycleContext, action: Action, pod_group: int) -> bool:
     """Place the next tasks of a pod group, and pods that this cycle binds on other nodes (semantics R3.36).
 
     The moved pods stay decisions for their own pod groups.
@@ -90,7 +87,8 @@ def _allocate_by_moves(context: CycleContext, action: Action, pod_group: int) ->
     with session.statement() as moves, session.statement() as statement:
         if not context.planned_places.place(moves, statement, pod_group, tasks):
             return False
-        session.commit(statement, action, pod_group, ReasonCode.ALLOCATED, others=moves)
+        session.commit(statement, action, pod_group, ReasonCode.ALLOCATED)
+        session.commits[-1].take_along(moves)
     patch_start(session, pod_group, is_start)
     return True
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tenure.solver.framework.statement import Move
+from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.model.decision import Requeue
 from tenure.solver.model.verdict import GuardVerdict, VictimSet
 from tenure.solver.plugin_api.action import Action
@@ -36,8 +36,13 @@ class Commit:
         self.overridden_budgets = overridden_budgets
         self.victim_set: VictimSet | None = None
         self.moves_of_others: tuple[Move, ...] = ()
-        """Of tasks that earlier commits bound: they change their node, and stay their decisions."""
+        """Of tasks that earlier commits bound, and that stay decisions of those."""
         self.frees_for_others = action.is_guarded or reason is ReasonCode.BACKFILL_ENDED
+
+    def take_along(self, others: Statement) -> None:
+        """Keep moves of tasks that earlier commits bound: they change their node with this one."""
+        others.commit()
+        self.moves_of_others = tuple(others.moves)
 
     def all_moves(self) -> tuple[Move, ...]:
         """Everything to undo, with tasks that stay decisions of earlier commits. No task is in both."""

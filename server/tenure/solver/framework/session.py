@@ -217,10 +217,8 @@ class Session:
         reason: ReasonCode,
         requeues: tuple[Requeue, ...] = (),
         in_flight: str = "",
-        others: Statement | None = None,
     ) -> None:
-        """Keep the moves of the statement as one decision group, and those of `others` with it: of tasks
-        that earlier commits bound, and that stay decisions of those.
+        """Keep the moves of the statement as one decision group.
 
         Raises CommitLimitReached if the cycle is to end before this commit: then the moves are undone.
         """
@@ -238,10 +236,7 @@ class Session:
         )
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
-        if others is not None:
-            others.commit()
-            self.commits[-1].moves_of_others = tuple(others.moves)
-        for move in self.commits[-1].all_moves():
+        for move in moves:
             self.changed_pod_groups.add(tasks[move.task].pod_group)
 
     def add_patch(self, patch: Patch) -> None:
@@ -271,8 +266,7 @@ class Session:
             task = self.cluster.tasks[index]
             if task.placement.status is TaskStatus.PENDING:
                 detail = f"pod {task.facts.name} cannot be placed: {why}"
-                by_caller = not source
-                rejection = Rejection(ReasonCode.BLOCKED, detail, source=source, for_owner=by_caller)
+                rejection = Rejection(ReasonCode.BLOCKED, detail, source=source, for_owner=not source)
                 blocked.setdefault(index, rejection)
         return blocked
 
