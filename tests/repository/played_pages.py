@@ -243,7 +243,7 @@ PLAYED: Final = {
     "docs/use/import.md": PlayedPage(
         (kubernetes, kai, openb), {"--running 7800 --pending 352": "--running 10 --pending 5"}, _PIP
     ),
-    "docs/use/outside-traces.md": PlayedPage((itp, philly, openb)),
+    "docs/use/outside-traces.md": PlayedPage((itp, philly)),
     "docs/use/play.md": PlayedPage((configurations, philly, swf, jobs_csv, openb, records), {}, _PIP),
     "docs/use/policies.md": PlayedPage((configurations, philly)),
     "docs/use/reservations.md": PlayedPage((philly, openb)),
