@@ -68,14 +68,15 @@ def test_a_checkpoint_interval_says_what_is_lost(interval, lost, barren):
 
 
 def test_fragmentation_is_the_mean_over_the_first_cycles_of_hours_r3_87():
-    """One of the jobs is wider than the cluster: free GPUs are of no use for it."""
+    """Cycles begin hours 0, 2 and 5. When b arrives in hour 2, narrow jobs have half of the node."""
     jobs = [job(f"a{i}", 0, 300 * MINUTE, 1, "a") for i in range(4)]
-    jobs += [job("wide", 1, 60, 16, "a"), job("b", 2 * 3_600 + 5, 60, 8, "b")]
+    jobs += [job("b", 2 * 3_600 + 5, 60, 8, "b")]
     run = play(run_input(jobs, (1, 8), settings=RunSettings()))
-    cluster, samples = run.metrics["cluster"], run.results.samples
-    assert samples[0].free == 8_000
-    assert cluster["fragmentation"] == sum(s.no_gpu for s in samples) / sum(s.free for s in samples) > 0
-    assert cluster["unusable_no_gpu"] == sum(s.no_gpu for s in samples) / len(samples) / 1_000
+    cluster = run.metrics["cluster"]
+    # Free are 8, 4 and 8 GPUs. Only the 4 are too few for b, which is one of the five pods of the mix.
+    assert [sample.free_gpu_milli for sample in run.results.samples] == [8_000, 4_000, 8_000]
+    assert cluster["fragmentation"] == pytest.approx(4 / 5 / (8 + 4 + 8))
+    assert cluster["unusable_no_gpu"] == pytest.approx(4 / 5 / 3)
     assert cluster["unusable_no_cpu"] == cluster["unusable_neither"] == cluster["unusable_other_kind"] == 0
 
 

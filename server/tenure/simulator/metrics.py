@@ -6,8 +6,9 @@ from typing import Any, Final
 from tenure.simulator.job_run import PodTimes, Segment
 from tenure.simulator.jobs import WHOLE_GPU
 from tenure.simulator.protections import Violation
-from tenure.simulator.results import EVICTED, WITHDRAWN, JobResult, Results, UnusableSample
+from tenure.simulator.results import EVICTED, WITHDRAWN, JobResult, Results
 from tenure.terms.durations import SECOND
+from tenure.v1.pod_group_status_pb2 import UnusableGpus
 
 TAU: Final = 10
 """Seconds below which a runtime counts as so long, in the bounded slowdown."""
@@ -137,13 +138,17 @@ def build_metrics(results: Results, violations: Sequence[Violation]) -> dict[str
     }
 
 
-def _fragmentation(samples: Sequence[UnusableSample]) -> dict[str, float | None]:
+def _fragmentation(samples: Sequence[UnusableGpus]) -> dict[str, float | None]:
     """Part of the free GPUs that the mix could not use, and means in GPUs by cause."""
-    free, *causes = [sum(amounts) for amounts in zip(*samples, strict=True)] if samples else [0] * 5
-    means = [cause / len(samples) / WHOLE_GPU if samples else None for cause in causes]
-    names = ("no_cpu", "no_gpu", "neither", "other_kind")
-    by_cause = {f"unusable_{name}": mean for name, mean in zip(names, means, strict=True)}
-    return {"fragmentation": _ratio(sum(causes), free), **by_cause}
+    causes = {
+        "unusable_no_cpu": sum(sample.no_cpu_gpu_milli for sample in samples),
+        "unusable_no_gpu": sum(sample.no_gpu_gpu_milli for sample in samples),
+        "unusable_neither": sum(sample.neither_gpu_milli for sample in samples),
+        "unusable_other_kind": sum(sample.other_kind_gpu_milli for sample in samples),
+    }
+    free = sum(sample.free_gpu_milli for sample in samples)
+    means = {name: cause / len(samples) / WHOLE_GPU if samples else None for name, cause in causes.items()}
+    return {"fragmentation": _ratio(sum(causes.values()), free), **means}
 
 
 def _ratio(part: int, whole: int) -> float | None:

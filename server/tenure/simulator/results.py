@@ -101,27 +101,6 @@ class SeriesPoint(NamedTuple):
     entitled: tuple[float, ...]
 
 
-class UnusableSample(NamedTuple):
-    """Free GPUs that the mix of the cluster could not use in one cycle, by cause, in milli-GPUs."""
-
-    free: int
-    no_cpu: int
-    no_gpu: int
-    neither: int
-    other_kind: int
-
-    @classmethod
-    def of(cls, found: UnusableGpus) -> "UnusableSample":
-        """From a response."""
-        return cls(
-            found.free_gpu_milli,
-            found.no_cpu_gpu_milli,
-            found.no_gpu_gpu_milli,
-            found.neither_gpu_milli,
-            found.other_kind_gpu_milli,
-        )
-
-
 @dataclass
 class Results:
     """A whole run."""
@@ -135,8 +114,8 @@ class Results:
     queue_names: tuple[str, ...] = ()
     queues: dict[str, QueueTotals] = field(default_factory=dict)
     series: list[SeriesPoint] = field(default_factory=list)
-    samples: list[UnusableSample] = field(default_factory=list)
-    """Of the first cycle in each hour."""
+    samples: list[UnusableGpus] = field(default_factory=list)
+    """Free GPUs that the mix could not use, of the first cycle in each hour."""
     jain_sum: float = 0.0
     """Integral of Jain's index over the time in which a queue has demand."""
     jain_time: int = 0

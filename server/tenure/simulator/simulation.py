@@ -14,12 +14,13 @@ from tenure.simulator.events import Event, EventKind, EventQueue
 from tenure.simulator.in_flight import InFlightGroups
 from tenure.simulator.jobs import Job
 from tenure.simulator.meter import Meter
-from tenure.simulator.results import Results, UnusableSample
+from tenure.simulator.results import Results
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.state_rows import StateRows
 from tenure.simulator.workloads import Workloads
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import DecisionGroup, Patch
+from tenure.v1.pod_group_status_pb2 import UnusableGpus
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 MAX_IDLE_CYCLES: Final = 1_000
@@ -137,7 +138,9 @@ class Simulation:
         is_first, self._last_cycle = now // SAMPLE_PERIOD != self._last_cycle // SAMPLE_PERIOD, now
         response = self._decider.decide(self._rows.take_delta(now), lambda: self._rows.snapshot(now))
         if is_first and response.HasField("unusable_gpus"):
-            self.results.samples.append(UnusableSample.of(response.unusable_gpus))
+            sample = UnusableGpus()  # a copy: the message of a response keeps all of it in memory
+            sample.CopyFrom(response.unusable_gpus)
+            self.results.samples.append(sample)
         self._note(response)
         for group in response.groups:
             self._apply(group, now)
