@@ -194,7 +194,10 @@ def test_what_is_wrong_with_a_list_of_nodes_is_named(tenure, load, tmp_path, con
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--expected-runtimes", "factor:0"), "use trace, exact, factor:NUMBER or none"),
+        (
+            ("--expected-runtimes", "factor:1"),
+            "use trace, exact, none, or factor:NUMBER with a number above 1, up to 1000",
+        ),
         (("--nodes", "many"), "'many' is not COUNTxGPUS, such as 64x8"),
         (("--nodes", "1x0"), "is not COUNTxGPUS"),
         (("--cycle-period", "soon"), "--cycle-period"),

@@ -180,6 +180,7 @@ def test_a_study_sets_durations_and_switches(tenure, tmp_path):
         ({"settings": {"checkpointOnNotice": "1m"}}, "settings.checkpointOnNotice: must be true or false"),
         ({"settings": {"notice": True}}, "settings.notice: must be a duration"),
         ({"trace": "missing.csv"}, "No such file"),
+        ({"shard": "c/d"}, "shard: load.yaml is no file of records"),
         ({"nodes": "eight"}, "is not COUNTxGPUS"),
         ({"resample": "1d"}, "less than two blocks of 1d"),
         ({"seeds": [1, 1]}, "a seed occurs twice"),

@@ -16,7 +16,6 @@ OF_TRACE: Final = "trace"
 EXACT: Final = "exact"
 NONE: Final = "none"
 FACTOR: Final = "factor:"
-CHOICES: Final = "trace, exact, factor:NUMBER or none"
 _MOST: Final = 1000.0
 
 
@@ -56,7 +55,8 @@ def _factor(choice: str) -> float:
         factor = 0.0
     if not 1 < factor <= _MOST:
         raise TraceError(
-            f"{choice!r} is not a choice of expected runtimes: use {CHOICES}, from 1 to {_MOST:g}"
+            f"{choice!r} is not a choice of expected runtimes: use {OF_TRACE}, {EXACT}, {NONE}, or "
+            f"{FACTOR}NUMBER with a number above 1, up to {_MOST:g}"
         )
     return factor
 

@@ -155,6 +155,7 @@ def test_records_are_played_beside_what_would_have_happened(monkeypatch, capsys,
     [
         (["c", "d"], (), "--shard: is needed: records.sqlite has records of c, d"),
         (["c"], ("--shard", "x"), "'x' is none of c"),
+        (["c"], ("--baseline", "easy"), "without, it is first-fit. Use first-fit"),
         (["c"], ("--resample", "1d"), "cannot be used with records of decisions"),
         (["c"], ("--seed", "1", "--seed", "2"), "use --resample or --node-failures"),
     ],
@@ -198,7 +199,10 @@ def test_a_sweep_tunes_weights_and_ties_on_records(monkeypatch, capsys, tmp_path
 
 @pytest.mark.parametrize(
     ("line", "problem"),
-    [("shard: x", "'x' is none of c"), ("resample: 1d", "cannot be used with records of decisions")],
+    [
+        ("shard: x", "Invalid value for shard: 'x' is none of c"),
+        ("resample: 1d", "cannot be used with records of decisions"),
+    ],
 )
 def test_a_study_that_does_not_fit_records_says_why(monkeypatch, capsys, tmp_path, line, problem):
     tenure = in_process(monkeypatch, capsys)

@@ -162,10 +162,13 @@ def _check_failures(path: Path, settings: "RunSettings") -> None:
         raise typer.BadParameter(problem, param_hint="--seed")
 
 
-def read_recorded(path: Path, settings: "RunSettings", seeds: list[int], shard: str | None) -> list[Sample]:
+def read_recorded(
+    path: Path, settings: "RunSettings", seeds: list[int], shard: str | None, name: str = "--shard"
+) -> list[Sample]:
     """The jobs of a file of records, for each seed. Raises TraceError and RecordsError.
 
-    `shard` names a cluster and perhaps its node pool, if the file has several.
+    `shard` names a cluster and perhaps its node pool, if the file has several; `name` is that of the option
+    or key which sets it.
     """
     from tenure.server.records import RecordsFile
     from tenure.simulator.traces.records import RecordedCycle, read_records
@@ -176,10 +179,10 @@ def read_recorded(path: Path, settings: "RunSettings", seeds: list[int], shard: 
         shards = {f"{name}/{pool}" if pool else name: (name, pool) for name, pool in file.shards()}
         if shard is None and len(shards) > 1:
             raise typer.BadParameter(
-                f"is needed: {path} has records of {', '.join(shards)}", param_hint="--shard"
+                f"is needed: {path.name} has records of {', '.join(shards)}", param_hint=name
             )
         if shard is not None and shard not in shards:
-            raise typer.BadParameter(f"{shard!r} is none of {', '.join(shards)}", param_hint="--shard")
+            raise typer.BadParameter(f"{shard!r} is none of {', '.join(shards)}", param_hint=name)
         wanted = next(iter(shards.values()), None) if shard is None else shards[shard]
         recorded = read_records(
             (
@@ -213,7 +216,7 @@ def build_runs(
 
     whole = trace
     if BaselineName.EASY in baselines:
-        trace = whole = _with_known_runtimes(trace)
+        trace = whole = _with_known_runtimes(trace, is_recorded=recorded is not None)
     trace, snapshot = _cluster(whole, nodes, cluster, recorded)
     end = None if stop is None else trace.jobs[0].submit + stop
     stems = [file.stem for file in configs]
@@ -233,14 +236,17 @@ def build_runs(
     return _with_own_names(runs)
 
 
-def _with_known_runtimes(trace: "Trace") -> "Trace":
+def _with_known_runtimes(trace: "Trace", *, is_recorded: bool) -> "Trace":
     """The trace for EASY, with a note if it lacks some expected runtimes. Refuses one that has none."""
     from tenure.simulator.expected_runtimes import missing_text
 
     if not any(job.expected_runtime for job in trace.jobs):
+        choice = "Use first-fit"
+        if not is_recorded:
+            choice = "Choose them with --expected-runtimes (exact: the real ones), or use first-fit"
         problem = (
             "easy starts jobs by their expected runtimes, and no job of the trace has one: without, it is "
-            "first-fit. Choose them with --expected-runtimes (exact: the real ones), or use first-fit"
+            f"first-fit. {choice}"
         )
         raise typer.BadParameter(problem, param_hint="--baseline")
     missing = missing_text(trace)

@@ -98,9 +98,11 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
         if is_records(paths["trace"]):
             if block is not None or form is not None:
                 raise TraceError("resample and format cannot be used with records of decisions")
-            (sample,) = read_recorded(paths["trace"], settings, [run.seed], described["shard"])
+            (sample,) = read_recorded(paths["trace"], settings, [run.seed], described["shard"], "shard")
             trace, recorded = sample.trace, sample.recorded
         else:
+            if described["shard"] is not None:
+                raise TraceError(f"shard: {paths['trace'].name} is no file of records")
             _, trace = read_trace(paths["trace"], form, run.seed)
             trace = trace if block is None else resample(trace, block, run.seed)
         cluster = str(paths["cluster"]) if "cluster" in paths else None

@@ -64,10 +64,6 @@ def read_trace(
 
     Raises TraceError if the file cannot be read or has no job.
     """
-    if is_records(path):
-        raise TraceError(
-            f"{path} has records of decisions, which only `tenure play` plays; give a trace of jobs"
-        )
     text, has_mark = _read_text(path)
     found = form or _guess(path, text)
     try:
