@@ -1,7 +1,9 @@
 """Records of decisions as a trace: a cluster whose real history is known is read back and played again."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,6 +197,17 @@ def test_a_sweep_tunes_weights_and_ties_on_records(monkeypatch, capsys, tmp_path
         *(("fewest", "0"), ("fewest", "10"), ("most", "0"), ("most", "10"))
     ]
     assert "ties: most" in (tmp_path / "study-runs" / "point-3.yaml").read_text()
+
+
+def test_a_sweep_refuses_a_database_that_has_no_records(monkeypatch, capsys, tmp_path):
+    tenure = in_process(monkeypatch, capsys)
+    with closing(sqlite3.connect(tmp_path / "records.sqlite")) as database:
+        database.execute("CREATE TABLE other (value)")
+    (tmp_path / "base.yaml").write_text(BASE)
+    (tmp_path / "study.yaml").write_text(TUNED)
+    result = tenure("sweep", str(tmp_path / "study.yaml"))
+    assert result.code == 2
+    assert result.err == f"tenure: {tmp_path}/records.sqlite: is a database, but not a records file\n"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import json
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -143,17 +141,14 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
 
 
 def _content(path: Path) -> bytes:
-    """The content of a file. Of a database, what it has now, as of its log: a server may be writing it."""
-    from tenure.simulator.jobs import TraceError
+    """The content of a file. Of records, what they have now: a server may be writing them."""
+    from tenure.server.records import RecordsFile
     from tenure.simulator.traces.formats import is_records
 
     if not is_records(path):
         return path.read_bytes()
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            return database.serialize()
-    except sqlite3.Error as error:
-        raise TraceError(f"{path}: {error}") from None
+    with RecordsFile(path) as records:
+        return records.content()
 
 
 def _parsed(file: Path) -> object:

@@ -72,6 +72,13 @@ class RecordsFile:
     ) -> None:
         self._database.close()
 
+    def content(self) -> bytes:
+        """The file as it is now, with what its write-ahead log has. Raises RecordsError."""
+        try:
+            return self._database.serialize()
+        except sqlite3.Error as error:
+            raise RecordsError(f"{self._path}: cannot be read: {error}") from None
+
     def ids(self, newest: int | None = None) -> list[int]:
         """IDs of all records, or of the `newest` ones, oldest first."""
         limit = -1 if newest is None else newest
