@@ -199,6 +199,33 @@ def test_a_sweep_tunes_weights_and_ties_on_records(monkeypatch, capsys, tmp_path
     assert "ties: most" in (tmp_path / "study-runs" / "point-3.yaml").read_text()
 
 
+def test_a_sweep_goes_on_while_a_server_writes_the_records(monkeypatch, capsys, tmp_path):
+    tenure = in_process(monkeypatch, capsys)
+    path, runs = tmp_path / "records.sqlite", tmp_path / "study-runs"
+    records_of(path, ["c"])
+    (tmp_path / "base.yaml").write_text(BASE)
+    study = tmp_path / "study.yaml"
+    study.write_text(TUNED.replace("[fewest, most]", "[fewest]"))
+    command = ("sweep", str(study), "--workers", "1", "--output", "json")
+    first = tenure(*command)
+    (copy,) = runs.glob("*.sqlite")
+    assert f"plays {copy}, a copy; delete it to play what was recorded since" in first.err
+    assert copy.stat().st_mode & 0o077 == 0
+    done = {each: each.stat().st_mtime_ns for each in runs.glob("*.json")}
+    assert len(done) == 2
+
+    records_of(path, ["c"])  # the server recorded more
+    study.write_text(TUNED)
+    again = tenure(*command)
+    assert len(list(runs.glob("*.json"))) == 4
+    assert {each: each.stat().st_mtime_ns for each in done} == done
+    assert json.loads(again.out)["points"][:2] == json.loads(first.out)["points"]
+
+    copy.unlink()
+    assert tenure(*command).code == 0
+    assert len(list(runs.glob("*.json"))) == 8
+
+
 def test_a_sweep_refuses_a_database_that_has_no_records(monkeypatch, capsys, tmp_path):
     tenure = in_process(monkeypatch, capsys)
     with closing(sqlite3.connect(tmp_path / "records.sqlite")) as database:

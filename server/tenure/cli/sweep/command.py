@@ -9,6 +9,7 @@ import typer
 from tenure.process.options import Output
 
 if TYPE_CHECKING:
+    from tenure.cli.sweep.results import ResultFolder
     from tenure.cli.sweep.single_run import Files, SingleRun
     from tenure.simulator.jobs import Trace
     from tenure.simulator.sweeps.study import Point, Study
@@ -58,19 +59,25 @@ def sweep(
     from tenure.cli.sweep.results import ResultFolder
     from tenure.simulator.sweeps.frontier import evaluate
     from tenure.simulator.sweeps.study import points_of
+    from tenure.simulator.traces.formats import is_records
 
     if report is not None:
         check_report()
         check_file(report, "--report")
     if scheduler is not None:
         _check_dask(workers)
+    path = results or study.with_name(f"{study.stem}-runs")
+    folder = ResultFolder(path)
     with invalid_input():
-        read, base, files = _read(study)
+        read, base, files = _read(study, folder)
         points = points_of(read)
         runs, trace = _runs(read, base, files, points)
-    path = results or study.with_name(f"{study.stem}-runs")
     make_folder(path, "--results")
-    folder = ResultFolder(path)
+    records = study.parent / read.trace
+    if is_records(records):
+        folder.keep_copy(records, files["trace"][1])
+        copy = f"plays {folder.copy_of(records)}, a copy; delete it to play what was recorded since"
+        typer.echo(f"tenure: {copy}", err=True)
     folder.write_configurations(points, base)
     open_runs = list({run.digest: run for run in runs if not folder.has(run)}.values())
     advice = f"call it again to go on from {folder.path}"
@@ -112,8 +119,11 @@ def _check_dask(workers: int | None) -> None:
         raise typer.BadParameter(problem, param_hint="--scheduler") from None
 
 
-def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
-    """The study, its base configuration, and the files of its runs; paths are relative to the study."""
+def _read(file: Path, folder: "ResultFolder") -> "tuple[Study, dict[str, Any], Files]":
+    """The study, its base configuration, and the files of its runs; paths are relative to the study.
+
+    Of a records file, the copy in the folder of results is taken, if there is one.
+    """
     from tenure.process.configuration import read_document
     from tenure.server.settings import load_settings
     from tenure.simulator.jobs import TraceError
@@ -129,7 +139,7 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
         if name is not None:
             path = file.parent / name
             try:
-                files[key] = (path.name, _content(path))
+                files[key] = (path.name, _content(path, folder))
             except OSError as error:
                 raise TraceError(f"{file}: {key}: {path}: {error.strerror}") from None
     if study.config is None:
@@ -140,14 +150,15 @@ def _read(file: Path) -> "tuple[Study, dict[str, Any], Files]":
     return study, document if isinstance(document, dict) else {}, files
 
 
-def _content(path: Path) -> bytes:
-    """The content of a file. Of records, what they have now: a server may be writing them."""
+def _content(path: Path, folder: "ResultFolder") -> bytes:
+    """The content of a file. Of records, their copy, else what they have now: a server may write them."""
     from tenure.server.records import RecordsFile
     from tenure.simulator.traces.formats import is_records
 
     if not is_records(path):
         return path.read_bytes()
-    with RecordsFile(path) as records:
+    copy = folder.copy_of(path)
+    with RecordsFile(copy if copy.exists() else path) as records:
         return records.content()
 
 

@@ -3,22 +3,37 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from tenure.cli.sweep.single_run import SingleRun
 from tenure.simulator.jobs import TraceError
 from tenure.simulator.sweeps.study import Point
 
+_DIGITS: Final = 8
+_OWNER_ONLY: Final = 0o600
+_READABLE: Final = 0o644
+
 
 class ResultFolder:
     """Results by the digest of their inputs, so that an equal run is not executed again."""
 
     def __init__(self, path: Path) -> None:
-        """The folder must exist."""
+        """The folder must exist before anything is written."""
         self.path = path
+
+    def copy_of(self, records: Path) -> Path:
+        """Where the copy of a records file is, which all runs play: a server may go on writing the file."""
+        digest = sha256(os.fsencode(records.resolve())).hexdigest()[:_DIGITS]
+        return self.path / f"{records.stem}-{digest}.sqlite"
+
+    def keep_copy(self, records: Path, content: bytes) -> None:
+        """Write the copy of a records file, once; like the file, only its owner can read it."""
+        if not self.copy_of(records).exists():
+            self._write(self.copy_of(records), content, _OWNER_ONLY)
 
     def has(self, run: SingleRun) -> bool:
         """Whether the run is done."""
@@ -50,8 +65,8 @@ class ResultFolder:
     def _file(self, run: SingleRun) -> Path:
         return self.path / f"{run.digest}.json"
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, content: bytes, mode: int = _READABLE) -> None:
         with NamedTemporaryFile(dir=self.path, prefix=".", delete=False) as file:
             file.write(content)
-        os.chmod(file.name, 0o644)
+        os.chmod(file.name, mode)
         os.replace(file.name, path)
