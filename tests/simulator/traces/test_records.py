@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tenure.cli.sweep.single_run import SingleRun, build_input, digest_of
 from tenure.simulator.decider import Decider
 from tenure.simulator.job_run import PENDING, RUNNING
 from tenure.simulator.runs import Run, RunInput, play
 from tenure.simulator.settings import RunSettings
 from tenure.simulator.simulation import Simulation
+from tenure.simulator.traces import records
 from tenure.simulator.traces.records import RecordedCycle, read_records
 from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideResponse
@@ -197,6 +199,24 @@ def test_a_sweep_tunes_weights_and_ties_on_records(monkeypatch, capsys, tmp_path
         *(("fewest", "0"), ("fewest", "10"), ("most", "0"), ("most", "10"))
     ]
     assert "ties: most" in (tmp_path / "study-runs" / "point-3.yaml").read_text()
+
+
+def test_points_with_one_seed_share_records_that_are_read_once(monkeypatch, tmp_path):
+    path = records_of(tmp_path / "records.sqlite", ["c"])
+    files = {"trace": (path.name, path.read_bytes())}
+    read: list[object] = []
+    monkeypatch.setattr(records, "read_records", lambda *known: read.append(known) or read_records(*known))
+
+    def built(quota: int) -> RunInput:
+        described = {"format": None, "shard": "c", "nodes": None, "until": None, "resample": None}
+        described |= {"settings": {}, "quotas": {"a": quota}, "config": {}}
+        return build_input(SingleRun(1, 0, json.dumps(described), digest_of(files)), files)
+
+    first, second = built(1), built(2)
+    assert len(read) == 1
+    assert first.trace is second.trace
+    quotas = [{row.name: row.gpu_milli.quota for row in run.cluster.queues}["a"] for run in (first, second)]
+    assert quotas == [1_000, 2_000]
 
 
 def test_a_sweep_goes_on_while_a_server_writes_the_records(monkeypatch, capsys, tmp_path):

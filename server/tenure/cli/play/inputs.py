@@ -217,7 +217,7 @@ def build_runs(
     whole = trace
     if BaselineName.EASY in baselines:
         trace = whole = _with_known_runtimes(trace, is_recorded=recorded is not None)
-    trace, snapshot = _cluster(whole, nodes, cluster, recorded)
+    trace, snapshot = fit_cluster(whole, nodes, cluster, recorded)
     end = None if stop is None else trace.jobs[0].submit + stop
     stems = [file.stem for file in configs]
     policies: list[tuple[str, Profile | Baseline]] = [
@@ -231,7 +231,7 @@ def build_runs(
     if recorded is not None:
         exact = replace(settings, cycle_period=0, start_delay=0, node_failure_interval=0, every_cycle=True)
         runs.insert(
-            0, RunInput("recorded", *_cluster(whole, None, None, recorded), exact, recorded.history, end)
+            0, RunInput("recorded", *fit_cluster(whole, None, None, recorded), exact, recorded.history, end)
         )
     return _with_own_names(runs)
 
@@ -267,10 +267,10 @@ def _with_own_names(runs: "list[RunInput]") -> "list[RunInput]":
     return list(found.values())
 
 
-def _cluster(
+def fit_cluster(
     trace: "Trace", nodes: str | None, cluster: str | None, recorded: "Recorded | None"
 ) -> "tuple[Trace, ClusterSnapshot]":
-    """The trace with jobs that fit, and the cluster."""
+    """The trace with jobs that fit, and the cluster. Raises TraceError, and typer.BadParameter for nodes."""
     from tenure.client.snapshot_file import read_snapshot
     from tenure.simulator import cluster as build
     from tenure.simulator.fitting import fit_jobs

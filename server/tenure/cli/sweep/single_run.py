@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,10 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from tenure.process.version import package_version
 
 if TYPE_CHECKING:
+    from tenure.simulator.jobs import Trace
     from tenure.simulator.runs import RunInput
+    from tenure.simulator.settings import RunSettings
     from tenure.simulator.simulation import Progress
+    from tenure.simulator.traces.formats import TraceFormat
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 _DIGITS: Final = 16
+_KEPT: Final = 4
+"""Traces that a process keeps: the points of a study have the same ones, one for each seed."""
 OPTIONS: Final = {
     "cyclePeriod": ("cycle_period", "--cycle-period"),
     "startDelay": ("start_delay", "--start-delay"),
@@ -73,11 +80,13 @@ def execute(run: SingleRun, files: Files, progress: "Progress" = lambda now, end
 
 def build_input(run: SingleRun, files: Files) -> "RunInput":
     """The input of a run. Raises TraceError, ConfigurationError, and typer.BadParameter for nodes."""
-    from tenure.cli.play.inputs import build_runs, read_duration, read_recorded
+    from tenure.cli.play.inputs import read_duration
+    from tenure.server.settings import load_settings
     from tenure.simulator.jobs import TraceError
+    from tenure.simulator.runs import RunInput
     from tenure.simulator.settings import RunSettings
-    from tenure.simulator.traces.formats import TraceFormat, is_records, read_trace
-    from tenure.simulator.traces.resample import resample
+    from tenure.simulator.traces.formats import TraceFormat
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
     described = json.loads(run.description)
     settings = RunSettings(seed=run.seed, **_read_settings(described["settings"]))
@@ -85,34 +94,67 @@ def build_input(run: SingleRun, files: Files) -> "RunInput":
         None if described[key] is None else read_duration(described[key], key)
         for key in ("until", "resample")
     )
+    form = TraceFormat(described["format"]) if described["format"] else None
+    trace, shared = _prepared(
+        _Source(run.files, files, form, described["shard"], described["nodes"], block, settings)
+    )
     with TemporaryDirectory() as folder:
-        paths = {}
-        for key, (name, content) in files.items():
-            paths[key] = Path(folder, key, name)
-            paths[key].parent.mkdir()
-            paths[key].write_bytes(content)
         config = Path(folder, "config.yaml")
         config.write_text(json.dumps(described["config"]), encoding="utf-8")  # JSON is YAML
-        form = TraceFormat(described["format"]) if described["format"] else None
-        recorded = None
-        if is_records(paths["trace"]):
-            if block is not None or form is not None:
-                raise TraceError("resample and format cannot be used with records of decisions")
-            (sample,) = read_recorded(paths["trace"], settings, [run.seed], described["shard"], "shard")
-            trace, recorded = sample.trace, sample.recorded
-        else:
-            if described["shard"] is not None:
-                raise TraceError(f"shard: {paths['trace'].name} is no file of records")
-            _, trace = read_trace(paths["trace"], form, run.seed)
-            trace = trace if block is None else resample(trace, block, run.seed)
-        cluster = str(paths["cluster"]) if "cluster" in paths else None
-        *_, built = build_runs(trace, described["nodes"], cluster, settings, [config], [], until, recorded)
-    queues = {queue.name: queue for queue in built.cluster.queues}
+        profile = load_settings(config).profile
+    cluster = ClusterSnapshot()
+    cluster.CopyFrom(shared)
+    queues = {queue.name: queue for queue in cluster.queues}
     for name, gpus in described["quotas"].items():
         if name not in queues:
             raise TraceError(f"vary.quota.{name}: the cluster has no such queue")
         queues[name].gpu_milli.quota = round(gpus * 1000)
-    return replace(built, name=f"seed {run.seed}")
+    end = None if until is None else trace.jobs[0].submit + until
+    return RunInput(f"seed {run.seed}", trace, cluster, settings, profile, end)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What trace and cluster of a run depend on: the same for all points of a study with one seed."""
+
+    digest: str
+    """Of the files."""
+    files: Files = field(compare=False)
+    form: "TraceFormat | None"
+    shard: str | None
+    nodes: str | None
+    block: int | None
+    settings: "RunSettings"
+    """With the seed."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _prepared(source: _Source) -> "tuple[Trace, ClusterSnapshot]":
+    """The trace with jobs that fit, and the cluster, which must not be changed."""
+    from tenure.cli.play.inputs import fit_cluster, read_recorded
+    from tenure.simulator.jobs import TraceError
+    from tenure.simulator.traces.formats import is_records, read_trace
+    from tenure.simulator.traces.resample import resample
+
+    seed, recorded = source.settings.seed, None
+    with TemporaryDirectory() as folder:
+        paths = {}
+        for key, (name, content) in source.files.items():
+            paths[key] = Path(folder, key, name)
+            paths[key].parent.mkdir()
+            paths[key].write_bytes(content)
+        if is_records(paths["trace"]):
+            if source.block is not None or source.form is not None:
+                raise TraceError("resample and format cannot be used with records of decisions")
+            (sample,) = read_recorded(paths["trace"], source.settings, [seed], source.shard, "shard")
+            trace, recorded = sample.trace, sample.recorded
+        else:
+            if source.shard is not None:
+                raise TraceError(f"shard: {paths['trace'].name} is no file of records")
+            _, trace = read_trace(paths["trace"], source.form, seed)
+            trace = trace if source.block is None else resample(trace, source.block, seed)
+        cluster = str(paths["cluster"]) if "cluster" in paths else None
+        return fit_cluster(trace, source.nodes, cluster, recorded)
 
 
 def _read_settings(described: Mapping[str, str | bool]) -> dict[str, Any]:
