@@ -27,8 +27,6 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 MAX_BAD_LINES: Final = 100
 """Bad lines that a file or a page names."""
 _DIGITS: Final = 16
-_READS_RUNTIMES: Final = "shortest"
-"""Plugin that reads the runtimes of finished jobs."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +133,6 @@ def _played(run: RunInput, decider: Decider, progress: Progress) -> Run:
     settings = run.settings
     if isinstance(run.policy, Profile) and TIME_LIMIT.name in run.policy.actions:
         settings = replace(settings, every_cycle=True)  # it evicts also if nothing waits
-    if isinstance(run.policy, Profile) and any(each.name == _READS_RUNTIMES for each in run.policy.plugins):
-        settings = replace(settings, keeps_runtimes=True)
     results = Simulation(run.cluster, run.trace.jobs, settings, decider, progress).run(run.until)
     restored = decider.restored if isinstance(decider, Journal) else 0
     violations = _violations(run, run.trace.jobs, results)

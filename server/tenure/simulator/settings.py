@@ -36,8 +36,6 @@ class RunSettings:
     node_failure_interval: int = 0
     """Mean time between failures of one node; 0: nodes do not fail."""
     node_repair_time: int = 60 * MINUTE
-    keeps_runtimes: bool = False
-    """Whether rows of the state tell the runtimes of finished jobs; for policies that read them."""
     every_cycle: bool = False
     """Run also the cycles that cannot change anything; for tests of that rule."""
 

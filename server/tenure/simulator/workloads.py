@@ -99,12 +99,11 @@ class Workloads:
         self._meter.demand(run.job.queue, -run.job.total_gpu_milli)
         del self._runs[name]
         self._results.jobs.append(self._result(run, now))
-        if self._settings.keeps_runtimes:
-            self._note_runtime(run, now)
+        self._note_runtime(run, now)
         return True
 
     def _note_runtime(self, run: JobRun, now: int) -> None:
-        """Write down how long a job ran that has ended, for predictions."""
+        """Add the runtime of a finished job to the history of its queue."""
         row = QueueRuntimes(queue=run.job.queue)
         known = self._rows.get("queue_runtimes").get(run.job.queue)
         if known is not None:

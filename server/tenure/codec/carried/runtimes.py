@@ -52,12 +52,11 @@ def _sizes(
         if len(size.seconds) > MAX_RUNTIMES:
             findings.add(i, f"{field}.seconds", f"has {len(size.seconds)} values, more than {MAX_RUNTIMES}")
             continue
-        found[gpu_milli] = tuple(
-            [
+        runs = tuple(size.seconds)
+        if runs and (min(runs) < 0 or max(runs) > _LONGEST):
+            for place, each in enumerate(runs):
                 amount(each, findings, i, f"{field}.seconds[{place}]", _LONGEST)
-                for place, each in enumerate(size.seconds)
-            ]
-        )
+        found[gpu_milli] = runs
     return tuple(sorted(found.items()))
 
 
