@@ -119,6 +119,9 @@ def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure
     assert "<script" not in page.read_text()
     assert "Below a figure is its difference to Point 1." in page.read_text()
     assert "Grey lines are the standard deviation over the seeds." in page.read_text()
+    assert re.search(
+        r"[Nn]o other (one|point) is at least as good in \S+ and \S+ and better in one\.", page.read_text()
+    )
     assert page.read_text().index("<h2>Frontier") < page.read_text().index("<h2>Evictions")
     config = tmp_path / "study-runs" / points[2]["configuration"]
     assert tenure("config", "check", str(config)).code == 0

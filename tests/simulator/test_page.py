@@ -69,6 +69,7 @@ def test_the_verdict_and_the_pictures_precede_the_tables():
     verdict, picture, table = (page.index(mark) for mark in ('class="verdict"', "<svg", "<tr><th>Metric"))
     assert verdict < picture < table
     assert page.index("<strong>two</strong> against") < picture
+    assert "<li><strong>About the same:</strong> " in page
     for head in ("p99 wait", "Longest wait"):
         assert f"{head}</th>" in page
 

@@ -29,7 +29,25 @@ def test_over_seeds_a_difference_counts_beyond_twice_its_standard_error(others, 
     base = Policy("now", [metrics(110)] * 3)
     (found,) = verdicts([base, Policy("new", [metrics(each) for each in others])])
     assert ("mean wait" in found.same) is is_noise
-    assert "standard error" in noise_text([base])
+    assert noise_text([base]).startswith("A difference counts if it is more than 2%, and more than twice its")
+
+
+def test_what_seeds_agree_on_counts_only_beyond_two_percent() -> None:
+    base, near = Policy("now", [metrics(1_000)] * 3), Policy("new", [metrics(999)] * 3)
+    (found,) = verdicts([base, near])
+    assert (found.better, found.worse) == ([], [])
+    assert "mean wait" in found.same
+
+
+def test_page_and_sentence_have_the_same_parts() -> None:
+    (found,) = verdicts([Policy("now", [metrics(3_600)]), Policy("new", [metrics(1_800)])])
+    assert [name for name, _ in found.parts] == ["better", "about the same"]
+    assert (
+        found.text
+        == "new against now: "
+        + "; ".join(f"{name}: {', '.join(entries)}" for name, entries in found.parts)
+        + "."
+    )
 
 
 def test_what_was_nothing_before_has_no_percent() -> None:

@@ -27,7 +27,7 @@ from tenure.wire.violations import escape_control_characters
 MAX_VIOLATIONS: Final = 20
 _PARTS: Final = (
     *("notes", "verdicts", "noise", "violations", "left_out", "bad_lines", "points", "sections", "names"),
-    *("pictures", "tables", "stories", "inputs"),
+    *("pictures", "tables", "stories", "inputs", "sentences"),
 )
 P95: Final = "p95 and p99: 95 % and 99 % of the jobs wait at most this long."
 _WAITS: Final = (
@@ -75,7 +75,8 @@ def render_page(runs: Sequence[Run]) -> str:
     return render_template(
         title="Simulation: " + ", ".join(groups),
         summary=summary,
-        verdicts=verdicts(policies) or [summary_text(policies[0])],
+        verdicts=verdicts(policies),
+        sentences=[summary_text(policies[0])] if len(policies) == 1 else [],
         noise=noise_text(policies) if len(policies) > 1 else "",
         notes=[*_seed_notes(next(iter(groups.values()))), *trace.notes],
         violations=_violations(runs),

@@ -89,7 +89,7 @@ def render_sweep(
         left_out=left_out_text(trace.bad_lines),
         bad_lines=[(bad.where, bad.problem) for bad in trace.bad_lines[:MAX_BAD_LINES]],
         pictures=pictures,
-        verdicts=[_verdict(study, results)],
+        sentences=[_verdict(study, results)],
         points=[frontier, points] if best and others else [points._replace(definition=text)],
         tables=[table for table in wait_tables(policies) if table.rows],
         names=[policy.name for policy in policies],
@@ -105,7 +105,7 @@ def _verdict(study: Study, results: Sequence[PointResult]) -> str:
     goals = " and ".join(goal.figure for goal in study.goals)
     numbers = ", ".join(str(result.point.number) for result in best)
     which = "points" if len(best) > 1 else "point"
-    text = f"Frontier: {which} {numbers} of {len(results):,}. No other point is better in {goals}."
+    text = f"Frontier: {which} {numbers} of {len(results):,}. {_meaning(goals, len(study.goals), len(best))}"
     for goal in study.goals:
         sign = -1 if goal.better == "higher" else 1
         known = [(each.figures[goal.figure], each) for each in best]
@@ -115,6 +115,15 @@ def _verdict(study: Study, results: Sequence[PointResult]) -> str:
             value = point_text(least.figures[goal.figure], goal.figure)
             text += f" Best {goal.figure}: point {least.point.number} with {value}."
     return text
+
+
+def _meaning(names: str, goals: int, best: int) -> str:
+    """What is said of the points of the frontier."""
+    if goals == 1:
+        return f"No other point is better in {names}."
+    if best == 1:
+        return f"No other point is at least as good in {names} and better in one."
+    return f"For each of these points, no other one is at least as good in {names} and better in one."
 
 
 def _compared(

@@ -1,7 +1,7 @@
 """What got better and worse from the first policy to the others: the top of a page and of the tables.
 
-With several seeds a difference counts if it is larger than twice its standard error over the seeds; with one
-seed if it is larger than a fiftieth, since one run does not tell what luck does.
+A difference counts if it is larger than a fiftieth. With several seeds it must also be larger than twice its
+standard error over the seeds; with one seed no more is known, because one run cannot show random variation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from tenure.simulator.comparison import Policy, Spread
 from tenure.simulator.report.figures import SECTIONS, Figure, value_text
 
 LEAST_CHANGE: Final = 0.02
-"""Part of a figure by which it must differ to count, with one seed."""
+"""Part of a figure by which it must differ to count."""
 _ERRORS: Final = 2
 """Standard errors by which a mean difference must differ from 0 to count."""
 _LOWER: Final = (
@@ -30,7 +30,7 @@ _HIGHER: Final = ("cluster.goodput", "jobs.completed")
 
 
 class Verdict(NamedTuple):
-    """One policy against the first one. Each entry is a text such as `mean wait 5h to 2h (-60 %)`."""
+    """One policy against the first one. Each entry is a text such as `mean wait 5h to 2h (-60%)`."""
 
     policy: str
     base: str
@@ -40,17 +40,15 @@ class Verdict(NamedTuple):
     """Within noise, or equal."""
 
     @property
+    def parts(self) -> Sequence[tuple[str, Sequence[str]]]:
+        """Names and entries, without those that have none."""
+        found = (("better", self.better), ("worse", self.worse), ("about the same", self.same))
+        return [(name, entries) for name, entries in found if entries]
+
+    @property
     def text(self) -> str:
         """In one sentence."""
-        parts = [
-            f"{name}: {', '.join(entries)}"
-            for name, entries in (
-                ("better", self.better),
-                ("worse", self.worse),
-                ("about the same", self.same),
-            )
-            if entries
-        ]
+        parts = [f"{name}: {', '.join(entries)}" for name, entries in self.parts]
         return f"{self.policy} against {self.base}: " + "; ".join(parts) + "."
 
 
@@ -62,9 +60,12 @@ def verdicts(policies: Sequence[Policy]) -> list[Verdict]:
 def noise_text(policies: Sequence[Policy]) -> str:
     """How noise was separated from real differences, as a sentence for people."""
     if len(policies[0].metrics) > 1:
-        return "A difference counts if it is larger than twice its standard error over the seeds."
+        return (
+            f"A difference counts if it is more than {LEAST_CHANGE:.0%}, and more than twice its standard "
+            "error over the seeds."
+        )
     return (
-        f"A difference of less than {LEAST_CHANGE:.0%} counts as the same. One run is one sample: use --seed "
+        f"A difference of at most {LEAST_CHANGE:.0%} counts as the same. One run is one sample: use --seed "
         "several times, with --resample for a trace from a file, to tell differences from luck."
     )
 
@@ -99,9 +100,10 @@ def _verdict(base: Policy, policy: Policy) -> Verdict:
 
 def _counts(before: Spread, difference: Spread) -> bool:
     """Whether a difference is more than noise."""
+    size, error = abs(difference.mean), 0.0
     if difference.runs > 1:
-        return abs(difference.mean) > _ERRORS * difference.deviation / sqrt(difference.runs)
-    return abs(difference.mean) > LEAST_CHANGE * abs(before.mean)
+        error = difference.deviation / sqrt(difference.runs)
+    return size > LEAST_CHANGE * abs(before.mean) and size > _ERRORS * error
 
 
 def _figures() -> Iterable[Figure]:
@@ -112,8 +114,8 @@ def _figures() -> Iterable[Figure]:
 def _name(figure: Figure) -> str:
     """Such as `mean wait` for `Wait, mean`."""
     what, _, part = figure.title.partition(", ")
-    text = f"{part} {what}" if part else what
-    return text[0].lower() + text[1:].replace("Wait", "wait")
+    what = what[0].lower() + what[1:]
+    return f"{part} {what}" if part else what
 
 
 def _text(figure: Figure, found: Spread | None) -> str:
