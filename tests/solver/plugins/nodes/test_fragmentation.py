@@ -12,7 +12,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugins.nodes.fragmentation import Fragmentation
-from tenure.solver.plugins.nodes.node_value import THRESHOLDS, WEIGHTS, NodeValue
+from tenure.solver.plugins.nodes.node_value import THRESHOLDS, NodeValue
 from tenure.solver.plugins.nodes.workload_mix import MixEntry, Request, ShapeCounts, mix_of
 from tenure.solver.registry import BUILT_IN, check_profile, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder, statuses
@@ -23,6 +23,7 @@ from tests.solver.placement_profiles import with_fragmentation
 
 DEVICE = 1000
 """MiB of a device, so that they are thousandths."""
+DEFAULT_WEIGHTS = (9, 1)
 
 
 def session_of(cluster: Cluster) -> Session:
@@ -119,14 +120,16 @@ def test_value_is_that_of_the_formulas_in_fractions_r3_81_r3_82(seed: int) -> No
     random = Random(seed)
     counts = {random_target(random): random.randint(1, 9) for _ in range(8)}
     total = sum(counts.values())
-    found = NodeValue(DEVICE, [entry_of(target, count) for target, count in counts.items()], total)
+    found = NodeValue(
+        DEVICE, [entry_of(target, count) for target, count in counts.items()], total, DEFAULT_WEIGHTS
+    )
     for _ in range(20):
         parts = tuple(sorted(random.randint(1, 990) for _ in range(random.randint(0, 3))))
         whole, cpu = random.randint(0, 4), random.randint(0, 70)
         mix = [(target, Fraction(count, total)) for target, count in counts.items()]
         expected = value(FreeNode("", cpu, (*[DEVICE] * whole, *parts)), mix)
         free = whole * DEVICE + sum(parts)
-        assert free - Fraction(found.usable(cpu, whole, parts), WEIGHTS * total) == expected
+        assert free - Fraction(found.usable(cpu, whole, parts), 10 * total) == expected
 
 
 def test_thresholds_are_those_of_the_logistic_function_r3_82() -> None:
@@ -152,7 +155,7 @@ LEVELS = {
 @pytest.mark.parametrize(("millionths", "level"), LEVELS.items())
 def test_level_is_rounded_down_r3_82(millionths: int, level: int) -> None:
     """With one pod in the mix and 100,000 MiB in a device, a unit of V is a millionth of a GPU."""
-    assert NodeValue(100_000, [], 1).level(millionths) == level
+    assert NodeValue(100_000, [], 1, DEFAULT_WEIGHTS).level(millionths) == level
 
 
 def empty_nodes() -> ClusterBuilder:

@@ -18,6 +18,7 @@ from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.traits import NodeState, Ranking, StateRank, Traits
 from tenure.solver.plugins.nodes.node_value import NodeValue
 from tenure.solver.plugins.nodes.workload_mix import (
+    COVERED_PERCENT,
     NODE_CLASSES,
     SHAPE_COUNTS,
     MixEntry,
@@ -67,7 +68,11 @@ class Fragmentation(NodeScore, DeviceScore, StateRank):
 
     TRAITS: ClassVar = Traits(ranks_by=Ranking.STATE)
     ARGUMENTS: ClassVar[Parsers] = {"copies": percent, "mix": part_of_pods, "ties": tie_order}
-    DEFAULTS: ClassVar[Mapping[str, str]] = {"copies": "10", "mix": "95", "ties": "fewest"}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {
+        "copies": "10",
+        "mix": str(COVERED_PERCENT),
+        "ties": "fewest",
+    }
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context

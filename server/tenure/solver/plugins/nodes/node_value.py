@@ -1,8 +1,9 @@
 """What the mix cannot use of the free GPUs of a node (semantics R3.81, R3.82). Integers only.
 
 For a request of the mix, the free parts of devices that are large enough are usable, if the node takes one
-such pod; with copies of the pod, what all of them take. V is 9/10 of what is unusable for one, and 1/10 of
-what is unusable for copies, as the mean over the mix. With W pods in it, 10 * W * V is an integer of MiB.
+such pod; with copies of the pod, what all of them take. With the weights a and b, V is a/(a+b) of what is
+unusable for one, and b/(a+b) of what is unusable for copies, as the mean over the mix. With W pods in it,
+(a+b) * W * V is an integer of MiB.
 """
 
 from bisect import bisect_right
@@ -11,10 +12,6 @@ from itertools import accumulate
 from typing import Final
 
 from tenure.solver.plugins.nodes.workload_mix import MixEntry
-
-ONE_WEIGHT: Final = 9
-COPIES_WEIGHT: Final = 1
-WEIGHTS: Final = ONE_WEIGHT + COPIES_WEIGHT
 
 UPPER_THRESHOLDS: Final = (
     *(40_005, 80_043, 120_144, 160_343, 200_671, 241_162, 281_851, 322_773, 363_965, 405_465),
@@ -57,15 +54,15 @@ class NodeValue:
         device_memory: int,
         accepted: Iterable[MixEntry],
         pods: int,
-        weights: tuple[int, int] = (ONE_WEIGHT, COPIES_WEIGHT),
+        weights: tuple[int, int],
     ) -> None:
         """`accepted`: requests of the mix that may run there; `pods`: all pods of the mix, at least 1.
-        `weights` are those of what is unusable for one pod, and for copies.
+        `weights` (a, b): of what is unusable for one pod, and for copies.
         """
         self.device_memory: Final = device_memory
         self._of_one, self._of_copies = weights
         self.weight: Final = (self._of_one + self._of_copies) * pods
-        """10 * W, with these weights."""
+        """(a+b) * W."""
         unit = self.weight * device_memory
         self._thresholds: Final = [-(-each * unit // MILLION) for each in THRESHOLDS]
         by_need = dict[tuple[int, int], dict[int, int]]()
@@ -80,7 +77,7 @@ class NodeValue:
         """Results of `_by_devices`."""
 
     def usable(self, cpu: int, whole: int, parts: tuple[int, ...]) -> int:
-        """10 * W * (R - V): the part of the free GPUs that the mix can use.
+        """(a+b) * W * (R - V): the part of the free GPUs that the mix can use.
 
         `whole` devices are free, and `parts` (MiB) of others.
         """
@@ -119,5 +116,5 @@ class NodeValue:
         return found
 
     def level(self, decrease: int) -> int:
-        """0 to 99, by the decrease of 10 * W * V: 100 / (1 + e**-x) for x GPUs, rounded down."""
+        """0 to 99, by the decrease of (a+b) * W * V: 100 / (1 + e**-x) for x GPUs, rounded down."""
         return bisect_right(self._thresholds, decrease)
