@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 from tenure.simulator.jobs import Trace
 from tenure.simulator.traces.formats import read_trace
+from tenure.solver.plugins.shortest import predict
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import QueueRuntimes
 from tenure.wire.runtime_history import add_runtime
@@ -33,11 +34,9 @@ def errors(trace: Trace) -> list[float]:
             add_runtime(row, done.total_gpu_milli, done.runtime // SECOND, end // SECOND)
         heapq.heappush(running, (job.submit + job.runtime, number))
         sizes = rows[job.queue].sizes if job.queue in rows else ()
-        for size in sizes:
-            if size.gpu_milli == job.total_gpu_milli:
-                last = sorted(size.seconds)
-                predicted = max(last[(len(last) - 1) // 2], 1)
-                found.append(math.exp(abs(math.log(predicted / max(job.runtime / SECOND, 1)))))
+        predicted = predict([(size.gpu_milli, size.seconds) for size in sizes], job.total_gpu_milli)
+        if predicted:
+            found.append(math.exp(abs(math.log(predicted / max(job.runtime / SECOND, 1)))))
     return sorted(found)
 
 

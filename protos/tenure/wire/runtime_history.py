@@ -2,10 +2,9 @@
 
 from typing import Final
 
+from tenure.terms.runtimes import LAST_RUNTIMES
 from tenure.v1.snapshot_pb2 import QueueRuntimes
 
-KEPT: Final = 16
-"""Runtimes of a queue and a size that count: the last ones."""
 MAX_SIZES: Final = 64
 """Sizes of a queue that are kept: those that finished last."""
 
@@ -20,5 +19,5 @@ def add_runtime(row: QueueRuntimes, gpu_milli: int, seconds: int, end_seconds: i
     runs = [*row.sizes[places[0]].seconds, seconds] if places else [seconds]
     if places:
         del row.sizes[places[0]]
-    row.sizes.add(gpu_milli=gpu_milli, seconds=runs[-KEPT:])  # the last one is that which finished last
+    row.sizes.add(gpu_milli=gpu_milli, seconds=runs[-LAST_RUNTIMES:])  # the last size finished last
     del row.sizes[:-MAX_SIZES]

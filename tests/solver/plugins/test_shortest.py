@@ -13,8 +13,9 @@ from tenure.solver.model.requeue import ParsedValue, RequeueSettings
 from tenure.solver.plugin_api import SECOND, PluginConfig, Profile
 from tenure.solver.registry import BUILT_IN, check_profile, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.runtimes import LAST_RUNTIMES
 from tenure.v1.snapshot_pb2 import QueueRuntimes as Row
-from tenure.wire.runtime_history import KEPT, add_runtime
+from tenure.wire.runtime_history import add_runtime
 
 from tests.simulator.played import job, run_input
 from tests.solver.sessions import plugin_of
@@ -107,7 +108,7 @@ def test_a_prediction_is_the_median_of_the_last_of_its_size_r17_32() -> None:
     builder = ClusterBuilder().node("n", gpus=8).queue("q").queue("r")
     builder.pod_group("a", queue="q").pending("a", gpus=1, count=2)
     builder.pod_group("b", queue="q").pending("b", gpus=4)
-    runs = (9_999, *range(100, 100 + KEPT))
+    runs = (9_999, *range(100, 100 + LAST_RUNTIMES))
     builder.carrying(
         *(QUEUE_RUNTIMES, QueueRuntimes(0, 0, ((1_000, (7,)), (2_000, runs)))),
         QueueRuntimes(1, 0, ((4_000, (7,)),)),
@@ -146,12 +147,12 @@ def test_it_is_written_through_the_public_doors_alone() -> None:
 
 def test_a_caller_keeps_the_last_runtimes_of_each_size() -> None:
     row = Row(queue="q")
-    for number in range(KEPT + 3):
+    for number in range(LAST_RUNTIMES + 3):
         add_runtime(row, 1_000, number, 1_000 + number)
     add_runtime(row, 8_000, 5, 900)
     sizes = {size.gpu_milli: list(size.seconds) for size in row.sizes}
-    assert sizes == {1_000: list(range(3, KEPT + 3)), 8_000: [5]}
-    assert row.time.seconds == 1_000 + KEPT + 2
+    assert sizes == {1_000: list(range(3, LAST_RUNTIMES + 3)), 8_000: [5]}
+    assert row.time.seconds == 1_000 + LAST_RUNTIMES + 2
 
 
 def waits(run: RunInput) -> dict[str, int]:

@@ -11,7 +11,7 @@ from tenure.solver.model.queue import Queue, QueueStatus
 from tenure.solver.model.queue_runtimes import QUEUE_RUNTIMES, QueueRuntimes
 from tenure.solver.model.rejection import NOT_YET, Rejection
 from tenure.solver.model.requeue import Nomination
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.verdict import EvictionCost, GuardVerdict, Protection, ProtectionScope
 from tenure.solver.model.workload import Counts, PodGroup, Task
@@ -94,8 +94,13 @@ from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.custom_reason import CustomReason
 from tenure.terms.durations import SECOND, format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
+from tenure.terms.runtimes import LAST_RUNTIMES
 
 __all__ = [
+    "CPU",
+    "GPU",
+    "LAST_RUNTIMES",
+    "MEMORY",
     "NOT_YET",
     "NOWHERE",
     "QUEUE_RUNTIMES",

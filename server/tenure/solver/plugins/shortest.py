@@ -11,10 +11,12 @@ history of its queue predicts, and what its queue says. It counts here alone: gu
 these predictions. What ran longer than expected is expected to run at least twice as long in later cycles.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.plugin_api import (
+    GPU,
+    LAST_RUNTIMES,
     QUEUE_RUNTIMES,
     SECOND,
     Counts,
@@ -26,8 +28,6 @@ from tenure.solver.plugin_api import (
 )
 
 NAME: Final = "shortest"
-HISTORY: Final = 16
-"""The most runtimes that a prediction uses: it is the median of the last ones of a queue and size."""
 _EXPECTED: Final = "expected"
 _LIMIT: Final = "limit"
 _HISTORY: Final = "history"
@@ -39,8 +39,6 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "sources": ", ".join(SOURCES),
 }
 _MOST_WEIGHT: Final = 1_000
-_GPU: Final = 2
-"""Place of the GPUs in a request."""
 
 
 def runtime_weight(text: str) -> int:
@@ -146,18 +144,21 @@ class Predictions:
         """Nanoseconds; None: none of its size finished in its queue."""
         if not self._rows or group.queue is None or group.queue not in self._rows:
             return None
-        gpu = self._context.demand(group.tasks)[_GPU]
+        gpu = self._context.demand(group.tasks)[GPU]
         key = (group.queue, gpu)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = _median_of_last(self._rows[group.queue], gpu) * SECOND
+            found = self._known[key] = predict(self._rows[group.queue].sizes, gpu) * SECOND
         return found or None
 
 
-def _median_of_last(row: QueueRuntimes, gpu_milli: int) -> int:
-    """The lower median of the last runtimes of a size, in seconds; 0: there are none."""
-    for size, runs in row.sizes:
+def predict(sizes: Iterable[tuple[int, Sequence[int]]], gpu_milli: int) -> int:
+    """The lower median of the last runtimes of a size, in seconds; 0: there are none.
+
+    `sizes` has thousandths of a GPU with runtimes in seconds, the oldest first.
+    """
+    for size, runs in sizes:
         if size == gpu_milli and runs:
-            last = sorted(runs[-HISTORY:])
+            last = sorted(runs[-LAST_RUNTIMES:])
             return max(1, last[(len(last) - 1) // 2])
     return 0
