@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from tenure.cli.play.output import progress_lines
-from tenure.simulator.traces.own import COLUMNS, OPTIONAL_COLUMNS
 
 from tests.cli.command import Tenure, in_process
 
@@ -60,8 +59,8 @@ def test_json_has_inputs_and_metrics(tenure, load):
 
 def test_json_counts_the_notices_of_a_configuration_that_gives_them(tenure, tmp_path):
     trace, config = tmp_path / "jobs.csv", tmp_path / "notices.yaml"
-    rows = ["long,q,0,3600,8,,,,,,,300,yes,,,,", "urgent,q,600,60,8,,75,,,,,,,,,,"]
-    trace.write_text("\n".join([",".join((*COLUMNS, *OPTIONAL_COLUMNS)), *rows]))
+    header = "job,submit,runtime,gpus,priority,notice,checkpoint_on_notice"
+    trace.write_text("\n".join([header, "long,0,3600,8,,300,yes", "urgent,600,60,8,75,,"]))
     config.write_text("options: {maxNotice: 1m}")
     result = tenure("play", str(trace), "--nodes", "1x8", "--config", str(config), "--output", "json")
     (run,) = json.loads(result.out)["runs"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from tenure.simulator.fitting import GPU_KIND_LABEL
+from tenure.simulator.jobs import GPU_KIND_LABEL
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, PodShape, PodStatus
 from tenure.v1.state_pb2 import StateDelta

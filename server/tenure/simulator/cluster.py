@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tenure.simulator.fitting import GPU_KIND_LABEL
-from tenure.simulator.jobs import WHOLE_GPU, Job
+from tenure.simulator.jobs import GPU_KIND_LABEL, WHOLE_GPU, Job
 from tenure.v1.snapshot_pb2 import (
     SELECTOR_OPERATOR_IN,
     ClusterSnapshot,

@@ -3,16 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from tenure.simulator.jobs import WHOLE_GPU, BadLine, Job, Trace
+from tenure.simulator.jobs import GPU_KIND_LABEL, WHOLE_GPU, BadLine, Job, Trace
+from tenure.simulator.traces.amounts import CORE, GIB
 from tenure.terms.formatting import format_count
 from tenure.v1.snapshot_pb2 import Node
-
-GPU_KIND_LABEL: Final = "nvidia.com/gpu.product"
-"""Label of nodes with the kind of their GPUs."""
-_GIB: Final = 1 << 30
-_CORE: Final = 1000
 
 
 class _NodeKind(NamedTuple):
@@ -185,11 +181,11 @@ def _gpus(milli: int) -> str:
 
 
 def _cores(milli: int) -> str:
-    return f"{milli / _CORE:g} CPU core{'' if milli == _CORE else 's'}"
+    return f"{milli / CORE:g} CPU core{'' if milli == CORE else 's'}"
 
 
 def _gib(amount: int) -> str:
-    return f"{amount / _GIB:g} GiB of memory"
+    return f"{amount / GIB:g} GiB of memory"
 
 
 def _divisors(number: int) -> list[int]:

@@ -14,6 +14,10 @@ WHOLE_GPU: Final = 1000
 DEFAULT_PRIORITY: Final = 50
 """Such that a pod group that sets no preemptibility is preemptible (semantics R1.80)."""
 DEFAULT_MODE: Final = Preemptibility.PREEMPTIBLE
+ONE_QUEUE: Final = "all"
+"""Queue of the jobs of a trace that names none."""
+GPU_KIND_LABEL: Final = "nvidia.com/gpu.product"
+"""Label of a node that states the kind of its GPUs."""
 FROM_ZERO: Final = -1
 """Checkpoint interval of a job that keeps no work when it is evicted."""
 MAX_SECONDS: Final = 10**10

@@ -1,7 +1,7 @@
 """A CSV of nodes of several kinds, for `--nodes FILE`: our own columns, or the node list of the openb trace.
 
 Ours are `gpus`, and optionally `name`, `count` (so many such nodes), `cpu` (cores), `memory` (GiB) and
-`gpu_kind`; a node without `cpu` or `memory` has more of it than GPU jobs use.
+`gpu_kind`; a node without `cpu` or `memory` has more of it than GPU jobs use. A byte order mark is skipped.
 """
 
 import csv
@@ -11,27 +11,22 @@ from typing import Final
 
 from tenure.simulator.cluster import NodeSort, build_nodes
 from tenure.simulator.jobs import TraceError, count
+from tenure.simulator.traces.amounts import CORE, GIB, MIB, capacity, whole_amount
 from tenure.simulator.traces.csv_lines import check_header, separator_problem
+from tenure.simulator.traces.text_file import read_text
 from tenure.v1.snapshot_pb2 import Node
 
 COLUMNS: Final = ("gpus",)
 OPTIONAL_COLUMNS: Final = ("name", "count", "cpu", "memory", "gpu_kind")
 OPENB_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 MAX_NODES: Final = 100_000
-_CORE: Final = 1000
-_MIB: Final = 1 << 20
 
 
 def read_nodes(path: Path) -> list[Node]:
     """The nodes of a file. Raises TraceError, which names the line."""
+    text, _ = read_text(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: byte {error.start} is not valid UTF-8") from None
-    try:
-        return _read(lines)
+        return _read(text.splitlines())
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from None
 
@@ -80,9 +75,9 @@ def _own_nodes(row: Mapping[str, str]) -> list[Node]:
     for node in nodes:
         node.name = row.get("name", "")
         if row.get("cpu"):
-            node.allocatable.cpu_milli = count(row["cpu"], "cpu") * _CORE
+            node.allocatable.cpu_milli = capacity(row["cpu"], "cpu", CORE)
         if row.get("memory"):
-            node.allocatable.memory_bytes = count(row["memory"], "memory") << 30
+            node.allocatable.memory_bytes = capacity(row["memory"], "memory", GIB)
     return nodes
 
 
@@ -91,13 +86,6 @@ def _openb_nodes(row: Mapping[str, str]) -> list[Node]:
     node.name = row["sn"]
     if not node.name:
         raise ValueError("sn is empty")
-    node.allocatable.cpu_milli = _number(row, "cpu_milli")
-    node.allocatable.memory_bytes = _number(row, "memory_mib") * _MIB
+    node.allocatable.cpu_milli = whole_amount(row["cpu_milli"], "cpu_milli")
+    node.allocatable.memory_bytes = whole_amount(row["memory_mib"], "memory_mib") * MIB
     return [node]
-
-
-def _number(row: Mapping[str, str], key: str) -> int:
-    text = row[key]
-    if not text.isascii() or not text.isdigit() or int(text[:20]) > 10**9:
-        raise ValueError(f"{key} {text!r} is not a whole number up to {10**9}")
-    return int(text)

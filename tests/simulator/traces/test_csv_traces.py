@@ -11,7 +11,7 @@ from tenure.simulator.jobs import FROM_ZERO, BadLine, Job, TraceError
 from tenure.simulator.traces.formats import TraceFormat, read_trace
 from tenure.simulator.traces.itp import read_itp
 from tenure.simulator.traces.openb import NOTES, read_openb
-from tenure.simulator.traces.own import COLUMNS, OPTIONAL_COLUMNS, read_own, write_own
+from tenure.simulator.traces.own import read_own, write_own
 from tenure.simulator.traces.philly import read_philly
 from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
 from tenure.simulator.traces.spot import read_spot
@@ -25,7 +25,11 @@ OPENB = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
     "creation_time,deletion_time,scheduled_time"
 )
-OWN = ",".join(COLUMNS)
+OWN = (
+    "job,queue,submit,runtime,gpus,pods,priority,preemptibility,min_member,expected_runtime,"
+    "checkpoint_interval"
+)
+LATER = "notice,checkpoint_on_notice,time_limit,cpu,memory,gpu_kind"
 SPOT = ",".join(SPOT_COLUMNS)
 
 
@@ -159,9 +163,8 @@ def test_a_bad_line_of_our_own_csv_is_named(row, problem):
     ],
 )
 def test_a_bad_optional_value_of_our_own_csv_is_named(values, problem):
-    header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
-    padded = values + "," * (len(OPTIONAL_COLUMNS) - 1 - values.count(","))
-    trace = read_own([header, f"a,q,1,1,1,,,,,,,{padded}", f"b,q,1,1,1,,,,,,{',' * len(OPTIONAL_COLUMNS)}"])
+    padded = values + "," * (LATER.count(",") - values.count(","))
+    trace = read_own([f"{OWN},{LATER}", f"a,q,1,1,1,,,,,,,{padded}", "b,q,1,1,1" + "," * 12])
     assert [each.problem for each in trace.bad_lines] == [problem]
     assert [each.name for each in trace.jobs] == ["b"]
 
@@ -174,8 +177,8 @@ def test_a_bad_optional_value_of_our_own_csv_is_named(values, problem):
     ],
 )
 def test_a_bad_amount_of_our_own_csv_is_named(values, problem):
-    header = ",".join((*COLUMNS, *OPTIONAL_COLUMNS))
-    assert [each.problem for each in read_own([header, f"a,q,1,1,1,,,,,,,{values}"]).bad_lines] == [problem]
+    rows = read_own([f"{OWN},{LATER}", f"a,q,1,1,1,,,,,,,{values}"])
+    assert [each.problem for each in rows.bad_lines] == [problem]
 
 
 def test_a_csv_of_jobs_needs_four_columns_and_names_those_that_it_ignores():

@@ -13,6 +13,7 @@ from zlib import crc32
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.cli.importers.openb_csv import WHOLE_GPU_MILLI, TraceNode, TracePod
+from tenure.simulator.jobs import GPU_KIND_LABEL
 from tenure.v1.resources_pb2 import GpuRequest, Resources
 from tenure.v1.snapshot_pb2 import (
     POD_STATUS_PENDING,
@@ -110,7 +111,6 @@ def _team_queue(team: Team, quota: int) -> Queue:
 EPOCH_SECONDS: Final = 1_672_531_200
 """2023-01-01T00:00:00Z, second 0 of the trace."""
 
-MODEL_LABEL: Final = "nvidia.com/gpu.product"
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 POD_SLOTS: Final = 110
 """Default pods per node in Kubernetes."""
@@ -140,7 +140,7 @@ def node(row: TraceNode) -> Node:
     memory_mib = GPU_MEMORY_MIB.get(row.model, 0) if row.gpu else 0
     return Node(
         name=row.sn,
-        labels={HOSTNAME_LABEL: row.sn, MODEL_LABEL: row.model},
+        labels={HOSTNAME_LABEL: row.sn, GPU_KIND_LABEL: row.model},
         allocatable=Resources(
             cpu_milli=row.cpu_milli,
             memory_bytes=row.memory_mib * MIB,
@@ -198,7 +198,7 @@ def _shape(id: str, row: TracePod) -> PodShape:
         shape.gpu.CopyFrom(_gpu_request(row))
     if row.gpu_models:
         models = NodeSelectorRequirement(
-            key=MODEL_LABEL, operator=SELECTOR_OPERATOR_IN, values=row.gpu_models
+            key=GPU_KIND_LABEL, operator=SELECTOR_OPERATOR_IN, values=row.gpu_models
         )
         shape.node_affinity.append(NodeSelectorTerm(requirements=[models]))
     return shape

@@ -54,13 +54,14 @@ def check_header(found: Sequence[str], columns: Sequence[str]) -> None:
     missing = [name for name in columns if name not in found]
     if not missing:
         return
-    near = {name: [each for each in found if _plain(each) == _plain(name)] for name in missing}
+    near = {name: [each for each in found if plain_name(each) == plain_name(name)] for name in missing}
     hints = [f"{name} is written {names[0]!r}" for name, names in near.items() if names]
     hint = f" ({'; '.join(hints)})" if hints else ""
     raise TraceError(f"line 1 has no column {', '.join(missing)}{hint}; expected {','.join(columns)}")
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """The name of a column as it may have been meant."""
     return name.lower().replace(" ", "_").replace("-", "_")
 
 

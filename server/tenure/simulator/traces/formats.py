@@ -1,6 +1,5 @@
 """Which reader reads a trace: by `--format`, else by the name and the first lines of the file."""
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
@@ -9,7 +8,7 @@ from typing import Final
 
 import yaml
 from tenure.simulator.jobs import Trace, TraceError
-from tenure.simulator.traces.csv_lines import check_header, separator_problem
+from tenure.simulator.traces.csv_lines import check_header, plain_name, separator_problem
 from tenure.simulator.traces.generated import generate
 from tenure.simulator.traces.itp import COLUMNS as ITP_COLUMNS
 from tenure.simulator.traces.itp import read_itp
@@ -22,6 +21,7 @@ from tenure.simulator.traces.philly import read_philly
 from tenure.simulator.traces.spot import COLUMNS as SPOT_COLUMNS
 from tenure.simulator.traces.spot import read_spot
 from tenure.simulator.traces.swf import read_swf
+from tenure.simulator.traces.text_file import read_text
 
 
 class TraceFormat(StrEnum):
@@ -64,10 +64,10 @@ def read_trace(
 
     Raises TraceError if the file cannot be read or has no job.
     """
-    text, has_mark = _read_text(path)
+    text, has_mark = read_text(path)
     found = form or _guess(path, text)
     try:
-        if found in _COLUMNS and (problem := separator_problem(text.partition("\n")[0])):
+        if form in _COLUMNS and (problem := separator_problem(text.partition("\n")[0])):
             raise TraceError(problem)
         if found is TraceFormat.GENERATED:
             trace = generate(_parse_yaml(text), seed)
@@ -80,21 +80,6 @@ def read_trace(
         first = f"; line {bad.line}: {bad.problem}" if bad else ""
         raise TraceError(f"{path}: no line is a job ({found} format){first}")
     return found, replace(trace, notes=(*trace.notes, _MARK_NOTE)) if has_mark else trace
-
-
-def _read_text(path: Path) -> tuple[str, bool]:
-    """The text of a file without a byte order mark, and whether it had one. Raises TraceError."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from None
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise TraceError(f"{path}: has the byte order mark of UTF-16; save it as UTF-8")
-    try:
-        text = content.removeprefix(BOM_UTF8).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: byte {error.start} is not valid UTF-8") from None
-    return text, content.startswith(BOM_UTF8)
 
 
 def is_records(path: Path) -> bool:
@@ -125,9 +110,9 @@ def _guess(path: Path, text: str) -> TraceFormat:
     for form, columns in _COLUMNS.items():
         if set(columns) <= set(names):
             return form
-    plain = {_plain_name(name) for name in names}
+    plain = {plain_name(name) for name in names}
     shared = {
-        form: sum(_plain_name(name) in plain for name in columns) / len(columns)
+        form: sum(plain_name(name) in plain for name in columns) / len(columns)
         for form, columns in _COLUMNS.items()
     }
     nearest = max(shared, key=lambda form: shared[form])
@@ -141,7 +126,3 @@ def _guess(path: Path, text: str) -> TraceFormat:
         f"{path}: cannot infer the format from its first line; a CSV with the columns "
         f"{','.join(OWN_COLUMNS)} can be played; else use --format with one of {known}"
     )
-
-
-def _plain_name(name: str) -> str:
-    return name.lower().replace(" ", "_")

@@ -6,9 +6,8 @@ Each file is a cluster of its own. It has no users, queues, priorities or waits.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tenure.simulator.jobs import WHOLE_GPU, Job, Trace, count, seconds
+from tenure.simulator.jobs import ONE_QUEUE, WHOLE_GPU, Job, Trace, count, seconds
 from tenure.simulator.traces.csv_lines import read_csv
-from tenure.simulator.traces.own import ONE_QUEUE
 
 COLUMNS: Final = ("job_id", "submission_time", "duration", "num_gpu")
 NOTES: Final = ("ITP: all jobs are in one queue; every job has priority 50 and is preemptible.",)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tenure.simulator.jobs import WHOLE_GPU, Job, Trace, count, read_kinds, seconds
+from tenure.simulator.traces.amounts import MIB, whole_amount
 from tenure.simulator.traces.csv_lines import read_csv
 
 COLUMNS: Final = (
@@ -24,8 +25,6 @@ OPTIONAL_COLUMNS: Final = ("gpu_spec", "pod_phase")
 NOTES: Final = (
     "openb: a pod runs from its scheduled time to its deletion time; queues are the QoS classes.",
 )
-_MIB: Final = 1 << 20
-_MAX_AMOUNT: Final = 10**9
 
 
 def read_openb(lines: Iterable[str]) -> Trace:
@@ -55,14 +54,7 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         runtime=ended - started,
         gpu_milli=devices * share,
         pods=1,
-        cpu_milli=_amount(row, "cpu_milli"),
-        memory_bytes=_amount(row, "memory_mib") * _MIB,
+        cpu_milli=whole_amount(row["cpu_milli"], "cpu_milli"),
+        memory_bytes=whole_amount(row["memory_mib"], "memory_mib") * MIB,
         gpu_kinds=read_kinds(row.get("gpu_spec", "")) if devices else (),
     )
-
-
-def _amount(row: Mapping[str, str], key: str) -> int:
-    text = row[key].strip()
-    if not text.isascii() or not text.isdigit() or int(text[:20]) > _MAX_AMOUNT:
-        raise ValueError(f"{key} {row[key]!r} is not a whole number up to {_MAX_AMOUNT}")
-    return int(text)

@@ -7,7 +7,7 @@ not say its pods; kinds of GPUs are joined by `|`, such as `T4|P100`.
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from typing import Final, TextIO
 
 from tenure.simulator.jobs import (
@@ -15,6 +15,7 @@ from tenure.simulator.jobs import (
     DEFAULT_PRIORITY,
     FROM_ZERO,
     MAX_GPUS,
+    ONE_QUEUE,
     WHOLE_GPU,
     Job,
     Trace,
@@ -24,57 +25,42 @@ from tenure.simulator.jobs import (
     read_mode,
     seconds,
 )
+from tenure.simulator.traces.amounts import CORE, GIB, number, request
 from tenure.simulator.traces.csv_lines import read_csv
 from tenure.terms.durations import SECOND
 
-COLUMNS: Final = (
-    "job",
-    "queue",
-    "submit",
-    "runtime",
-    "gpus",
-    "pods",
-    "priority",
-    "preemptibility",
-    "min_member",
-    "expected_runtime",
-    "checkpoint_interval",
-)
 REQUIRED_COLUMNS: Final = ("job", "submit", "runtime", "gpus")
 """Columns that a file must have."""
-OPTIONAL_COLUMNS: Final = ("notice", "checkpoint_on_notice", "time_limit", "cpu", "memory", "gpu_kind")
-"""Further columns that few files have."""
-ONE_QUEUE: Final = "all"
-"""Queue of the jobs of a file that names none."""
+OPTIONAL_COLUMNS: Final = (
+    *("queue", "pods", "priority", "preemptibility", "min_member", "expected_runtime"),
+    *("checkpoint_interval", "notice", "checkpoint_on_notice", "time_limit", "cpu", "memory", "gpu_kind"),
+)
+"""Further columns, whose values may be empty."""
 _YES_NO: Final = {"yes": True, "no": False}
 NEVER: Final = "never"
 """Checkpoint interval of a job that keeps no work."""
 _MAX_PRIORITY: Final = 10**9
-_MAX_AMOUNT: Final = 10**6
-"""Most cores and GiB of a pod."""
-_CORE: Final = 1000
-_GIB: Final = 1 << 30
 
 
 def read_own(lines: Iterable[str]) -> Trace:
     """Jobs as they are written."""
-    return read_csv(lines, REQUIRED_COLUMNS, _job, optional=(*COLUMNS, *OPTIONAL_COLUMNS))
+    return read_csv(lines, REQUIRED_COLUMNS, _job, optional=OPTIONAL_COLUMNS)
 
 
 def write_own(jobs: Sequence[Job], file: TextIO) -> None:
     """Write jobs; reading them gives the same jobs."""
     rows = csv.writer(file, lineterminator="\n")
-    rows.writerow((*COLUMNS, *OPTIONAL_COLUMNS))
+    rows.writerow((*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS))
     for job in jobs:
         interval = job.checkpoint_interval
         kept = "" if interval is None else NEVER if interval == FROM_ZERO else _text(interval, SECOND)
         rows.writerow(
             (
                 job.name,
-                job.queue,
                 _text(job.submit, SECOND),
                 _text(job.runtime, SECOND),
                 _text(job.gpu_milli, WHOLE_GPU),
+                job.queue,
                 job.pods or "",
                 job.priority,
                 mode_text(job.preemptibility),
@@ -84,8 +70,8 @@ def write_own(jobs: Sequence[Job], file: TextIO) -> None:
                 "" if job.notice is None else _text(job.notice, SECOND),
                 _saves(job.checkpoint_on_notice),
                 _text(job.time_limit, SECOND) if job.time_limit else "",
-                _text(job.cpu_milli, _CORE) if job.cpu_milli else "",
-                _text(job.memory_bytes, _GIB) if job.memory_bytes else "",
+                _text(job.cpu_milli, CORE) if job.cpu_milli else "",
+                _text(job.memory_bytes, GIB) if job.memory_bytes else "",
                 "|".join(job.gpu_kinds),
             )
         )
@@ -102,7 +88,7 @@ def _text(amount: int, unit: int) -> str:
 def _job(line: int, row: Mapping[str, str]) -> Job:
     if not row["job"]:
         raise ValueError("job is empty")
-    value = {name: row.get(name, "") for name in (*COLUMNS, *OPTIONAL_COLUMNS)}
+    value = {name: row.get(name, "") for name in OPTIONAL_COLUMNS}
     pods = count(value["pods"], "pods", 1) if value["pods"] else 0
     least = count(value["min_member"], "min_member", 1) if value["min_member"] else 0
     if least > (pods or 1):
@@ -120,8 +106,8 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
         min_member=least,
         priority=_priority(value["priority"]),
         preemptibility=read_mode(value["preemptibility"]) if value["preemptibility"] else DEFAULT_MODE,
-        cpu_milli=_amount(value["cpu"], "cpu", _CORE),
-        memory_bytes=_amount(value["memory"], "memory", _GIB),
+        cpu_milli=request(value["cpu"] or "0", "cpu", CORE),
+        memory_bytes=request(value["memory"] or "0", "memory", GIB),
         expected_runtime=seconds(value["expected_runtime"]) if value["expected_runtime"] else 0,
         checkpoint_interval=FROM_ZERO if interval == NEVER else seconds(interval) if interval else None,
         notice=seconds(notice) if notice else None,
@@ -131,16 +117,6 @@ def _job(line: int, row: Mapping[str, str]) -> Job:
     )
 
 
-def _amount(text: str, column: str, unit: int) -> int:
-    """A decimal amount in a unit, such as cores; rounded up, so that nothing becomes free."""
-    if not text:
-        return 0
-    value = _number(text, column)
-    if not 0 <= value <= _MAX_AMOUNT:
-        raise ValueError(f"{column} {text!r} is not from 0 to {_MAX_AMOUNT}")
-    return int((value * unit).to_integral_value(ROUND_CEILING))
-
-
 def _limit(text: str) -> int:
     limit = seconds(text) if text else 0
     if text and not limit:
@@ -148,18 +124,8 @@ def _limit(text: str) -> int:
     return limit
 
 
-def _number(text: str, column: str) -> Decimal:
-    try:
-        value = Decimal(text)
-    except ArithmeticError:
-        value = Decimal("NaN")
-    if not value.is_finite():
-        raise ValueError(f"{column} {text!r} is not a number")
-    return value
-
-
 def _gpus(text: str) -> int:
-    value = _number(text, "gpus") * WHOLE_GPU
+    value = number(text, "gpus") * WHOLE_GPU
     if (
         not 0 <= value <= MAX_GPUS * WHOLE_GPU
         or value != int(value)
