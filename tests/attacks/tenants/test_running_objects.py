@@ -1,6 +1,7 @@
 """Whatever a user writes on a running workload, its pods stay where other queues can reclaim them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_
 from tenure.solver.registry import default_profile
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
@@ -35,15 +37,19 @@ UNLIMITED: Final = {"quota": -1, "limit": -1}
 class Borrowed:
     """A queue with the quota of all eight GPUs, and a pod group of another queue that runs on them."""
 
+    quotas = (("q", 0), ("lends", 8))
+    preemptibility = pb.PREEMPTIBILITY_PREEMPTIBLE
+    preemptibility_text = "preemptible"
+
     def __init__(self) -> None:
         self.world, self.stored = CachedCluster(), StoredAnnotations(new_key())
         self.world.put("nodes", node())
-        for name, quota in (("q", 0), ("lends", 8)):
+        for name, quota in self.quotas:
             gpus = {"quota": quota, "limit": -1, "overQuotaWeight": 1}
             share = {"cpu": UNLIMITED, "memory": UNLIMITED, "gpu": gpus}
             self.world.put("kai_queues", queue(name, resources=share))
-        grant = pb.Grant(queue="q", preemptibility=pb.PREEMPTIBILITY_PREEMPTIBLE, min_pods=2)
-        self.annotations = self.stored.sign("uid-guest", {names.GRANT: MessageToJson(grant)})
+        grant = pb.Grant(queue="q", preemptibility=self.preemptibility, min_pods=2)
+        self.annotations = self.stored.renew("uid-guest", {}, {names.GRANT: MessageToJson(grant)})
         self.write_group()
         for name in ("guest-0", "guest-1"):
             self.write_pod(name)
@@ -56,7 +62,7 @@ class Borrowed:
 
     def write_group(self, **spec: Any) -> None:
         annotations = {**self.annotations, **spec.pop("annotations", {})}
-        spec = {"minMember": 2, "preemptibility": "preemptible", **spec}
+        spec = {"minMember": 2, "preemptibility": self.preemptibility_text, **spec}
         self.world.put("kai_pod_groups", pod_group("guest", annotations=annotations, **spec))
 
     def write_pod(self, name: str, **more: Any) -> None:
@@ -67,12 +73,19 @@ class Borrowed:
         """Pods that are evicted for a pod of the lender."""
         meta = {"labels": {names.QUEUE: "lends"}}
         self.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
-        snapshot = builder.snapshot(NOW)
-        for row in snapshot.pod_groups:
-            row.grant.SetInParent()
-        response = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
-        steps = [step for group in response.groups for step in group.decisions]
-        return {step.evict.pod for step in steps if step.HasField("evict")}
+        return evicted_pods(builder.snapshot(NOW))
+
+
+def evicted_pods(
+    snapshot: ClusterSnapshot, journal: Mapping[str, pb.Grant] = MappingProxyType({})
+) -> set[str]:
+    """Pods that a cycle evicts. Grants of the journal are added, by pod group."""
+    for row in snapshot.pod_groups:
+        row.grant.MergeFrom(journal.get(row.uid, pb.Grant()))
+        row.grant.SetInParent()
+    response = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
+    steps = [step for group in response.groups for step in group.decisions]
+    return {step.evict.pod for step in steps if step.HasField("evict")}
 
 
 def _all_pods(**more: Any) -> Callable[[Borrowed], None]:

@@ -178,7 +178,8 @@ def test_pods_on_nodes_of_an_unusable_pod_group_stay_in_reach(spec: dict[str, An
     picture = world.builder()
     snapshot = picture.snapshot(NOW)
     (row,) = snapshot.pod_groups
-    assert row.preemptibility == pb.PREEMPTIBILITY_PREEMPTIBLE
+    assert (row.queue, row.preemptibility) == ("q", pb.PREEMPTIBILITY_NON_PREEMPTIBLE)
+    assert not row.HasField("grant"), "the quota of its queue limits what it requests"
     assert not row.sub_groups
     assert [pod.uid for pod in snapshot.pods] == ["uid-p"]
     assert reason in picture.warnings.take_new()[0].text

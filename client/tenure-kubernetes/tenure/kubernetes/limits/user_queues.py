@@ -89,6 +89,10 @@ class UserQueues:
         """Whether this is the name of a queue of a user, which no pod group may name."""
         return bool(self._rules.queues) and SEPARATOR in queue
 
+    def team(self, queue: str) -> str:
+        """The queue of a team, of which this may be that of a user."""
+        return queue.partition(SEPARATOR)[0] if self.names(queue) else queue
+
     def assign(self, row: pb.PodGroup, pods: Sequence[Pod], is_running: bool) -> str:
         """Set the queue of a pod group to that of its user. Returns why its pending pods wait, or "".
 

@@ -32,7 +32,8 @@ DEFAULT_GRACE_SECONDS: Final = 30
 """Termination grace period of pods that set none, in Kubernetes."""
 Levels = Mapping[str, Sequence[str]]
 """Levels by topology."""
-_VOLCANO_DEFAULT_QUEUE: Final = "default"
+VOLCANO_DEFAULT_QUEUE: Final = "default"
+"""Queue of Volcano pod groups that name none."""
 _MAX_DEPTH: Final = 32
 _MOST_MEMBERS: Final = 2**31 - 1
 
@@ -80,7 +81,7 @@ def volcano_pod_group_row(
         uid=meta.uid,
         name=meta.name,
         namespace=meta.namespace,
-        queue=spec.queue or queue_of([place]) or _VOLCANO_DEFAULT_QUEUE,
+        queue=spec.queue or queue_of([place]) or VOLCANO_DEFAULT_QUEUE,
         priority=priorities.of_pod_group(priority_classes_of([place]), pods, warnings),
         creation_time=timestamp(meta.creation_timestamp),
         never_evicts=priorities.never_evicts(priority_classes_of([place]), pods),

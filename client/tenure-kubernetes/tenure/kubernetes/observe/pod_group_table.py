@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.user_queues import UserQueues
-from tenure.kubernetes.objects import names
+from tenure.kubernetes.objects import kai, names, native, volcano
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.times import timestamp
@@ -17,6 +17,7 @@ from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
+    VOLCANO_DEFAULT_QUEUE,
     Levels,
     kai_pod_group_row,
     limit_start_time,
@@ -26,11 +27,18 @@ from tenure.kubernetes.observe.pod_group_rows import (
 )
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import Place, annotations_of, place_of
+from tenure.kubernetes.observe.wishes import (
+    Place,
+    annotations_of,
+    place_of,
+    priority_classes_of,
+    queue_of,
+)
 from tenure.kubernetes.rows.pods import ENDED, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
+PodGroupObject = kai.PodGroup | volcano.PodGroup | native.PodGroup
 KAI: Final = "kai"
 VOLCANO: Final = "volcano"
 NATIVE: Final = "native"
@@ -84,6 +92,29 @@ def reference_of(pod: Pod) -> Reference | None:
 def _is_astray(pod: Pod) -> bool:
     """Whether a pod of a derived pod group is on a node and names another pod group, which does not exist."""
     return reference_of(pod) is not None and uses_resources(pod)
+
+
+def _places(item: PodGroupObject | None, origin: Origin | None, pods: Sequence[Pod]) -> list[Place]:
+    """Where a queue and a priority class may be written: the object, else owners, then the oldest pod."""
+    oldest = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
+    own = [] if item is None else [Place(item.metadata, priority_class=item.spec.priority_class_name)]
+    chain = () if origin is None else origin.chain
+    return [*own, *map(place_of, chain), *(Place(pod.metadata) for pod in oldest)]
+
+
+def _queue(item: PodGroupObject | None, places: Sequence[Place]) -> str:
+    """The queue that is written, as far as it can be read; "": none is."""
+    spec_queue = "" if item is None or isinstance(item, native.PodGroup) else item.spec.queue
+    default = VOLCANO_DEFAULT_QUEUE if isinstance(item, volcano.PodGroup) else ""
+    return spec_queue or queue_of(places) or default
+
+
+def _priority(places: Sequence[Place], pods: Sequence[Pod], priorities: Priorities) -> int:
+    """Priority by the first class that is written, exists and is permitted, else by the class of the pods."""
+    classes = [name for name in priority_classes_of(places) if name in priorities.values]
+    permitted = next((name for name in classes if priorities.permits(name, [])), "")
+    of_pods = None if permitted else priorities.of_pods(pods)
+    return priorities.of_class(permitted, []) if of_pods is None else of_pods
 
 
 class PodGroupTable:
@@ -190,14 +221,18 @@ class PodGroupTable:
 
     def _keep_in_reach(self, row: pb.PodGroup, around: RowContext) -> None:
         """Give pods on nodes a queue if they have none, so that other queues can reclaim them."""
-        if around.leaf_queues and row.queue not in around.leaf_queues:
+        if around.leaf_queues and self.users.team(row.queue) not in around.leaf_queues:
             row.queue = LOST
             self._lost.add(row.uid)
 
-    def stand_in(self, uid: str, pods: Sequence[Pod], around: RowContext, now: Timestamp) -> PodGroupRow:
+    def stand_in(
+        self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, now: Timestamp
+    ) -> PodGroupRow:
         """The row of a pod group that can have no row of its own, for its pods on nodes.
 
-        It has only what the adapter stored: what its owner writes does not keep what other queues lent it.
+        It requests the most: what it was given, else the quota of its queue, limits that (semantics R8.40,
+        R8.41). So nothing is evicted for a fault of others, and what its owner writes does not keep what
+        other queues lent it.
         """
         item = self._caches.pod_group(uid)
         meta = pods[0].metadata if item is None else item.metadata
@@ -207,15 +242,17 @@ class PodGroupTable:
             name=meta.name,
             namespace=meta.namespace,
             creation_time=timestamp(meta.creation_timestamp),
-            min_member=1,
+            preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
         )
         read_annotations(row, stored.values, [])
-        given = row.grant
-        row.queue = given.queue or self._last_queues.get(uid, "") or self._config.default_queue
         self._lost.discard(uid)
-        row.preemptibility = given.preemptibility or pb.PREEMPTIBILITY_PREEMPTIBLE
-        row.opt_out_actions.extend(given.opt_out_actions)
-        row.min_member = max(given.min_pods, 1)
+        places = _places(item, origin, pods)
+        named = [self.users.team(row.grant.queue), self._last_queues.get(uid, ""), _queue(item, places)]
+        leaves = (name for name in named if name in around.leaf_queues)
+        row.queue = next(leaves, "") or next(filter(None, named), self._config.default_queue)
+        row.priority = _priority(places, pods, around.priorities)
+        row.opt_out_actions.extend(row.grant.opt_out_actions)
+        row.min_member = max(row.grant.min_pods, 1)
         limit_start_time(row, pods, now, stored.is_signed)
         permitted = self._with_permitted_queue(row, pods, around)
         if permitted.row is not None:
@@ -240,9 +277,7 @@ class PodGroupTable:
         item = self._caches.pod_group(uid)
         if item is not None:
             return item.metadata.annotations
-        oldest = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
-        chain = () if origin is None else origin.chain
-        return annotations_of([*map(place_of, chain), *(Place(pod.metadata) for pod in oldest)])
+        return annotations_of(_places(None, origin, pods))
 
     def _read_stored(self, uid: str, written: Mapping[str, str], warnings: list[str]) -> StoredValues:
         """Stored annotations of an object. A derived pod group has none: the journal stores its values.
@@ -274,6 +309,8 @@ class PodGroupTable:
         or missing protects no pod, and charges no other queue.
         """
         labelled = around.labelled_queues.get(row.namespace, frozenset())
+        if (granted := self.users.team(row.grant.queue)) in around.leaf_queues:
+            self._last_queues.setdefault(row.uid, granted)
         last, refusal = self._last_queues.get(row.uid, ""), ""
         if self.users.names(row.queue):
             refusal = f"queue {row.queue!r} is that of a user: name the queue of the team"

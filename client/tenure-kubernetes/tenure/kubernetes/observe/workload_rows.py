@@ -1,9 +1,10 @@
 """Rows of pod groups and pods, and the usage of pods without a row.
 
 A pod group or pod that a server would refuse is set aside, and so is a pod group that may not use its queue.
-Pods on nodes keep their rows, without their constraints, under a row of what their pod group was given: what
-its owner writes does not take them out of the reach of other queues. Where even that is refused, their usage
-reduces the capacity of the node, and the pod group goes as a whole, so that nothing of it is evicted.
+Pods on nodes keep their rows, without their constraints, under a row that requests the most and is limited by
+what their pod group was given, else by quotas: what its owner writes does not take what they borrowed out of
+the reach of other queues. Where even that is refused, their usage reduces the capacity of the node, and the
+pod group goes as a whole, so that nothing of it is evicted.
 """
 
 from collections.abc import Sequence
@@ -155,7 +156,10 @@ class WorkloadRows:
         row, reason = self._row_of_its_own(uid, origin, pods, now, warnings)
         if row is not None or not reason.text or not any(map(uses_resources, pods)):
             return row, reason
-        stand_in, _ = self._groups.stand_in(uid, pods, self.context, now)
+        try:
+            stand_in, _ = self._groups.stand_in(uid, origin, pods, self.context, now)
+        except Exception as error:  # nothing of it is evicted, as nothing is known of it
+            return None, SetAsideReason(f"{reason.text}; {unexpected(error)}")
         if stand_in is None or self._problem(uid, stand_in):
             return None, reason
         return stand_in, reason

@@ -1,0 +1,187 @@
+"""A gang that is non-preemptible within the quota of its queue stays, whatever becomes of its objects.
+
+What is borrowed stays in the reach of its lender after these writes: `test_running_objects`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from google.protobuf.json_format import MessageToJson
+from tenure.kubernetes.limits.user_queues import UserQueueRules
+from tenure.kubernetes.objects import names
+from tenure.kubernetes.observe import pod_group_table
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.state_pb2 import SetAsideRow, SetAsideRows
+
+from tests.attacks.tenants.test_running_objects import GPU, WRITES, Borrowed, evicted_pods
+from tests.kubernetes.observe.cached_cluster import (
+    CONFIG,
+    NOW,
+    CachedCluster,
+    member,
+    node,
+    pod,
+    queue,
+    running,
+)
+
+_GONE: Final = ("no pod group", "another pod group", "a pod group of Volcano")
+KNOWN: Final = {name: write for name, write in WRITES.items() if name not in _GONE}
+PODS: Final = {"uid-guest-0", "uid-guest-1"}
+CONTENDERS: Final = {
+    "of another queue": ("lends", {}),
+    "of a higher priority": ("q", {"priorityClassName": "high"}),
+}
+
+
+class Owned(Borrowed):
+    """A gang on all eight GPUs, which are the quota of its queue; the other queue has none."""
+
+    quotas = (("q", 8), ("lends", 0))
+    preemptibility = pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+    preemptibility_text = "non-preemptible"
+
+    def builder_with(self, **more: Any) -> SnapshotBuilder:
+        """Another builder, without what is known to the first one."""
+        more = {"config": CONFIG, "stored": StoredAnnotations(self.stored._key), **more}
+        return self.world.builder(**more)
+
+    def evicted_for(self, contender: str, builder: SnapshotBuilder) -> set[str]:
+        """Pods that are evicted for a pod that finds no free GPU."""
+        add_contender(self.world, contender)
+        return evicted_pods(builder.snapshot(NOW))
+
+
+class Lent(Owned):
+    """A gang that is preemptible, on the GPUs of its queue."""
+
+    preemptibility = pb.PREEMPTIBILITY_PREEMPTIBLE
+    preemptibility_text = "preemptible"
+
+
+def add_contender(world: CachedCluster, contender: str) -> None:
+    name, spec = CONTENDERS[contender]
+    world.put("priority_classes", {"metadata": {"name": "high"}, "value": 90})
+    meta = {"labels": {names.QUEUE: name}}
+    world.put("pods", pod("contender", requests=GPU, meta=meta, spec=spec))
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_contender_would_evict_what_is_preemptible(contender: str) -> None:
+    lent = Lent()
+    add_contender(lent.world, contender)
+    is_reclaimed = contender == "of another queue"
+    if is_reclaimed:  # beyond its quota
+        lent.world.put("kai_queues", queue("q", resources=_share(0)))
+    assert evicted_pods(lent.builder.snapshot(NOW)) == PODS
+
+
+def _share(gpus: int) -> dict[str, Any]:
+    unlimited = {"quota": -1, "limit": -1}
+    return {"cpu": unlimited, "memory": unlimited, "gpu": {"quota": gpus, "limit": -1, "overQuotaWeight": 1}}
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+@pytest.mark.parametrize("write", KNOWN.values(), ids=KNOWN)
+def test_writes_of_an_owner(write: Callable[[Borrowed], None], restarts: bool, contender: str) -> None:
+    owned = Owned()
+    write(owned)
+    builder = owned.new_builder() if restarts else owned.builder
+    assert not owned.evicted_for(contender, builder)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+@pytest.mark.parametrize("is_signed", [True, False], ids=["", "unsigned"])
+def test_unusable_with_and_without_a_signed_grant(is_signed: bool, restarts: bool, contender: str) -> None:
+    owned = Owned()
+    builder = owned.builder_with(**_keys(is_signed))
+    if not restarts:
+        builder.snapshot(NOW)
+    WRITES["subgroups in a circle"](owned)
+    assert not owned.evicted_for(contender, builder)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("is_signed", [True, False], ids=["", "unsigned"])
+def test_topology_that_an_administrator_deletes(is_signed: bool, contender: str) -> None:
+    owned = Owned()
+    topology = {"metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": "rack"}]}}
+    uid = owned.world.put("topologies", topology)
+    owned.write_group(topologyConstraint={"topology": "t", "preferredTopologyLevel": "rack"})
+    builder = owned.builder_with(**_keys(is_signed))
+    builder.snapshot(NOW)
+    owned.world.remove("topologies", uid)
+    assert not owned.evicted_for(contender, builder)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_row_that_the_server_refuses(contender: str) -> None:
+    owned = Owned()
+    owned.builder.on_set_aside(_refused("uid-guest"))
+    assert not owned.evicted_for(contender, owned.builder)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("quota", [8, 4], ids=["", "the quota is lowered later"])
+def test_derived_pod_group_with_a_grant_of_the_journal_that_the_server_refuses(
+    quota: int, contender: str
+) -> None:
+    """What counted once stays, also if a quota is lowered (R8.41): the journal knows it."""
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("kai_queues", queue("q", resources=_share(quota)))
+    world.put("kai_queues", queue("lends", resources=_share(0)))
+    labels = {names.QUEUE: "q", names.PREEMPTIBILITY: "non-preemptible"}
+    for name in ("guest-0", "guest-1"):
+        world.put("pods", running(name, requests=GPU, meta={"labels": labels}))
+    builder = world.builder(stored=StoredAnnotations(new_key()))
+    grant = pb.Grant(queue="q", preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE, min_pods=1)
+    journal = dict.fromkeys(PODS, grant)
+    builder.snapshot(NOW)
+    builder.on_set_aside(_refused(*PODS))
+    add_contender(world, contender)
+    assert not evicted_pods(builder.snapshot(NOW), journal)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("is_signed", [True, False], ids=["", "unsigned"])
+def test_objects_that_the_adapter_fails_to_read(
+    is_signed: bool, contender: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a mistake")
+
+    owned = Owned()
+    builder = owned.builder_with(**_keys(is_signed))
+    monkeypatch.setattr(pod_group_table, "kai_pod_group_row", fail)
+    assert not owned.evicted_for(contender, builder)
+    assert any("a mistake" in warned.text for warned in builder.warnings.active)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_queue_of_a_user_is_that_of_the_grant_after_a_restart(contender: str) -> None:
+    """A grant names the queue of a user, in which no pod group counts by its own name."""
+    owned = Owned()
+    owned.world.put("pods", running("guest-0", requests=GPU, meta=member("guest")))
+    grant = pb.Grant(queue="q/team", preemptibility=owned.preemptibility, min_pods=2)
+    owned.annotations = owned.stored.renew("uid-guest", {}, {names.GRANT: MessageToJson(grant)})
+    owned.write_group(queue="", subGroups=[{"name": ""}])
+    rules = replace(CONFIG, user_queues=UserQueueRules(queues=("q",)))
+    builder = owned.builder_with(config=rules)
+    assert not owned.evicted_for(contender, builder)
+    (row,) = [row for row in builder.snapshot(NOW).pod_groups if row.uid == "uid-guest"]
+    assert row.queue == "q/team"
+
+
+def _keys(is_signed: bool) -> dict[str, StoredAnnotations]:
+    return {} if is_signed else {"stored": StoredAnnotations(new_key())}
+
+
+def _refused(*pod_groups: str) -> SetAsideRows:
+    return SetAsideRows(rows=[SetAsideRow(field="pod_groups[0]", key=uid) for uid in sorted(pod_groups)])
