@@ -25,12 +25,18 @@ from tests.kubernetes.observe.cached_cluster import (
     member,
     node,
     pod,
+    pod_group,
     queue,
     running,
 )
 
-_GONE: Final = ("no pod group", "another pod group", "a pod group of Volcano")
-KNOWN: Final = {name: write for name, write in WRITES.items() if name not in _GONE}
+GONE: Final = ("no pod group", "another pod group", "a pod group of Volcano")
+"""Writes after which nothing is known to an adapter that starts."""
+CASES: Final = [
+    pytest.param(write, restarts, id=name + " after a restart" * restarts)
+    for name, write in WRITES.items()
+    for restarts in ([False] if name in GONE else [False, True])
+]
 PODS: Final = {"uid-guest-0", "uid-guest-1"}
 CONTENDERS: Final = {
     "of another queue": ("lends", {}),
@@ -63,11 +69,11 @@ class Lent(Owned):
     preemptibility_text = "preemptible"
 
 
-def add_contender(world: CachedCluster, contender: str) -> None:
+def add_contender(world: CachedCluster, contender: str, gpus: str = "4") -> None:
     name, spec = CONTENDERS[contender]
     world.put("priority_classes", {"metadata": {"name": "high"}, "value": 90})
     meta = {"labels": {names.QUEUE: name}}
-    world.put("pods", pod("contender", requests=GPU, meta=meta, spec=spec))
+    world.put("pods", pod("contender", requests={"nvidia.com/gpu": gpus}, meta=meta, spec=spec))
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
@@ -86,8 +92,7 @@ def _share(gpus: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
-@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
-@pytest.mark.parametrize("write", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize(("write", "restarts"), CASES)
 def test_writes_of_an_owner(write: Callable[[Borrowed], None], restarts: bool, contender: str) -> None:
     owned = Owned()
     write(owned)
@@ -118,6 +123,39 @@ def test_topology_that_an_administrator_deletes(is_signed: bool, contender: str)
     builder.snapshot(NOW)
     owned.world.remove("topologies", uid)
     assert not owned.evicted_for(contender, builder)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("is_signed", [True, False], ids=["", "unsigned"])
+@pytest.mark.parametrize("is_created_again", [False, True], ids=["deleted", "replaced"])
+def test_deleted_object(is_created_again: bool, is_signed: bool, contender: str) -> None:
+    """A replacement has another uid, of which no grant is known."""
+    owned = Owned()
+    builder = owned.builder_with(**_keys(is_signed))
+    builder.snapshot(NOW)
+    owned.world.remove("kai_pod_groups", "uid-guest")
+    assert not owned.evicted_for(contender, builder)
+    if is_created_again:
+        again = pod_group("guest", minMember=2, preemptibility=owned.preemptibility_text)
+        again["metadata"]["uid"] = "another"
+        owned.world.put("kai_pod_groups", again)
+        assert not evicted_pods(builder.snapshot(NOW))
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_deleted_object_is_no_stale_gang(contender: str) -> None:
+    """How long the gang may lack pods was written on the object."""
+    owned = Owned()
+    owned.write_group(stalenessGracePeriod="-1s")
+    owned.builder.snapshot(NOW)
+    owned.world.remove("kai_pod_groups", "uid-guest")
+    owned.world.remove("pods", "uid-guest-0")
+    add_contender(owned.world, contender, gpus="8")
+    snapshot = owned.builder.snapshot(NOW)
+    (row,) = [row for row in snapshot.pod_groups if row.uid == "uid-guest"]
+    row.stale_since.seconds = NOW.seconds - 3_600
+    assert row.min_member == 2
+    assert not evicted_pods(snapshot)
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)

@@ -194,7 +194,7 @@ def test_deleting_the_pod_group_keeps_running_pods_in_their_queue() -> None:
     picture.snapshot(NOW)
     world.remove("native_pod_groups", uid)
     (group,) = picture.delta(NOW).upserts.pod_groups
-    assert (group.uid, group.queue) == ("uid-r", "q")
+    assert (group.uid, group.queue) == (uid, "q")
 
 
 def test_pod_group_without_pods_of_this_scheduler_has_no_row() -> None:

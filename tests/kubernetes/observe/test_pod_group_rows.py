@@ -1,5 +1,6 @@
 """Pod groups of KAI and Volcano: fields, annotations, and invalid objects."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,17 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.v1 import snapshot_pb2 as pb
 
-from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, member, node, pod, pod_group, running
+from tests.kubernetes.observe.cached_cluster import (
+    CONFIG,
+    NOW,
+    CachedCluster,
+    member,
+    node,
+    pod,
+    pod_group,
+    queue,
+    running,
+)
 
 
 def of_kai(world: CachedCluster | None = None, **spec: Any) -> pb.PodGroup:
@@ -286,15 +297,71 @@ def test_recreated_pod_group_has_the_pods_that_name_it() -> None:
 def test_pods_of_a_deleted_pod_group_stay_in_reach() -> None:
     world = CachedCluster()
     world.put("nodes", node())
+    world.put("kai_queues", queue("q"))
     uid = world.put("kai_pod_groups", pod_group("g"))
     world.put("pods", running("p", meta=member("g")))
     picture = world.builder()
     picture.snapshot(NOW)
     world.remove("kai_pod_groups", uid)
     delta = picture.delta(NOW)
-    assert [row.pod_group for row in delta.upserts.pods] == ["uid-p"]
     assert not delta.upserts.nodes
-    assert [warned.subject for warned in picture.warnings.take_new()] == ["Pod team/p"]
+    (row,) = delta.upserts.pod_groups
+    assert (row.uid, row.name, row.queue) == ("uid-g", "g", "q")
+    assert row.preemptibility == pb.PREEMPTIBILITY_NON_PREEMPTIBLE, "limited by the quota of its queue"
+    assert row.staleness_grace_period.seconds < 0, "what it needs is unknown"
+    assert not delta.removals.pods
+    assert [warned.subject for warned in picture.warnings.take_new()] == ["PodGroup team/g"]
+    world.remove("pods", "uid-p")
+    assert list(picture.delta(NOW).removals.pod_groups) == ["uid-g"]
+    world.put("pods", running("later", meta=member("g")))
+    assert [row.pod_group for row in picture.delta(NOW).upserts.pods] == ["uid-later"], "it is forgotten"
+
+
+def test_pods_that_start_after_their_pod_group_was_deleted_are_in_it_while_others_run() -> None:
+    """Their bindings were on the way."""
+    world = CachedCluster()
+    world.put("nodes", node())
+    uid = world.put("kai_pod_groups", pod_group("g"))
+    world.put("pods", running("p", meta=member("g")))
+    world.put("pods", pod("bound", meta=member("g")))
+    world.put("pods", pod("waits", meta=member("g")))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    world.remove("kai_pod_groups", uid)
+    assert sorted(picture.delta(NOW).removals.pods) == ["uid-bound", "uid-waits"]
+    world.put("pods", running("bound", meta=member("g")))
+    assert [(row.uid, row.pod_group) for row in picture.delta(NOW).upserts.pods] == [("uid-bound", "uid-g")]
+
+
+def test_deleted_pod_group_of_another_node_pool_has_no_row() -> None:
+    world = CachedCluster()
+    world.put("nodes", node("n1", labels={"pool": "a"}))
+    uid = world.put("kai_pod_groups", pod_group("g", labels={"pool": "b"}))
+    world.put("pods", running("p", meta={**member("g"), "labels": {"pool": "a"}}))
+    picture = world.builder(replace(CONFIG, node_pool="a", node_pool_label="pool"))
+    assert not picture.snapshot(NOW).pod_groups
+    world.remove("kai_pod_groups", uid)
+    assert not picture.delta(NOW).upserts.pod_groups
+
+
+@pytest.mark.parametrize("meta", [{}, member("none")], ids=["none", "another one"])
+def test_pod_on_a_node_stays_in_its_pod_group_until_it_names_one_that_exists(meta: dict[str, Any]) -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("kai_pod_groups", pod_group("g"))
+    world.put("pods", running("p", meta=member("g")))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    world.put("pods", running("p", meta=meta))
+    delta = picture.delta(NOW)
+    assert not delta.upserts.pod_groups
+    assert {row.pod_group for row in delta.upserts.pods} <= {"uid-g"}
+    (warned,) = picture.warnings.take_new()
+    assert warned.text == "it names another pod group now, which is ignored"
+    world.put("kai_pod_groups", pod_group("none"))
+    moved = [row.pod_group for row in picture.delta(NOW).upserts.pods]
+    assert moved == (["uid-none"] if meta else [])
+    assert bool(picture.warnings.active) == (not meta)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,13 @@ class Member(NamedTuple):
     """
     ignored: str = ""
     """What was changed on it while it runs, and does not count; "": nothing."""
+    names_now: Reference | None = None
+    """What it names while it stays in the pod group that it named before; None: the same."""
+
+    @property
+    def names(self) -> set[Reference]:
+        """The pod groups whose creation or end may change its pod group."""
+        return {name for name in (self.reference, self.names_now) if name is not None}
 
 
 class Members:
@@ -70,12 +77,12 @@ class Members:
         self.undetermined.discard(uid)
         if pod is not None:
             counted = pod if before is None else _with_share_of(pod, before.pod)
-            member = self._member(counted)
+            member = self._member(counted, before)
             if counted is not pod:
                 member = member._replace(ignored="its share of a GPU was changed while it runs")
             self.by_uid[uid] = member
-            if member.reference is not None:
-                self._naming[member.reference].add(uid)
+            for name in member.names:
+                self._naming[name].add(uid)
             if member.pod_group:
                 self._of_group[member.pod_group].add(uid)
                 concerned.add(member.pod_group)
@@ -122,16 +129,25 @@ class Members:
 
     def _remove(self, uid: str, member: Member) -> set[str]:
         self._shapes.release(member.shape_key)
-        if member.reference is not None:
-            drop(self._naming, member.reference, uid)
+        for name in member.names:
+            drop(self._naming, name, uid)
         if not member.pod_group:
             return set()
         drop(self._of_group, member.pod_group, uid)
         return {member.pod_group}
 
-    def _member(self, pod: Pod) -> Member:
+    def _member(self, pod: Pod, before: Member | None) -> Member:
         key, shaped = self._shapes.acquire(pod)
         reference = reference_of(pod)
+        if before is not None and self._stays(pod, reference, before):
+            ignored = "" if reference == before.reference else "it names another pod group now"
+            return before._replace(
+                pod=pod,
+                shape_key=key,
+                interned_shape=shaped,
+                ignored=ignored,
+                names_now=reference,
+            )
         pod_group, origin, problem = "", None, ""
         if pod.spec.scheduler_name == self._config.scheduler_name:
             pod_group, origin, problem = self._group_of(pod, reference)
@@ -142,14 +158,25 @@ class Members:
             sub_group = ""
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
+    def _stays(self, pod: Pod, reference: Reference | None, before: Member) -> bool:
+        """Whether a pod on a node stays in the pod group that it was in, as it names none that exists now.
+
+        Any user may delete a pod group, or name another one on a pod, or none.
+        """
+        was_named = bool(before.pod_group) and before.origin is None
+        if not (was_named and _is_running(pod) and pod.spec.scheduler_name == self._config.scheduler_name):
+            return False
+        return reference is None or self._groups.uid_of(reference) is None
+
     def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
         """Uid of the pod group of a pod, its origin if it is derived, and the problem.
 
-        Any user may delete a pod group, or name another one on a pod. Until it exists, pods on nodes are in
-        derived ones, so they still count in a queue. Others wait, those for a pod group of Kubernetes itself
-        in derived ones, too.
+        Until a pod group exists, pods on nodes that were in none are in derived ones, so they still count in
+        a queue. Others wait, those for a pod group of Kubernetes itself in derived ones, too.
         """
         uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
+        if uid is None and _is_running(pod):
+            uid = self._groups.uid_of_gone(reference) or None
         if uid is not None:
             return uid, None, ""
         workload = pod.spec.workload_ref
@@ -172,6 +199,11 @@ class Members:
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
         return origin.uid, origin, problem
+
+
+def _is_running(pod: Pod) -> bool:
+    """Whether a pod is on a node, has not ended, and nothing ends it."""
+    return uses_resources(pod) and pod.metadata.deletion_timestamp is None
 
 
 def _with_share_of(pod: Pod, before: Pod) -> Pod:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -19,6 +20,7 @@ from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, un
 from tenure.kubernetes.observe.pod_group_rows import (
     VOLCANO_DEFAULT_QUEUE,
     Levels,
+    UnusablePodGroup,
     kai_pod_group_row,
     limit_start_time,
     read_annotations,
@@ -45,6 +47,7 @@ NATIVE: Final = "native"
 _VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
 
 
+_NEVER_STALE: Final = Duration(seconds=-1)
 LOST: Final = "-"
 """Queue of pods on nodes whose queue nothing says. No object has this name, and nothing starts there."""
 
@@ -94,12 +97,16 @@ def _is_astray(pod: Pod) -> bool:
     return reference_of(pod) is not None and uses_resources(pod)
 
 
+def _oldest(pods: Sequence[Pod]) -> list[Pod]:
+    """The oldest pod, if there are pods."""
+    return sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
+
+
 def _places(item: PodGroupObject | None, origin: Origin | None, pods: Sequence[Pod]) -> list[Place]:
     """Where a queue and a priority class may be written: the object, else owners, then the oldest pod."""
-    oldest = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
     own = [] if item is None else [Place(item.metadata, priority_class=item.spec.priority_class_name)]
     chain = () if origin is None else origin.chain
-    return [*own, *map(place_of, chain), *(Place(pod.metadata) for pod in oldest)]
+    return [*own, *map(place_of, chain), *(Place(pod.metadata) for pod in _oldest(pods))]
 
 
 def _queue(item: PodGroupObject | None, places: Sequence[Place]) -> str:
@@ -132,6 +139,11 @@ class PodGroupTable:
         """Uids of the pod groups in the queue of what is lost."""
         self.users = UserQueues(config.user_queues)
         self._uids: dict[Reference, str] = {}
+        self._gone: dict[str, Reference] = {}
+        """How pods name objects that were deleted, by uid, while pods on nodes are in them."""
+        self._gone_uids: dict[Reference, str] = {}
+        self._others: set[str] = set()
+        """Uids of the objects of other node pools and other schedulers."""
 
     def take_changes(self) -> tuple[set[str], set[Reference]]:
         """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
@@ -147,6 +159,10 @@ class PodGroupTable:
             for uid in sorted(changed, key=lambda uid: cache.find(uid) is not None):
                 item = cache.find(uid)
                 meta = item.metadata if item else None
+                if meta is not None:
+                    self._forget_gone(uid)
+                elif (name := self._references.get(uid)) is not None:
+                    self._gone[uid], self._gone_uids[name] = name, uid
                 moved |= self._name(uid, Reference(api, meta.namespace, meta.name) if meta else None)
             uids |= changed
         return uids, moved
@@ -155,12 +171,21 @@ class PodGroupTable:
         """Uid of the named pod group, or None."""
         return self._uids.get(reference)
 
+    def uid_of_gone(self, reference: Reference | None) -> str:
+        """Uid of the last one of this name, if it was deleted while pods on nodes are in it; else ""."""
+        return self._gone_uids.get(reference, "") if reference is not None else ""
+
     def reference(self, uid: str) -> Reference | None:
         """How pods name a pod group; None: it is derived."""
         return self._references.get(uid)
 
+    def title(self, uid: str) -> str:
+        """A pod group as messages name it."""
+        name = self._references.get(uid) or self._gone.get(uid)
+        return f"derived pod group {uid}" if name is None else f"PodGroup {name.namespace}/{name.name}"
+
     def subject(self, uid: str) -> ObjectReference | None:
-        """The object of a pod group; None: it is derived."""
+        """The object of a pod group; None: it is derived, or gone."""
         reference = self._references.get(uid)
         if reference is None:
             return None
@@ -193,6 +218,8 @@ class PodGroupTable:
         """The row of a pod group with these pods. Raises UnusablePodGroup."""
         self.users.discard(uid)
         self._lost.discard(uid)
+        if uid in self._gone and uid not in self._others and pods:
+            raise UnusablePodGroup("it was deleted while its pods run: create it again")
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
@@ -232,17 +259,18 @@ class PodGroupTable:
 
         It requests the most: what it was given, else the quota of its queue, limits that (semantics R8.40,
         R8.41). So nothing is evicted for a fault of others, and what its owner writes does not keep what
-        other queues lent it.
+        other queues lent it. It is not stale: what it needs, and how long it may lack that, is unknown.
         """
-        item = self._caches.pod_group(uid)
-        meta = pods[0].metadata if item is None else item.metadata
+        item, oldest = self._caches.pod_group(uid), _oldest(pods)[0].metadata
+        name = self._references.get(uid) or self._gone.get(uid) or oldest
         stored = self._read_stored(uid, {}, [])
         row = pb.PodGroup(
             uid=uid,
-            name=meta.name,
-            namespace=meta.namespace,
-            creation_time=timestamp(meta.creation_timestamp),
+            name=name.name,
+            namespace=name.namespace,
+            creation_time=timestamp((oldest if item is None else item.metadata).creation_timestamp),
             preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
+            staleness_grace_period=_NEVER_STALE,
         )
         read_annotations(row, stored.values, [])
         self._lost.discard(uid)
@@ -269,6 +297,8 @@ class PodGroupTable:
         """Drop what is remembered of a pod group that is gone."""
         self._last_queues.pop(uid, None)
         self._lost.discard(uid)
+        self._forget_gone(uid)
+        self._others.discard(uid)
         if self._stored is not None:
             self._stored.forget(uid)
 
@@ -280,11 +310,15 @@ class PodGroupTable:
         return annotations_of(_places(None, origin, pods))
 
     def _read_stored(self, uid: str, written: Mapping[str, str], warnings: list[str]) -> StoredValues:
-        """Stored annotations of an object. A derived pod group has none: the journal stores its values.
+        """Stored annotations of an object, the last known ones of one that is gone.
+
+        A derived pod group has none: the journal stores its values.
 
         A requeue cooldown that its owners or pods have counts where the journal has none.
         """
         item = self._caches.pod_group(uid)
+        if item is None and uid in self._gone and self._stored is not None:
+            return self._stored.read(uid, {}, warnings)
         if item is None:
             cooldown = written.get(names.REQUEUE_NOT_BEFORE)
             return StoredValues({names.REQUEUE_NOT_BEFORE: cooldown} if cooldown else {}, False)
@@ -324,27 +358,39 @@ class PodGroupTable:
             row.queue = last or self._config.default_queue
         return readable(refusal)
 
+    def _forget_gone(self, uid: str) -> None:
+        name = self._gone.pop(uid, None)
+        if name is not None and self._gone_uids.get(name) == uid:
+            del self._gone_uids[name]
+
     def _row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
     ) -> pb.PodGroup | None:
+        """The row of a pod group with values of its own; None: it has none here."""
         kai_group = self._caches.kai_pod_groups.find(uid)
         if kai_group is not None:
-            if not self._config.has(kai_group.metadata.labels):
+            if not self._is_here(uid, self._config.has(kai_group.metadata.labels)):
                 return None
             return kai_pod_group_row(kai_group, pods, around.priorities, around.levels, warnings)
         volcano_group = self._caches.volcano_pod_groups.find(uid)
         if volcano_group is not None:
-            if not self._config.has(volcano_group.metadata.labels):
+            if not self._is_here(uid, self._config.has(volcano_group.metadata.labels)):
                 return None
             return volcano_pod_group_row(volcano_group, pods, around.priorities, warnings)
         native_group = self._caches.native_pod_groups.find(uid)
         if native_group is not None:
-            return native_pod_group_row(
+            row = native_pod_group_row(
                 native_group, pods, around.priorities, around.levels, self._config, warnings
             )
+            return row if self._is_here(uid, row is not None) else None
         if origin is None or not pods or have_all_ended(pods, ENDED):
             return None
         return derived_row(origin, pods, around.priorities, self._config, warnings)
+
+    def _is_here(self, uid: str, is_here: bool) -> bool:
+        """Remember whether an object is of this node pool and scheduler, and return that."""
+        (self._others.discard if is_here else self._others.add)(uid)
+        return is_here
 
     def _name(self, uid: str, now: Reference | None) -> set[Reference]:
         """Update the name of an object; None: it is gone. Returns names that changed their meaning."""

@@ -143,8 +143,7 @@ class WorkloadRows:
         if subject is None and not members:
             self._groups.forget(uid)
             self._refusals.forget(POD_GROUPS, uid)
-        name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
-        self._warnings.replace(f"pod group {uid}", name, warnings)
+        self._warnings.replace(f"pod group {uid}", self._groups.title(uid), warnings)
         self.pod_groups.put(uid, row)
         is_same = reason == reason_before and blocked_before == self._blocked.get(uid, "")
         return not is_same or _kind(before) != _kind(row)
