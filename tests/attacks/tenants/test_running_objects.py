@@ -61,9 +61,13 @@ class Borrowed:
         return self.world.builder(CONFIG, stored=StoredAnnotations(self.stored._key))
 
     def write_group(self, **spec: Any) -> None:
+        self.world.put("kai_pod_groups", self.group(**spec))
+
+    def group(self, **spec: Any) -> dict[str, Any]:
+        """The pod group as its owner writes it."""
         annotations = {**self.annotations, **spec.pop("annotations", {})}
         spec = {"minMember": 2, "preemptibility": self.preemptibility_text, **spec}
-        self.world.put("kai_pod_groups", pod_group("guest", annotations=annotations, **spec))
+        return pod_group("guest", annotations=annotations, **spec)
 
     def write_pod(self, name: str, **more: Any) -> None:
         meta = more.pop("meta", member("guest"))
@@ -107,6 +111,9 @@ WRITES: Final[dict[str, Callable[[Borrowed], None]]] = {
     "a queue with too long a name": _group(queue=LONG),
     "a queue that does not exist": _group(queue="gone"),
     "a queue with children": _group(queue=""),
+    "what the adapter cannot read": lambda borrowed: borrowed.world.put_unreadable(
+        "kai_pod_groups", borrowed.group(minMember="two")
+    ),
     "no pod group": lambda borrowed: borrowed.world.remove("kai_pod_groups", "uid-guest"),
     "another pod group": _all_pods(meta=member("none")),
     "a pod group of Volcano": _all_pods(meta={"annotations": {"scheduling.k8s.io/group-name": "none"}}),

@@ -143,6 +143,25 @@ def test_deleted_object(is_created_again: bool, is_signed: bool, contender: str)
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("odd", [{"minMember": "two"}, {"queue": 7}, {"labels": {"a": 1}}], ids=str)
+@pytest.mark.parametrize("restarts", [False, True], ids=["at a relist", "at a restart"])
+@pytest.mark.parametrize("is_signed", [True, False], ids=["", "unsigned"])
+def test_object_that_does_not_match_its_kind(
+    is_signed: bool, restarts: bool, odd: dict[str, Any], contender: str
+) -> None:
+    """An adapter that starts knows its names, if not its queue."""
+    owned = Owned()
+    builder = owned.builder_with(**_keys(is_signed))
+    builder.snapshot(NOW)
+    owned.world.put_unreadable("kai_pod_groups", owned.group(**odd), is_listed=True)
+    if restarts:
+        builder = owned.builder_with(**_keys(is_signed))
+    assert not owned.evicted_for(contender, builder)
+    told = [warned for warned in builder.warnings.active if "it cannot be read: odd" in warned.text]
+    assert [one.subject for one in told] == ["PodGroup team/guest"] * restarts
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
 def test_deleted_object_is_no_stale_gang(contender: str) -> None:
     """How long the gang may lack pods was written on the object."""
     owned = Owned()

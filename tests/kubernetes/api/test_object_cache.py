@@ -80,3 +80,51 @@ def test_unreadable_object_is_logged_once(item: bytes, name: str, caplog: pytest
     assert message.startswith(f"{name} is unreadable")
     assert "$.spec.queue" in message
     assert mirror.unreadable_count == 1
+
+
+UNREADABLE = b'{"metadata": {"namespace": "team", "name": "a", "uid": "a", "labels": {"key": "x"}}}'
+
+
+def test_list_with_an_unreadable_version_keeps_the_last_readable_one() -> None:
+    mirror, _ = open_cache()
+    mirror.on_replace([thing("a"), thing("b")])
+    mirror.take_changes()
+    mirror.on_unreadable(UNREADABLE, "odd")
+    mirror.on_replace([thing("b")], {"a"})
+    assert mirror.take_changes() == set()
+    assert [mirror.find(uid) for uid in "ab"] == [thing("a"), thing("b")]
+    assert mirror.unreadable("a") is None
+    mirror.on_replace([thing("b")])
+    assert mirror.take_changes() == {"a"}
+    assert mirror.find("a") is None
+
+
+@pytest.mark.parametrize("end", ["readable", "listed", "deleted", "not listed"])
+def test_object_without_a_readable_version_is_known_by_its_metadata(end: str) -> None:
+    mirror, wakes = open_cache()
+    mirror.on_unreadable(UNREADABLE, "odd")
+    mirror.on_replace([thing("b")], {"a"})
+    assert mirror.take_changes() == {"a", "b"}
+    found = mirror.unreadable("a")
+    assert found is not None
+    assert (found.metadata.name, found.metadata.labels, found.problem) == ("a", {"key": "x"}, "odd")
+    before = len(wakes)
+    if end == "readable":
+        mirror.on_change(thing("a"))
+    elif end == "listed":
+        mirror.on_replace([thing("a"), thing("b")])
+    elif end == "deleted":
+        mirror.on_remove(thing("a"))
+    else:
+        mirror.on_replace([thing("b")])
+    assert mirror.unreadable("a") is None
+    assert mirror.take_changes() == {"a"}
+    assert len(wakes) == before + 1
+
+
+def test_names_of_unreadable_metadata_are_known() -> None:
+    mirror, _ = open_cache()
+    mirror.on_unreadable(b'{"metadata": {"name": "a", "uid": "a", "labels": {"key": 7}}}', "odd")
+    found = mirror.unreadable("a")
+    assert found is not None
+    assert (found.metadata.name, found.metadata.labels) == ("a", {})

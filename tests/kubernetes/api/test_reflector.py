@@ -4,7 +4,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import pytest
@@ -32,11 +32,13 @@ class RecordingHandler:
         self.versions: list[int] = []
         """Of events, in the order of notification."""
         self.unread: list[str] = []
+        self.unread_uids: set[str] = set()
+        """Of the last list."""
         self.failures: list[float] = []
         """Time of each failure."""
 
-    def on_replace(self, objects: list[Object]) -> None:
-        self.lists += 1
+    def on_replace(self, objects: list[Object], unreadable: Set[str]) -> None:
+        self.lists, self.unread_uids = self.lists + 1, set(unreadable)
         self.objects = {item.metadata.name: item.metadata.resource_version for item in objects}
 
     def on_change(self, item: Object) -> None:
@@ -201,6 +203,15 @@ def test_unreadable_object_is_skipped_and_later_ones_are_not(
     wait_until(lambda: "after" in following.heard.objects)
     assert set(following.heard.objects) == {"before", "after"}
     assert len(following.heard.unread) == 1
+
+
+def test_unreadable_object_of_a_list_is_named_by_its_uid(following: RunningReflector) -> None:
+    odd = {"metadata": {"name": "odd", "labels": {"a": 1}}}
+    uid = json.loads(following.transport.post(_MAPS, odd))["metadata"]["uid"]
+    following.put("good")
+    following.start()
+    wait_until(lambda: following.heard.lists)
+    assert (set(following.heard.objects), following.heard.unread_uids) == ({"good"}, {uid})
 
 
 @pytest.mark.parametrize("problem", [ConfigError("Exec aws returned 255"), RuntimeError("odd")])

@@ -29,6 +29,8 @@ class CachedCluster:
     def __init__(self) -> None:
         self.mirrors = ObjectCaches.create(lambda: None)
         self._versions = count(1)
+        self._unreadable: dict[tuple[str, str], bytes] = {}
+        """Objects by collection and uid."""
 
     def put(self, collection: str, item: dict[str, Any]) -> str:
         """Create or change an object; return its uid."""
@@ -39,6 +41,15 @@ class CachedCluster:
         )
         getattr(self.mirrors, collection).on_change(decoded)
         return str(meta["uid"])
+
+    def put_unreadable(self, collection: str, item: dict[str, Any], *, is_listed: bool = False) -> None:
+        """Change an object into one that does not match its kind. `is_listed`: the collection is relisted."""
+        uid, mirror = uid_of(collection, item), getattr(self.mirrors, collection)
+        text = msgspec.json.encode({**item, "metadata": {"uid": uid, **item["metadata"]}})
+        self._unreadable[collection, uid] = text
+        mirror.on_unreadable(text, "odd")
+        if is_listed:
+            mirror.on_replace([one for one in mirror.all() if one.metadata.uid != uid], {uid})
 
     def remove(self, collection: str, uid: str) -> None:
         """Delete an object, if it exists."""
@@ -54,10 +65,13 @@ class CachedCluster:
     ) -> SnapshotBuilder:
         """Return a new snapshot builder, which has no earlier changes."""
         for collection in COLLECTIONS:
-            mirror = getattr(self.mirrors, collection.name)
-            objects = mirror.all()
+            mirror, name = getattr(self.mirrors, collection.name), collection.name
+            odd = {uid: text for (of, uid), text in self._unreadable.items() if of == name}
+            objects = [item for item in mirror.all() if item.metadata.uid not in odd]
             mirror.on_replace([])
-            mirror.on_replace(objects)
+            for text in odd.values():
+                mirror.on_unreadable(text, "odd")
+            mirror.on_replace(objects, odd.keys())
         return SnapshotBuilder(self.mirrors, config, owners, stored)
 
     def snapshot(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> ClusterSnapshot:

@@ -2,12 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Set
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError
-from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.objects.meta import Object, ObjectMeta
 
 
 class HasMetadata(Protocol):
@@ -22,14 +22,28 @@ Kind = TypeVar("Kind", bound=HasMetadata)
 _LOG: Final = logging.getLogger(__name__)
 
 
+class Unreadable(NamedTuple):
+    """An object that does not match its kind, and of which no version is known that does."""
+
+    metadata: ObjectMeta
+    """Only names and uid, if not even this matches."""
+    item: bytes
+    problem: str
+
+
 class _Name(msgspec.Struct):
     namespace: str = ""
     name: str = ""
+    uid: str = ""
 
 
 class _Named(msgspec.Struct):
     kind: str = "object"
     metadata: _Name = msgspec.field(default_factory=_Name)
+
+
+_NAMED: Final = msgspec.json.Decoder(_Named)
+_OBJECTS: Final = msgspec.json.Decoder(Object)
 
 
 class ObjectCache(Generic[Kind]):
@@ -43,8 +57,9 @@ class ObjectCache(Generic[Kind]):
         self._objects: dict[str, Kind] = {}
         self._changed: set[str] = set()
         self._problem: str = "not listed yet"
-        self._unreadable: set[str] = set()
-        """Logged messages about unreadable objects."""
+        self._logged: set[str] = set()
+        """Messages about unreadable objects."""
+        self._unreadable: dict[str, Unreadable] = {}
         self._changing = threading.Lock()
 
     @property
@@ -55,7 +70,11 @@ class ObjectCache(Generic[Kind]):
     @property
     def unreadable_count(self) -> int:
         """Number of unreadable objects."""
-        return len(self._unreadable)
+        return len(self._logged)
+
+    def unreadable(self, uid: str) -> Unreadable | None:
+        """The object with this uid, if no version of it was readable, else None."""
+        return self._unreadable.get(uid)
 
     def find(self, uid: str) -> Kind | None:
         """The object with this uid, or None."""
@@ -72,10 +91,18 @@ class ObjectCache(Generic[Kind]):
             changes, self._changed = self._changed, set()
             return changes
 
-    def on_replace(self, objects: Iterable[Kind]) -> None:
-        """Replace all objects. Those that are equal to the cached ones are no changes."""
+    def on_replace(self, objects: Iterable[Kind], unreadable: Set[str] = frozenset()) -> None:
+        """Replace all objects. Those that are equal to the cached ones are no changes.
+
+        `unreadable`: uids of those that exist, too; their last readable versions stay.
+        """
         fresh = {item.metadata.uid: item for item in objects}
         with self._changing:
+            kept = (self._objects.get(uid) for uid in unreadable - fresh.keys())
+            fresh.update({item.metadata.uid: item for item in kept if item is not None})
+            for uid in self._unreadable.keys() - (unreadable - fresh.keys()):
+                del self._unreadable[uid]
+                self._changed.add(uid)
             versions = {uid: item.metadata.resource_version for uid, item in self._objects.items()}
             for uid, item in fresh.items():
                 if versions.pop(uid, None) != item.metadata.resource_version:
@@ -89,6 +116,7 @@ class ObjectCache(Generic[Kind]):
         """Cache an object. A change of fields that are not read is none."""
         with self._changing:
             before = self._objects.get(item.metadata.uid)
+            self._unreadable.pop(item.metadata.uid, None)
             self._objects[item.metadata.uid] = item
             if before is not None and not self._problem and _is_equal(before, item):
                 return
@@ -99,16 +127,27 @@ class ObjectCache(Generic[Kind]):
     def on_remove(self, item: HasMetadata) -> None:
         """Remove an object that was deleted."""
         with self._changing:
-            if self._objects.pop(item.metadata.uid, None) is not None:
-                self._changed.add(item.metadata.uid)
+            uid = item.metadata.uid
+            if self._objects.pop(uid, None) is not None or self._unreadable.pop(uid, None) is not None:
+                self._changed.add(uid)
         self._wake()
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
         """Log an unreadable object once; its last readable version stays in the cache."""
-        message = f"{_name(item)} is unreadable and ignored: {problem}"
-        if message not in self._unreadable:
-            self._unreadable.add(message)
+        named = _named(item)
+        about = f"{named.kind} {named.metadata.namespace}/{named.metadata.name}" if named else "An object"
+        message = f"{about} is unreadable and ignored: {problem}"
+        if message not in self._logged:
+            self._logged.add(message)
             _LOG.warning("%s", message)
+        if named is None or not named.metadata.uid:
+            return
+        with self._changing:
+            if named.metadata.uid in self._objects:
+                return
+            self._unreadable[named.metadata.uid] = Unreadable(_meta(item, named), item, problem)
+            self._changed.add(named.metadata.uid)
+        self._wake()
 
     def on_failure(self, failure: ApiError) -> None:
         """Note why the collection cannot be followed for now."""
@@ -129,10 +168,17 @@ def _is_equal(before: Any, item: Any) -> bool:
     return bool(msgspec.structs.replace(item, metadata=same_meta) == before)
 
 
-def _name(item: bytes) -> str:
-    """Kind, namespace and name, as far as they are readable."""
+def _named(item: bytes) -> _Named | None:
+    """Kind, namespace, name and uid; None: they are unreadable, too."""
     try:
-        named = msgspec.json.decode(item, type=_Named)
+        return _NAMED.decode(item)
     except msgspec.DecodeError:
-        return "An object"
-    return f"{named.kind} {named.metadata.namespace}/{named.metadata.name}"
+        return None
+
+
+def _meta(item: bytes, named: _Named) -> ObjectMeta:
+    try:
+        return _OBJECTS.decode(item).metadata
+    except msgspec.DecodeError:
+        name = named.metadata
+        return ObjectMeta(name=name.name, namespace=name.namespace, uid=name.uid)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.api.api_errors import ApiError, NotFound
-from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.api.object_cache import ObjectCache, Unreadable
 from tenure.kubernetes.api.reflector import Reflector
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.choices import WorkloadApi
@@ -147,6 +147,11 @@ class ObjectCaches:
         """The object of a pod group; None: it is derived, or gone."""
         found = self.kai_pod_groups.find(uid) or self.volcano_pod_groups.find(uid)
         return found or self.native_pod_groups.find(uid)
+
+    def unreadable_pod_group(self, uid: str) -> Unreadable | None:
+        """The object of a pod group of which no version was readable; None: one was, or there is none."""
+        caches = (self.kai_pod_groups, self.volcano_pod_groups, self.native_pod_groups)
+        return next(filter(None, (cache.unreadable(uid) for cache in caches)), None)
 
     @property
     def native_version(self) -> str:

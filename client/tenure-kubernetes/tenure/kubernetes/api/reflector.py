@@ -13,8 +13,8 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager, suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -48,8 +48,8 @@ Kind = TypeVar("Kind")
 class ResourceEventHandler(Protocol[Kind]):
     """Receives events of a collection, one call at a time, from the reflector's thread."""
 
-    def on_replace(self, objects: list[Kind]) -> None:
-        """These are all objects of the collection."""
+    def on_replace(self, objects: list[Kind], unreadable: Set[str]) -> None:
+        """These are all objects of the collection, and uids of the others, which do not match its kind."""
 
     def on_change(self, item: Kind) -> None:
         """The object is new or changed."""
@@ -183,16 +183,17 @@ class Reflector(Generic[Kind]):
     def _list(self) -> None:
         """Deliver all objects of one version; nothing if stopped."""
         objects: list[Kind] = []
+        unreadable: set[str] = set()
         page = self._page("")
         while page.metadata.continue_ and not self._stopped.is_set():
-            objects.extend(self._read(page.items))
+            objects.extend(self._read(page.items, unreadable))
             page = self._page(page.metadata.continue_)
         if self._stopped.is_set():
             return
-        objects.extend(self._read(page.items))
+        objects.extend(self._read(page.items, unreadable))
         LISTS.add(1, self._about)
         self._relist_at = self._clock() + MAX_WATCH_SECONDS * random.uniform(0.5, 1)  # noqa: S311
-        self._handler.on_replace(objects)
+        self._handler.on_replace(objects, unreadable)
         self._version = page.metadata.resource_version
 
     def _page(self, continue_from: str) -> _Page:
@@ -201,11 +202,14 @@ class Reflector(Generic[Kind]):
             query["continue"] = continue_from
         return _PAGES.decode(self._transport.get(self._path, query))
 
-    def _read(self, items: Iterable[msgspec.Raw]) -> Iterator[Kind]:
+    def _read(self, items: Iterable[msgspec.Raw], unreadable: set[str]) -> Iterator[Kind]:
+        """The readable objects. Adds the uids of the others."""
         for item in items:
             try:
                 yield self._objects.decode(item)
             except msgspec.DecodeError as problem:
+                with suppress(msgspec.DecodeError):
+                    unreadable.add(_VERSIONED.decode(item).metadata.uid)
                 self._handler.on_unreadable(bytes(item), str(problem))
 
     def _watch(self) -> Iterator[None]:
@@ -248,7 +252,7 @@ class Reflector(Generic[Kind]):
                 message = f"watching {self._path}: {known.code} {known.message}"
                 raise Expired(message) if known.code == _GONE else ApiServerError(message)
             case "ADDED" | "MODIFIED":
-                for item in self._read([event.object]):
+                for item in self._read([event.object], set()):
                     self._handler.on_change(item)
             case "DELETED":
                 self._handler.on_remove(_deleted_object(known.metadata))

@@ -3,22 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.api.object_cache import ObjectCache, Unreadable
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.user_queues import UserQueues
-from tenure.kubernetes.objects import kai, names, native, volcano
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.objects.times import timestamp
 from tenure.kubernetes.observe.annotations.fields import SETTINGS, read_fields
 from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
 from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
 from tenure.kubernetes.observe.pod_group_rows import (
-    VOLCANO_DEFAULT_QUEUE,
     Levels,
     UnusablePodGroup,
     kai_pod_group_row,
@@ -28,26 +25,25 @@ from tenure.kubernetes.observe.pod_group_rows import (
     volcano_pod_group_row,
 )
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
-from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import (
-    Place,
-    annotations_of,
-    place_of,
-    priority_classes_of,
-    queue_of,
+from tenure.kubernetes.observe.stand_ins import (
+    PodGroupObject,
+    oldest_of,
+    place_of_object,
+    places_of,
+    stand_in_row,
 )
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
+from tenure.kubernetes.observe.wishes import annotations_of, queue_of
 from tenure.kubernetes.rows.pods import ENDED, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
-PodGroupObject = kai.PodGroup | volcano.PodGroup | native.PodGroup
 KAI: Final = "kai"
 VOLCANO: Final = "volcano"
 NATIVE: Final = "native"
 _VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
 
 
-_NEVER_STALE: Final = Duration(seconds=-1)
 LOST: Final = "-"
 """Queue of pods on nodes whose queue nothing says. No object has this name, and nothing starts there."""
 
@@ -97,33 +93,6 @@ def _is_astray(pod: Pod) -> bool:
     return reference_of(pod) is not None and uses_resources(pod)
 
 
-def _oldest(pods: Sequence[Pod]) -> list[Pod]:
-    """The oldest pod, if there are pods."""
-    return sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))[:1]
-
-
-def _places(item: PodGroupObject | None, origin: Origin | None, pods: Sequence[Pod]) -> list[Place]:
-    """Where a queue and a priority class may be written: the object, else owners, then the oldest pod."""
-    own = [] if item is None else [Place(item.metadata, priority_class=item.spec.priority_class_name)]
-    chain = () if origin is None else origin.chain
-    return [*own, *map(place_of, chain), *(Place(pod.metadata) for pod in _oldest(pods))]
-
-
-def _queue(item: PodGroupObject | None, places: Sequence[Place]) -> str:
-    """The queue that is written, as far as it can be read; "": none is."""
-    spec_queue = "" if item is None or isinstance(item, native.PodGroup) else item.spec.queue
-    default = VOLCANO_DEFAULT_QUEUE if isinstance(item, volcano.PodGroup) else ""
-    return spec_queue or queue_of(places) or default
-
-
-def _priority(places: Sequence[Place], pods: Sequence[Pod], priorities: Priorities) -> int:
-    """Priority by the first class that is written, exists and is permitted, else by the class of the pods."""
-    classes = [name for name in priority_classes_of(places) if name in priorities.values]
-    permitted = next((name for name in classes if priorities.permits(name, [])), "")
-    of_pods = None if permitted else priorities.of_pods(pods)
-    return priorities.of_class(permitted, []) if of_pods is None else of_pods
-
-
 class PodGroupTable:
     """Pod groups by uid. Objects come from the object caches, derived ones from their pods."""
 
@@ -156,8 +125,8 @@ class PodGroupTable:
         )
         for api, cache in caches:
             changed = cache.take_changes()
-            for uid in sorted(changed, key=lambda uid: cache.find(uid) is not None):
-                item = cache.find(uid)
+            found = {uid: cache.find(uid) or cache.unreadable(uid) for uid in changed}
+            for uid, item in sorted(found.items(), key=lambda one: one[1] is not None):
                 meta = item.metadata if item else None
                 if meta is not None:
                     self._forget_gone(uid)
@@ -220,6 +189,10 @@ class PodGroupTable:
         self._lost.discard(uid)
         if uid in self._gone and uid not in self._others and pods:
             raise UnusablePodGroup("it was deleted while its pods run: create it again")
+        if (unreadable := self._caches.unreadable_pod_group(uid)) is not None:
+            if not self._is_here(uid, self._config.has(unreadable.metadata.labels)):
+                return PodGroupRow(None)
+            raise UnusablePodGroup(f"it cannot be read: {readable(unreadable.problem)}")
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
@@ -257,28 +230,22 @@ class PodGroupTable:
     ) -> PodGroupRow:
         """The row of a pod group that can have no row of its own, for its pods on nodes.
 
-        It requests the most: what it was given, else the quota of its queue, limits that (semantics R8.40,
-        R8.41). So nothing is evicted for a fault of others, and what its owner writes does not keep what
-        other queues lent it. It is not stale: what it needs, and how long it may lack that, is unknown.
+        There is none for an unreadable object if nothing says its queue: its pods are out of reach.
         """
-        item, oldest = self._caches.pod_group(uid), _oldest(pods)[0].metadata
-        name = self._references.get(uid) or self._gone.get(uid) or oldest
-        stored = self._read_stored(uid, {}, [])
-        row = pb.PodGroup(
-            uid=uid,
-            name=name.name,
-            namespace=name.namespace,
-            creation_time=timestamp((oldest if item is None else item.metadata).creation_timestamp),
-            preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
-            staleness_grace_period=_NEVER_STALE,
-        )
+        there, stored = self._there(uid), self._read_stored(uid, {}, [])
+        places = places_of(place_of_object(there) if there is not None else None, origin, pods)
+        meta = oldest_of(pods).metadata if there is None else there.metadata
+        row = stand_in_row(uid, meta, places, pods, around.priorities)
+        if (gone := self._gone.get(uid)) is not None:
+            row.name, row.namespace = gone.name, gone.namespace
         read_annotations(row, stored.values, [])
         self._lost.discard(uid)
-        places = _places(item, origin, pods)
-        named = [self.users.team(row.grant.queue), self._last_queues.get(uid, ""), _queue(item, places)]
+        named = [self.users.team(row.grant.queue), self._last_queues.get(uid, ""), queue_of(places)]
         leaves = (name for name in named if name in around.leaf_queues)
-        row.queue = next(leaves, "") or next(filter(None, named), self._config.default_queue)
-        row.priority = _priority(places, pods, around.priorities)
+        row.queue = next(leaves, "") or next(filter(None, named), "")
+        if not row.queue and isinstance(there, Unreadable):
+            return PodGroupRow(None)
+        row.queue = row.queue or self._config.default_queue
         row.opt_out_actions.extend(row.grant.opt_out_actions)
         row.min_member = max(row.grant.min_pods, 1)
         limit_start_time(row, pods, now, stored.is_signed)
@@ -307,7 +274,7 @@ class PodGroupTable:
         item = self._caches.pod_group(uid)
         if item is not None:
             return item.metadata.annotations
-        return annotations_of(_places(None, origin, pods))
+        return annotations_of(places_of(None, origin, pods))
 
     def _read_stored(self, uid: str, written: Mapping[str, str], warnings: list[str]) -> StoredValues:
         """Stored annotations of an object, the last known ones of one that is gone.
@@ -316,7 +283,7 @@ class PodGroupTable:
 
         A requeue cooldown that its owners or pods have counts where the journal has none.
         """
-        item = self._caches.pod_group(uid)
+        item = self._there(uid)
         if item is None and uid in self._gone and self._stored is not None:
             return self._stored.read(uid, {}, warnings)
         if item is None:
@@ -357,6 +324,10 @@ class PodGroupTable:
         if refusal and is_running:
             row.queue = last or self._config.default_queue
         return readable(refusal)
+
+    def _there(self, uid: str) -> PodGroupObject | Unreadable | None:
+        """The object of a pod group, readable or not; None: it is derived, or gone."""
+        return self._caches.pod_group(uid) or self._caches.unreadable_pod_group(uid)
 
     def _forget_gone(self, uid: str) -> None:
         name = self._gone.pop(uid, None)
