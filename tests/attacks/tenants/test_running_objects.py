@@ -17,6 +17,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    LATER,
     NOW,
     CachedCluster,
     member,
@@ -74,10 +75,11 @@ class Borrowed:
         self.world.put("pods", running(name, requests=GPU, meta=meta, **more))
 
     def evicted(self, builder: SnapshotBuilder) -> set[str]:
-        """Pods that are evicted for a pod of the lender."""
+        """Pods that are evicted for a pod of the lender, when those of unknown pod groups are in reach."""
         meta = {"labels": {names.QUEUE: "lends"}}
         self.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
-        return evicted_pods(builder.snapshot(NOW))
+        builder.snapshot(NOW)
+        return evicted_pods(builder.snapshot(LATER))
 
 
 def evicted_pods(

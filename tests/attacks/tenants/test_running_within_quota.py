@@ -20,6 +20,7 @@ from tenure.v1.state_pb2 import SetAsideRow, SetAsideRows
 from tests.attacks.tenants.test_running_objects import GPU, WRITES, Borrowed, evicted_pods
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    LATER,
     NOW,
     CachedCluster,
     member,
@@ -30,13 +31,6 @@ from tests.kubernetes.observe.cached_cluster import (
     running,
 )
 
-GONE: Final = ("no pod group", "another pod group", "a pod group of Volcano")
-"""Writes after which nothing is known to an adapter that starts."""
-CASES: Final = [
-    pytest.param(write, restarts, id=name + " after a restart" * restarts)
-    for name, write in WRITES.items()
-    for restarts in ([False] if name in GONE else [False, True])
-]
 PODS: Final = {"uid-guest-0", "uid-guest-1"}
 CONTENDERS: Final = {
     "of another queue": ("lends", {}),
@@ -92,7 +86,8 @@ def _share(gpus: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
-@pytest.mark.parametrize(("write", "restarts"), CASES)
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_writes_of_an_owner(write: Callable[[Borrowed], None], restarts: bool, contender: str) -> None:
     owned = Owned()
     write(owned)
@@ -159,6 +154,32 @@ def test_object_that_does_not_match_its_kind(
     assert not owned.evicted_for(contender, builder)
     told = [warned for warned in builder.warnings.active if "it cannot be read: odd" in warned.text]
     assert [one.subject for one in told] == ["PodGroup team/guest"] * restarts
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_pods_that_say_their_queue_stay_in_its_quota_when_nothing_else_is_known(contender: str) -> None:
+    owned = Owned()
+    for name in ("guest-0", "guest-1"):
+        owned.write_pod(name, meta={**member("guest"), "labels": {names.QUEUE: "q"}})
+    owned.world.remove("kai_pod_groups", "uid-guest")
+    builder = owned.new_builder()
+    for now in (NOW, LATER):
+        add_contender(owned.world, contender)
+        snapshot = builder.snapshot(now)
+        assert not evicted_pods(snapshot)
+    assert {row.pod_group for row in snapshot.pods} > PODS
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+@pytest.mark.parametrize("is_late", [False, True], ids=["", "later"])
+def test_version_that_is_no_longer_served(is_late: bool, contender: str) -> None:
+    owned = Owned()
+    for collection in ("kai_pod_groups", "topologies"):
+        getattr(owned.world.mirrors, collection).on_replace([])
+    owned.world.mirrors.followed_collections.update(pods="/api/v1/pods", kai_queues="/apis/queues")
+    builder = owned.new_builder()
+    assert not owned.evicted_for(contender, builder)
+    assert not evicted_pods(builder.snapshot(LATER if is_late else NOW))
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)

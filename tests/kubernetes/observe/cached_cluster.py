@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
+from tenure.kubernetes.limits.missing_pod_groups import SECONDS
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
@@ -13,6 +14,8 @@ from tenure.kubernetes.owners.chains import OwnerLookup
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 NOW = Timestamp(seconds=1_800_000_000)
+LATER = Timestamp(seconds=NOW.seconds + int(SECONDS))
+"""When pods of unknown pod groups come into reach that are out of it at `NOW`."""
 CREATED = "2027-01-01T00:00:00Z"
 CONFIG = SnapshotScope(cluster_id="test", node_pool_label="")
 IMPOSSIBLE_NAME = {

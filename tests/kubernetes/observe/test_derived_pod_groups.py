@@ -16,6 +16,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    LATER,
     NOW,
     CachedCluster,
     member,
@@ -242,6 +243,8 @@ def test_pod_of_a_pod_group_of_kubernetes_is_not_started_alone(field: str) -> No
     world.put("pods", pod("waits", spec=NATIVE[field]))
     world.put("pods", pod("named", spec=NATIVE[field], meta=member("named")))
     world.put("pods", running("runs", spec=NATIVE[field]))
-    reasons = {row.name: row.blocked_reason for row in world.snapshot().pods}
+    picture = world.builder()
+    picture.snapshot(NOW)
+    reasons = {row.name: row.blocked_reason for row in picture.snapshot(LATER).pods}
     assert "its pod group 'gang' of scheduling.k8s.io is not supported" in reasons.pop("waits")
     assert reasons == {"named": "", "runs": ""}

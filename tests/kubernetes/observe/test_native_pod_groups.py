@@ -11,6 +11,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    LATER,
     NOW,
     CachedCluster,
     member,
@@ -174,10 +175,14 @@ def test_pod_waits_until_its_pod_group_exists() -> None:
     world.put("pods", pod("waits", spec=NATIVE))
     world.put("pods", running("runs", spec=NATIVE))
     for config in (CONFIG, replace(CONFIG, derive=False)):
-        reasons = {row.name: row.blocked_reason for row in world.snapshot(config).pods}
-        assert reasons == {"waits": "its pod group 'g' of scheduling.k8s.io does not exist", "runs": ""}
+        builder = world.builder(config)
+        waits = {"waits": "its pod group 'g' of scheduling.k8s.io does not exist"}
+        for now, runs in ((NOW, {}), (LATER, {"runs": ""})):
+            reasons = {row.name: row.blocked_reason for row in builder.snapshot(now).pods}
+            assert reasons == waits | runs
     picture = world.builder()
     picture.snapshot(NOW)
+    picture.snapshot(LATER)
     world.put("native_pod_groups", native())
     delta = picture.delta(NOW)
     assert {row.name: row.blocked_reason for row in delta.upserts.pods} == {"waits": "", "runs": ""}

@@ -9,6 +9,7 @@ from tenure.v1.resources_pb2 import Resources
 
 from tests.kubernetes.observe.cached_cluster import (
     CONFIG,
+    LATER,
     NOW,
     CachedCluster,
     member,
@@ -128,7 +129,7 @@ def test_foreign_overcommitment_leaves_zero_capacity() -> None:
     assert world.snapshot().nodes[0].allocatable.cpu_milli == 0
 
 
-def test_own_pod_whose_pod_group_is_gone_stays_in_reach() -> None:
+def test_own_pod_whose_pod_group_is_unknown_comes_into_reach_after_a_while() -> None:
     """Else its owner would only have to delete the pod group to keep what other queues lent it."""
     world = CachedCluster()
     world.put("nodes", node())
@@ -136,17 +137,55 @@ def test_own_pod_whose_pod_group_is_gone_stays_in_reach() -> None:
     world.put("pods", running("p", meta=member("g")))
     picture = world.builder()
     snapshot = picture.snapshot(NOW)
+    assert (list(snapshot.pods), list(snapshot.pod_groups)) == ([], [])
+    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert picture.recheck_seconds == LATER.seconds
+    missing = "pod group 'g' does not exist"
+    text = f"{missing}: nothing evicts this pod for 5 minutes: create the pod group again"
+    assert picture.warnings.take_new() == [("Pod team/p", text)]
+    assert [(one.target.name, one.reason.text) for one in picture.set_aside.take_new()] == [("p", text)]
+    snapshot = picture.snapshot(LATER)
+    assert picture.recheck_seconds is None
     assert [row.pod_group for row in snapshot.pods] == ["uid-p"]
     assert [row.queue for row in snapshot.pod_groups] == ["-"]
     assert [row.name for row in snapshot.queues] == ["-", "q"]
     assert snapshot.nodes[0].allocatable.cpu_milli == 64_000
-    [warned] = picture.warnings.take_new()
-    assert (warned.subject, "'g' does not exist" in warned.text) == ("Pod team/p", True)
+    text = (
+        f"{missing}: while it runs, it counts in queue '-' and keeps what the quota of that queue covers: "
+        "create the pod group again"
+    )
+    assert ("Pod team/p", text) in picture.warnings.take_new()
+    assert [(one.target.name, one.reason.text) for one in picture.set_aside.take_new()] == [("p", text)]
     world.put("kai_pod_groups", pod_group("g"))
     delta = picture.delta(NOW)
     assert [row.pod_group for row in delta.upserts.pods] == ["uid-g"]
     assert list(delta.removals.queues) == ["-"]
     assert not picture.warnings.active
+    assert not picture.set_aside.objects
+
+
+@pytest.mark.parametrize("collection", ["kai_pod_groups", "volcano_pod_groups", "native_pod_groups"])
+def test_own_pod_whose_pod_groups_are_not_observed_stays_out_of_reach(collection: str) -> None:
+    """A starting API server, or one without the definitions for now, serves no pod group at all."""
+    annotations = {"kai_pod_groups": "pod-group-name", "volcano_pod_groups": "scheduling.k8s.io/group-name"}
+    meta: dict[str, Any] = {"labels": {"kai.scheduler/queue": "q"}}
+    if collection in annotations:
+        meta["annotations"] = {annotations[collection]: "g"}
+    spec = {} if collection in annotations else {"schedulingGroup": {"podGroupName": "g"}}
+    world = CachedCluster()
+    world.mirrors.followed_collections["pods"] = "/api/v1/pods"
+    world.put("nodes", node())
+    world.put("pods", running("p", meta=meta, spec=spec))
+    picture = world.builder()
+    for now in (NOW, LATER):
+        snapshot = picture.snapshot(now)
+        assert not snapshot.pods
+        assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert picture.recheck_seconds is None
+    (warned,) = picture.warnings.active
+    assert warned.text.endswith("nothing evicts this pod, as pod groups of its kind are not observed")
+    world.mirrors.followed_collections[collection] = "/apis/any"
+    assert not world.builder().snapshot(NOW).pods
 
 
 def test_snapshot_contains_one_node_pool_and_foreign_pods_occupy_it() -> None:

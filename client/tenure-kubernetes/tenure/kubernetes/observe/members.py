@@ -5,6 +5,7 @@ from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 import msgspec
+from tenure.kubernetes.limits.missing_pod_groups import SECONDS, MissingPodGroups
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
@@ -22,7 +23,7 @@ from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.chains import OwnerLookup
 from tenure.kubernetes.rows.gpus import ANNOTATIONS
 from tenure.kubernetes.rows.indexes import drop
-from tenure.kubernetes.rows.pods import uses_resources
+from tenure.kubernetes.rows.pods import is_running, uses_resources
 from tenure.kubernetes.rows.shapes import InternedShape, ShapeInterner
 
 
@@ -66,6 +67,8 @@ class Members:
         self._naming: defaultdict[Reference, set[str]] = defaultdict(set)
         self.pending: set[str] = set()
         """Pods whose owners could not be looked up yet."""
+        self.missing = MissingPodGroups()
+        """Pods on nodes that name unknown pod groups."""
         self.undetermined: set[str] = set()
         """Pods with incompletely known owners."""
 
@@ -86,6 +89,8 @@ class Members:
             if member.pod_group:
                 self._of_group[member.pod_group].add(uid)
                 concerned.add(member.pod_group)
+        if pod is None or not self.by_uid[uid].problem:
+            self.missing.forget(uid)
         return concerned
 
     def naming(self, references: Iterable[Reference]) -> set[str]:
@@ -164,18 +169,27 @@ class Members:
         Any user may delete a pod group, or name another one on a pod, or none.
         """
         was_named = bool(before.pod_group) and before.origin is None
-        if not (was_named and _is_running(pod) and pod.spec.scheduler_name == self._config.scheduler_name):
+        if not (was_named and is_running(pod) and pod.spec.scheduler_name == self._config.scheduler_name):
             return False
         return reference is None or self._groups.uid_of(reference) is None
+
+    def _out_of_reach(self, pod: Pod, reference: Reference) -> str:
+        """How long a pod on a node is out of reach, as nothing is known of its pod group; "": it is not."""
+        if not self._groups.follows(reference.api):
+            return "nothing evicts this pod, as pod groups of its kind are not observed"
+        if self.missing.is_out_of_reach(pod.metadata.uid):
+            return f"nothing evicts this pod for {SECONDS / 60:g} minutes: create the pod group again"
+        return ""
 
     def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
         """Uid of the pod group of a pod, its origin if it is derived, and the problem.
 
-        Until a pod group exists, pods on nodes that were in none are in derived ones, so they still count in
-        a queue. Others wait, those for a pod group of Kubernetes itself in derived ones, too.
+        While nothing is known of a pod group, pods on nodes that name it are out of reach for a while, then
+        in derived ones, so they count in a queue. Others wait, those for a pod group of Kubernetes itself in
+        derived ones, too.
         """
         uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
-        if uid is None and _is_running(pod):
+        if uid is None and is_running(pod):
             uid = self._groups.uid_of_gone(reference) or None
         if uid is not None:
             return uid, None, ""
@@ -192,6 +206,8 @@ class Members:
             return "", None, "it has no pod group"
         if not self._config.has(pod.metadata.labels):
             return "", None, ""
+        if reference is not None and is_running(pod) and (until := self._out_of_reach(pod, reference)):
+            return "", None, f"{problem}: {until}"
         origin = origin_of(pod, self._owners)
         if origin is None:
             self.pending.add(pod.metadata.uid)
@@ -199,11 +215,6 @@ class Members:
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
         return origin.uid, origin, problem
-
-
-def _is_running(pod: Pod) -> bool:
-    """Whether a pod is on a node, has not ended, and nothing ends it."""
-    return uses_resources(pod) and pod.metadata.deletion_timestamp is None
 
 
 def _with_share_of(pod: Pod, before: Pod) -> Pod:

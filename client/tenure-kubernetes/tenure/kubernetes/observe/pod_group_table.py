@@ -34,7 +34,7 @@ from tenure.kubernetes.observe.stand_ins import (
 )
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
 from tenure.kubernetes.observe.wishes import annotations_of, queue_of
-from tenure.kubernetes.rows.pods import ENDED, uses_resources
+from tenure.kubernetes.rows.pods import ENDED, is_running, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -90,7 +90,7 @@ def reference_of(pod: Pod) -> Reference | None:
 
 def _is_astray(pod: Pod) -> bool:
     """Whether a pod of a derived pod group is on a node and names another pod group, which does not exist."""
-    return reference_of(pod) is not None and uses_resources(pod)
+    return reference_of(pod) is not None and is_running(pod)
 
 
 class PodGroupTable:
@@ -144,6 +144,11 @@ class PodGroupTable:
         """Uid of the last one of this name, if it was deleted while pods on nodes are in it; else ""."""
         return self._gone_uids.get(reference, "") if reference is not None else ""
 
+    def follows(self, api: str) -> bool:
+        """Whether pod groups of an API are observed. Caches that follow nothing have all that there is."""
+        followed = self._caches.followed_collections
+        return not followed or f"{api}_pod_groups" in followed
+
     def reference(self, uid: str) -> Reference | None:
         """How pods name a pod group; None: it is derived."""
         return self._references.get(uid)
@@ -193,6 +198,8 @@ class PodGroupTable:
             if not self._is_here(uid, self._config.has(unreadable.metadata.labels)):
                 return PodGroupRow(None)
             raise UnusablePodGroup(f"it cannot be read: {readable(unreadable.problem)}")
+        if origin is not None and any(map(_is_astray, pods)):
+            raise UnusablePodGroup("its pods name a pod group that does not exist")
         row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
@@ -206,10 +213,7 @@ class PodGroupTable:
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
         limit_start_time(row, pods, now, stored.is_signed)
-        permitted = self._with_permitted_queue(row, pods, around)
-        if permitted.row is not None and origin is not None and any(map(_is_astray, pods)):
-            self._keep_in_reach(permitted.row, around)
-        return permitted
+        return self._with_permitted_queue(row, pods, around)
 
     @property
     def queue_of_lost(self) -> pb.Queue | None:

@@ -5,11 +5,12 @@ from collections import Counter
 from tenure.kubernetes.constraints.other_pods import Interest
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.objects import names
+from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.rows.gpus import UNKNOWN_DEVICE
-from tenure.kubernetes.rows.pods import ENDED, BuiltPod, pod_row, pod_status, uses_resources
+from tenure.kubernetes.rows.pods import ENDED, BuiltPod, is_running, pod_row, pod_status
 from tenure.kubernetes.rows.row_table import RowTable
 from tenure.kubernetes.rows.shapes import drop_unoffered_resources, without_constraints
 from tenure.kubernetes.volumes.pod_volumes import PodVolumes
@@ -62,13 +63,10 @@ class PodRows:
         a node does not take it out of the snapshot, where other queues reclaim what it has.
         """
         pod = member.pod
-        is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
-        if (
-            member.problem and not member.pod_group and not is_leaving
-        ):  # a pod group may be deleted before its last pod
+        if missing := missing_pod_group(member, group):
+            warnings.append(missing)
+        elif member.problem and not member.pod_group and not _is_leaving(pod):
             warnings.append(f"{member.problem}: the pod is omitted")
-        elif member.problem and uses_resources(pod) and not is_leaving:
-            warnings.append(f"{member.problem}: it counts in another one while it runs")
         if member.ignored:
             warnings.append(f"{member.ignored}, which is ignored")
         status = pod_status(pod, now_seconds) if group is not None else None
@@ -168,6 +166,23 @@ class PodRows:
                 self._fitting.discard(before.shape)
                 self.shapes.put(before.shape, None)
                 self._has_new_shapes = True
+
+
+def missing_pod_group(member: Member, group: pb.PodGroup | None) -> str:
+    """What becomes of a pod on a node that names a pod group which is not known; "": it names none such."""
+    if not (member.problem and is_running(member.pod)):
+        return ""
+    if not member.pod_group or group is None:
+        return member.problem
+    return (
+        f"{member.problem}: while it runs, it counts in queue {group.queue!r} and keeps what the quota "
+        "of that queue covers: create the pod group again"
+    )
+
+
+def _is_leaving(pod: Pod) -> bool:
+    """A pod group may be deleted before its last pod."""
+    return pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
 
 
 def _waits_for_role(member: Member, group: pb.PodGroup) -> str:

@@ -199,7 +199,8 @@ class SnapshotBuilder:
         """Update all rows from the object caches, and with time."""
         seconds = now.ToNanoseconds() / _SECOND
         groups, moved = self._groups.take_changes()
-        pods = self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
+        pods = self._members.missing.begin(seconds)
+        pods |= self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
         is_new, self._has_new_limits = self._has_new_limits, False
         if self._retry_at is not None and seconds >= self._retry_at:
             pods |= self._members.undetermined
@@ -254,7 +255,8 @@ class SnapshotBuilder:
         of_owners = None if wait is None else seconds + max(wait, _PAUSE)
         of_bindings = (self._caches.binding_backoff.next_end_seconds, self.volumes.recheck_seconds(seconds))
         of_devices = self._caches.device_waits.next_change_seconds
-        times = (self._retry_at, of_owners, *of_bindings, of_devices)
+        of_missing = self._members.missing.next_end_seconds
+        times = (self._retry_at, of_owners, *of_bindings, of_devices, of_missing)
         self._recheck_seconds = min((moment for moment in times if moment is not None), default=None)
 
     def _warn_of_refused_kinds(self) -> None:

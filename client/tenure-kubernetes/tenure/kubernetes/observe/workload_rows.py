@@ -32,7 +32,7 @@ from tenure.kubernetes.observe.members import Member, Members
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
 from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
-from tenure.kubernetes.observe.pod_rows import PodRows
+from tenure.kubernetes.observe.pod_rows import PodRows, missing_pod_group
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.kubernetes.rows.pods import ENDED, ON_NODE, BuiltPod, next_status_time, uses_resources
 from tenure.kubernetes.rows.row_table import RowTable, WarningCollector
@@ -223,6 +223,8 @@ class WorkloadRows:
             reason = SetAsideReason(problem)
         elif self._groups.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
             reason = _SCHEDULED  # its pod group is named, or it is not pending
+        if not problem and (missing := missing_pod_group(member, row_of_group)):
+            reason = SetAsideReason(missing)  # an event says so
         self._warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", warnings)
         self._set_aside.put(uid, pod_reference(pod.metadata), reason, (uid,))
 

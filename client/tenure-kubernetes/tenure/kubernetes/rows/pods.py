@@ -47,6 +47,11 @@ def uses_resources(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and pod.status.phase not in ENDED
 
 
+def is_running(pod: Pod) -> bool:
+    """Whether a pod is on a node, has not ended, and is not deleted."""
+    return uses_resources(pod) and pod.metadata.deletion_timestamp is None
+
+
 def started_at(pod: Pod) -> datetime | None:
     """When a pod started, or else was bound, by its status, which users cannot write."""
     if pod.status.start_time is not None:
