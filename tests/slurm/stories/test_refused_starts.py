@@ -44,7 +44,7 @@ def restarts(cluster: SlurmCluster, jobs: list[int]) -> list[int]:
             ("-N2", "--qos=urgent"), "MaxTRESPerUser=gres/gpu=12 of QOS urgent", id="limit-of-the-user"
         ),
         pytest.param(("-N1", "--tmp=1"), "BadConstraints", id="temporary-disk"),
-        pytest.param(("-N1", "--mincpus=100"), "BadConstraints", id="cpus-that-no-node-has"),
+        pytest.param(("-N1", "--mincpus=100"), "no node meets its requirements", id="cpus-that-no-node-has"),
         pytest.param(("-N1", "--cores-per-socket=4"), "BadConstraints", id="cores-of-a-socket"),
     ],
 )
@@ -90,6 +90,23 @@ def test_refused_starts_do_not_delay_others(cluster: SlurmCluster, adapter: Slur
     cluster.wait_for(job, "RUNNING", 10)
     for one in refused:
         cluster.wait(lambda one=one: "BadConstraints" in comment(cluster, one), "it says why")  # type: ignore[misc]
+
+
+def test_silent_scheduler_evicts_nothing(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:
+    """Slurm looks at new jobs once a minute only: it does not say in time what they wait for."""
+    running = fill(cluster, "research", NODES, "--partition=low")
+    text = cluster.configuration.read_text()
+    slow = text.replace("batch_sched_delay=0,bf_interval=5", "batch_sched_delay=60,bf_interval=300,defer")
+    assert slow != text
+    cluster.configuration.write_text(slow)
+    cluster.command("scontrol", "reconfigure")
+    job = cluster.submit(EIGHT, "-N1", "--account=research", "--partition=high")
+    cluster.wait(lambda: "Slurm did not say within 15 s" in comment(cluster, job), "it says why it waits", 60)
+    assert (states(cluster, running), restarts(cluster, running)) == (["RUNNING"] * NODES, [0] * NODES)
+    cluster.configuration.write_text(text)
+    cluster.command("scontrol", "reconfigure")
+    cluster.wait_for(job, "RUNNING", 150)
+    assert sum(restarts(cluster, running)) == 1
 
 
 def test_second_job_over_a_limit_takes_no_victims(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:

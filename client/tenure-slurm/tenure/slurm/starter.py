@@ -10,13 +10,14 @@ nodes in use, Slurm says whether it waits for them, or for something else. Then 
 """
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
 from tenure.slurm.observe.memory import JobMemories
-from tenure.slurm.observe.refused_starts import RefusedStarts, is_in_use, kind_of, request_of
+from tenure.slurm.observe.refused_starts import RefusedStarts, has_judged, is_in_use, kind_of
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.slurm.release import (
@@ -36,12 +37,17 @@ START_SECONDS: Final = 10.0
 FAST_SECONDS: Final = 1.0
 """How long a pass waits for the jobs that it released: most run by then."""
 PROBE_SECONDS: Final = 4.0
-"""How long Slurm may take to say what a job waits for. Its batch_sched_delay is 3 by default."""
+"""How long Slurm may take at least to say what a job waits for."""
+LONGEST_PROBE_SECONDS: Final = 15.0
+"""How long a pass waits for that at most, whatever batch_sched_delay is."""
+_BATCH_DELAY: Final = re.compile(r"(?:^|,)\s*batch_sched_delay=(\d{1,9})(?=,|\s|$)", re.IGNORECASE)
+_DEFAULT_BATCH_DELAY: Final = 3
 _POLL_SECONDS: Final = 0.1
 _HELD: Final = ("JobHeldAdmin", "JobHeldUser", "None", "")
 _GONE: Final = "the job has ended, or was requeued"
 _UNKNOWN: Final = "whether Slurm would start the job cannot be known now"
 _RUNS_ALREADY: Final = "the job runs already"
+_HELD_MEANWHILE: Final = "the job was held meanwhile"
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -70,8 +76,6 @@ class JobStarter:
         self._releaser, self._refused_starts = releaser, refused
         self._watched: dict[str, _Watched] = {}
         """Jobs that were released and neither run nor are held yet, by reference."""
-        self._startable: dict[str, tuple[object, ...]] = {}
-        """Requests of jobs that Slurm would start, by key."""
         self.started: dict[str, ApplyResult] = {}
         """Results of the bindings of the last pass, by decision id."""
 
@@ -95,9 +99,9 @@ class JobStarter:
     def find_refusals(self, groups: Sequence[DecisionGroup]) -> Mapping[str, str]:
         """Why groups that evict are not accepted, by id: Slurm would not start the job that they are for.
 
-        Slurm tells it once for each request of a job. Raises ClusterError and LeaseLost.
+        Each of them needs an answer of its own: what Slurm answered before may no longer be so. Raises
+        ClusterError and LeaseLost.
         """
-        self._startable = {key: one for key, one in self._startable.items() if self._memories.find(key)}
         probed = {group.id: start for group in groups if (start := self._start_to_probe(group)) is not None}
         if not probed:
             return {}
@@ -109,12 +113,10 @@ class JobStarter:
         return unknown | {id: why for id, why in found.items() if why}
 
     def _start_to_probe(self, group: DecisionGroup) -> Start | None:
-        """The start that a group prepares by evictions, if Slurm did not tell it yet."""
+        """The start that a group prepares by evictions or notices."""
         job = self._source.jobs.get(group.beneficiary)
         kinds = {decision.WhichOneof("kind") for decision in group.decisions}
         if job is None or job.run.job.state != "PENDING" or kinds.isdisjoint(("evict", "notify")):
-            return None
-        if self._startable.get(job.run.key) == request_of(job.run.job):
             return None
         places = {pod.uid: "" for pod in job.rows.pods}
         for decision in group.decisions:
@@ -125,18 +127,26 @@ class JobStarter:
         return Start(job, nodes, ()) if all(nodes) and len(nodes) == len(places) else None
 
     def _probe(self, starts: Sequence[Start]) -> Mapping[str, str]:
-        """Why Slurm would not start jobs that were released, by reference. Holds them again."""
+        """Why Slurm would not start jobs that were released, by reference. Holds them again.
+
+        Only a job of which Slurm says that it waits for its nodes is not in the result: silence is no answer.
+        """
         left, reasons = {start.reference: start for start in starts}, dict[str, str]()
-        end = time.monotonic() + PROBE_SECONDS
+        pending: dict[str, str] = {}
+        seconds = probe_seconds(self._slurm.configuration()) if starts else 0.0
+        end = time.monotonic() + seconds
         while left and time.monotonic() < end:
             live = self._slurm.live_jobs(list(left))
             for reference in list(left):
                 now = live.get(reference)
                 if now is None or now.state != "PENDING":
                     reasons[reference] = _RUNS_ALREADY
-                elif kind_of(now.reason) or is_in_use(now.reason):
+                elif has_judged(now.reason):  # Slurm itself holds a job of bad constraints
                     reasons[reference] = now.reason
+                elif now.is_held:
+                    reasons[reference] = _HELD_MEANWHILE
                 else:
+                    pending[reference] = "" if now.reason in _HELD else now.reason
                     continue
                 del left[reference]
             if left:
@@ -144,15 +154,17 @@ class JobStarter:
         self._slurm.hold(self._slurm.live_jobs([start.reference for start in starts]).values())
         answers: dict[str, str] = {}
         for start in starts:
-            reason = reasons.get(start.reference, "")
-            if reason == _RUNS_ALREADY:
+            run, reason, at = start.job.run, reasons.get(start.reference, ""), int(time.time())
+            if reason in (_RUNS_ALREADY, _HELD_MEANWHILE):
                 answers[start.reference] = reason
-            elif kind_of(reason):
+            elif reason and not is_in_use(reason):
                 _LOG.warning("Slurm would not start job %s: %s", start.reference, reason)
-                text = self._refused_starts.add(start.job.run, reason, start.nodes, int(time.time()))
+                answers[start.reference] = self._refused_starts.add(run, reason, start.nodes, at)
+            elif not reason:
+                last = pending.get(start.reference, "")
+                text = self._refused_starts.add_silence(run, last, start.nodes, seconds, at)
+                _LOG.warning("Job %s: %s", start.reference, text)
                 answers[start.reference] = text
-            else:
-                self._startable[start.job.run.key] = request_of(start.job.run.job)
         return answers
 
     @property
@@ -276,3 +288,10 @@ class JobStarter:
         else:
             self._memories.mark_started(start.job.run.key)
             results.set(start, APPLIED)
+
+
+def probe_seconds(configuration: Mapping[str, str]) -> float:
+    """How long Slurm may take to say what a released job waits for, by the settings of its scheduler."""
+    found = _BATCH_DELAY.search(configuration.get("SchedulerParameters", ""))
+    delay = int(found[1]) if found else _DEFAULT_BATCH_DELAY
+    return min(max(PROBE_SECONDS, delay + 1.0), LONGEST_PROBE_SECONDS)

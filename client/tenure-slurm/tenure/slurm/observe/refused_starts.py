@@ -6,6 +6,8 @@ What has to change depends on why Slurm refused it:
 limit      limits of users, accounts and QOS: a job of the same user, account or QOS ended, or limits changed
 request    no node, or no partition, takes such a job: nodes or partitions changed
 place      its nodes were in use for Slurm: a job on them ended, nodes changed, or a growing pause is over
+silence    Slurm did not say whether it would start the job: as for a place. Until then the job is offered for
+           a start on free nodes, and no job is requeued for it
 
 For each of them, the job itself may be edited.
 """
@@ -25,7 +27,12 @@ LONGEST_PAUSE_SECONDS: Final = 600
 _UNDECIDED: Final = frozenset(
     {"", "None", "Priority", "Cleaning", "BeginTime", "JobHeldAdmin", "JobHeldUser"}
 )
-_IN_USE: Final = ("Resources", "ReqNodeNotAvail")
+_MAY_START: Final = ("Resources", "ReqNodeNotAvail")
+_IN_USE: Final = re.compile(
+    r"\(?(Resources|ReqNodeNotAvail,[ _]*May[ _]be[ _]reserved[ _]for[ _]other[ _]job)\)?"
+)
+"""What Slurm says of a job that only waits for jobs on its nodes. It also says ReqNodeNotAvail of nodes that
+are reserved, or away: they would not start the job without these jobs either."""
 _LIMIT: Final = re.compile(r"(QOS|Assoc|Max|AccountingPolicy|JobArrayTaskLimit|Licenses)")
 _REQUEST: Final = re.compile(r"(BadConstraints|Partition|Invalid|AccountNotAllowed|Dependency)")
 _USE_FLAGS: Final = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED"})
@@ -43,7 +50,7 @@ class RefusalKind(Enum):
 def kind_of(reason: str) -> RefusalKind | None:
     """What a reason of squeue for a released job says about its start; None: Slurm may start it yet."""
     word = reason.partition(",")[0].strip("()")
-    if word in _UNDECIDED or word in _IN_USE:
+    if word in _UNDECIDED or word in _MAY_START:
         return None
     if _LIMIT.match(word):
         return RefusalKind.LIMIT
@@ -52,7 +59,12 @@ def kind_of(reason: str) -> RefusalKind | None:
 
 def is_in_use(reason: str) -> bool:
     """Whether Slurm would start a job on its nodes if they were free."""
-    return reason.partition(",")[0].strip("()") in _IN_USE
+    return _IN_USE.fullmatch(reason) is not None
+
+
+def has_judged(reason: str) -> bool:
+    """Whether Slurm has tried to start a released job, and says why it did not."""
+    return reason.partition(",")[0].strip("()") not in _UNDECIDED
 
 
 class Wait(NamedTuple):
@@ -66,7 +78,8 @@ class Wait(NamedTuple):
 
 class _Refusal(NamedTuple):
     text: str
-    kind: RefusalKind
+    kind: RefusalKind | None
+    """None: Slurm did not say."""
     request: tuple[object, ...]
     nodes: frozenset[str]
     until: int
@@ -91,6 +104,18 @@ class RefusedStarts:
         kind = kind_of(reason) or RefusalKind.PLACE
         is_limit = kind is RefusalKind.LIMIT
         text = f"Slurm's limit {reason} is reached" if is_limit else f"Slurm did not start the job: {reason}"
+        return self._add(run, text, kind, nodes, now)
+
+    def add_silence(self, run: Run, reason: str, nodes: Iterable[str], seconds: float, now: int) -> str:
+        """Remember that Slurm did not say in so many seconds whether it would start the job. Returns that."""
+        last = f" ({reason})" if reason else ""
+        text = (
+            f"Slurm did not say within {seconds:.0f} s whether it would start the job{last}, so no other job "
+            "yields to it; lower batch_sched_delay or remove defer"
+        )
+        return self._add(run, text, None, nodes, now)
+
+    def _add(self, run: Run, text: str, kind: RefusalKind | None, nodes: Iterable[str], now: int) -> str:
         pause = min(2 * self._pauses.get(run.key, FIRST_PAUSE_SECONDS // 2), LONGEST_PAUSE_SECONDS)
         self._pauses[run.key] = pause
         self._refusals[run.key] = _Refusal(
@@ -106,7 +131,7 @@ class RefusedStarts:
     @property
     def recheck_seconds(self) -> int | None:
         """When a pause ends, in seconds since 1970; None: there is none."""
-        ends = (one.until for one in self._refusals.values() if one.kind is RefusalKind.PLACE)
+        ends = (one.until for one in self._refusals.values() if one.kind in (RefusalKind.PLACE, None))
         return min(ends, default=None)
 
     def observe(self, reading: Reading, now: int) -> None:
@@ -126,12 +151,12 @@ class RefusedStarts:
         self._held, self._nodes, self._limits = held, nodes, limits
         for key, refusal in list(self._refusals.items()):
             job = listed.get(key) or listed.get(key.partition("_")[0])
+            is_tried_again = have_nodes_changed or now >= refusal.until or _any_on(refusal.nodes, ended)
             changed = {
                 RefusalKind.LIMIT: have_limits_changed or _any_alike(job, ended),
                 RefusalKind.REQUEST: have_nodes_changed,
-                RefusalKind.PLACE: have_nodes_changed
-                or now >= refusal.until
-                or _any_on(refusal.nodes, ended),
+                RefusalKind.PLACE: is_tried_again,
+                None: is_tried_again,
             }
             if (
                 job is None
