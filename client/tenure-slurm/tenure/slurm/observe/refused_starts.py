@@ -4,12 +4,14 @@ Such a job is not offered to the server for a start. So no job is requeued for i
 What has to change depends on why Slurm refused it:
 
 limit      limits of users, accounts and QOS: a job of the same user, account or QOS ended, or limits changed
-request    no node, or no partition, takes such a job: nodes or partitions changed
-place      its nodes were in use for Slurm: a job on them ended, nodes changed, or a growing pause is over
+request    no node, or no partition, takes such a job: nodes changed
+place      its nodes were in use for Slurm: a job on them ended, or nodes changed
 silence    Slurm did not say whether it would start the job: as for a place. Until then the job is offered for
            a start on free nodes, and no job is requeued for it
 
-For each of them, the job itself may be edited.
+For each of them, the job itself may be edited, or a growing pause is over: what Slurm judges by does not all
+show in its listings, such as a partition that is up again, or used time that decays. A new attempt evicts
+nothing before Slurm has answered.
 """
 
 import re
@@ -80,11 +82,11 @@ class _Refusal(NamedTuple):
     text: str
     kind: RefusalKind | None
     """None: Slurm did not say."""
-    request: tuple[object, ...]
+    request: tuple[object, ...] | None
+    """As in the first listing afterwards, which has what was set to place the job. None: not listed yet."""
     nodes: frozenset[str]
     until: int
-    """When a refused place is tried again, in seconds since 1970."""
-    pause: int
+    """When it is tried again at the latest, in seconds since 1970."""
 
 
 class RefusedStarts:
@@ -118,9 +120,7 @@ class RefusedStarts:
     def _add(self, run: Run, text: str, kind: RefusalKind | None, nodes: Iterable[str], now: int) -> str:
         pause = min(2 * self._pauses.get(run.key, FIRST_PAUSE_SECONDS // 2), LONGEST_PAUSE_SECONDS)
         self._pauses[run.key] = pause
-        self._refusals[run.key] = _Refusal(
-            text, kind, request_of(run.job), frozenset(nodes), now + pause, pause
-        )
+        self._refusals[run.key] = _Refusal(text, kind, None, frozenset(nodes), now + pause)
         return text
 
     def find(self, run: Run) -> Wait | None:
@@ -131,8 +131,7 @@ class RefusedStarts:
     @property
     def recheck_seconds(self) -> int | None:
         """When a pause ends, in seconds since 1970; None: there is none."""
-        ends = (one.until for one in self._refusals.values() if one.kind in (RefusalKind.PLACE, None))
-        return min(ends, default=None)
+        return min((one.until for one in self._refusals.values()), default=None)
 
     def observe(self, reading: Reading, now: int) -> None:
         """Forget refusals for whose jobs something changed since the last listing."""
@@ -151,19 +150,18 @@ class RefusedStarts:
         self._held, self._nodes, self._limits = held, nodes, limits
         for key, refusal in list(self._refusals.items()):
             job = listed.get(key) or listed.get(key.partition("_")[0])
-            is_tried_again = have_nodes_changed or now >= refusal.until or _any_on(refusal.nodes, ended)
+            has_place_changed = have_nodes_changed or _any_on(refusal.nodes, ended)
             changed = {
                 RefusalKind.LIMIT: have_limits_changed or _any_alike(job, ended),
                 RefusalKind.REQUEST: have_nodes_changed,
-                RefusalKind.PLACE: is_tried_again,
-                None: is_tried_again,
+                RefusalKind.PLACE: has_place_changed,
+                None: has_place_changed,
             }
-            if (
-                job is None
-                or job.state != "PENDING"
-                or request_of(job) != refusal.request
-                or changed[refusal.kind]
-            ):
+            if job is None or job.state != "PENDING" or now >= refusal.until or changed[refusal.kind]:
+                del self._refusals[key]
+            elif refusal.request is None:
+                self._refusals[key] = refusal._replace(request=request_of(job))
+            elif refusal.request != request_of(job):
                 del self._refusals[key]
         for key in [key for key in self._pauses if key not in listed and key.partition("_")[0] not in listed]:
             del self._pauses[key]
@@ -171,16 +169,18 @@ class RefusedStarts:
 
 def request_of(job: JobRow) -> tuple[object, ...]:
     """What a user can edit and Slurm judges, but the nodes, which the adapter sets."""
-    limit = job.time_limit
     return (
         job.tres_req_str,
-        limit,
+        job.time_limit,
         job.partition,
         job.account,
         job.qos,
         job.features,
         job.dependency,
         job.licenses,
+        job.resv_name,
+        job.minimum_cpus_per_node,
+        job.minimum_tmp_disk_per_node,
     )
 
 

@@ -81,6 +81,7 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     memory_per_cpu: AnyNumber = None
     memory_per_tres: str | None = ""
     minimum_cpus_per_node: AnyNumber = None
+    minimum_tmp_disk_per_node: AnyNumber = None
     cpus_per_tres: str | None = ""
     tasks_per_node: AnyNumber = None
     sockets_per_node: AnyNumber = None
