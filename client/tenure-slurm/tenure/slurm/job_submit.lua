@@ -22,22 +22,61 @@ local function find_foreign(text)
   return nil
 end
 
+-- Where the options of a comment begin, and those that are named hold, with what separates each from the next
+-- one: the grammar of tenure.slurm.observe.options.
+local function find_holds(comment)
+  local holds, lower, position, last = {}, string.lower(comment), 1, 0
+  repeat
+    position, last = string.find(lower, "tenure:", last + 1, true)
+    if position == nil then return nil, holds end
+  until position == 1 or string.find(comment, "^%s", position - 1)
+  local begin = last + 1
+  position = begin
+  while true do
+    local _, stop, first, name, value = string.find(comment, "^%s*()([%a-]+)=([^%s,;]+)", position)
+    if stop == nil then return begin, holds end
+    _, position = string.find(comment, "^%s*[,;]?", stop + 1)
+    position = position + 1
+    if string.lower(name) == "hold" then
+      table.insert(holds, { first = first, after = position, value = string.lower(value) })
+    end
+  end
+end
+
+-- The last one counts, and only false does not hold.
 local function is_held(comment)
-  return comment ~= nil and string.find(comment, "hold=true", 1, true) ~= nil
+  local _, holds = find_holds(comment or "")
+  return #holds > 0 and holds[#holds].value ~= "false"
+end
+
+local function without_holds(comment)
+  local _, holds = find_holds(comment)
+  for number = #holds, 1, -1 do
+    local rest = string.gsub(string.sub(comment, holds[number].after), "^%s+", "")
+    comment = string.sub(comment, 1, holds[number].first - 1) .. rest
+    if rest == "" then comment = string.gsub(comment, "[%s,;]+$", "") end
+  end
+  return comment
 end
 
 -- The comment with the option that holds a job; other options in it stay.
 local function with_hold(comment)
   if comment == nil or comment == "" then return "tenure: hold=true" end
   if is_held(comment) then return comment end
-  local changed, count = string.gsub(comment, "tenure:%s*", "tenure: hold=true, ", 1)
-  if count > 0 then return changed end
-  return comment .. " tenure: hold=true"
+  local left = without_holds(comment)
+  local begin = find_holds(left)
+  if begin == nil then return left .. " tenure: hold=true" end
+  local rest = string.gsub(string.sub(left, begin), "^%s+", "")
+  local separator = rest == "" and "" or ", "
+  return string.sub(left, 1, begin - 1) .. " hold=true" .. separator .. rest
 end
 
 local function without_hold(comment)
-  local left = string.gsub(comment, "hold=true,?%s*", "")
-  left = string.gsub(left, "%s*tenure:%s*$", "")
+  local left = without_holds(comment)
+  local begin = find_holds(left)
+  if begin ~= nil and string.find(left, "^%s*$", begin) then
+    left = string.gsub(string.sub(left, 1, begin - 1 - string.len("tenure:")), "%s+$", "")
+  end
   if left == "" then return " " end -- Slurm takes an empty text for no change
   return left
 end

@@ -2,6 +2,8 @@
 
 They have the names and the meaning of the annotations on Kubernetes. Those that the server reads itself
 become annotations of the pod group; the others become fields. Other text in the comment is left alone.
+
+The gate, job_submit.lua, reads `hold` by the same grammar: whatever changes here changes there.
 """
 
 import re
@@ -14,8 +16,8 @@ from tenure.terms.durations import parse_duration
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT, MAX_TIME_SECONDS
 
-_BEGIN: Final = re.compile(r"(?:^|\s)tenure:", re.IGNORECASE)
-_OPTION: Final = re.compile(r"\s*([A-Za-z-]+)=([^\s,;]+)\s*(?:[,;]|$|(?=\s))")
+_BEGIN: Final = re.compile(r"(?:^|\s)tenure:", re.IGNORECASE | re.ASCII)
+_OPTION: Final = re.compile(r"\s*([A-Za-z-]+)=([^\s,;]+)\s*(?:[,;]|$|(?=\s))", re.ASCII)
 _ELSEWHERE: Final = {
     "time-limit": "use --time",
     "on-time-limit": "Slurm ends jobs at their --time; set on_time_limit of a queue in queuesFile",
