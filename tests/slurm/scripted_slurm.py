@@ -13,6 +13,7 @@ from tenure.integration.ports import LeaseLost
 from tenure.slurm import release, starter
 from tenure.slurm.observe.cluster import Reading, Scope
 from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.options import is_held
 from tenure.slurm.observe.refused_starts import RefusedStarts
 from tenure.slurm.observe.rows import JobRow, NodeRow
 from tenure.slurm.observe.source import SlurmSource
@@ -57,8 +58,10 @@ class ScriptedSlurm(Slurm):
         self.may_write = True
         self.commands: list[str] = []
         """Names of writes, in order."""
-        self.before_release: Callable[[], object] = lambda: None
-        """What happens between the listing of jobs and the release."""
+        self.after_place: Callable[[], object] = lambda: None
+        """What happens between the listing of the jobs and the start."""
+        self.before_start: Callable[[], object] = lambda: None
+        """What happens after all checks of the adapter."""
 
     def read(self) -> Reading:
         """The job and its node."""
@@ -72,9 +75,9 @@ class ScriptedSlurm(Slurm):
             self.live = self.live._replace(reason=self.reasons[0])
         return {"7": self.live}
 
-    def comment(self, reference: str) -> str:
+    def comments(self, references: Sequence[str]) -> dict[str, str]:
         """The comment of its owner."""
-        return self.text
+        return dict.fromkeys(references, self.text)
 
     def configuration(self) -> dict[str, str]:
         """Settings of the scheduler."""
@@ -85,12 +88,15 @@ class ScriptedSlurm(Slurm):
         self._write_one("place")
         for names, _ in nodes.values():
             self.live = self.live._replace(required_nodes=",".join(names))
-            self.before_release()
+            self.after_place()
 
-    def release(self, references: Iterable[str]) -> None:
+    def start(self, references: Iterable[str]) -> None:
         """Release the job."""
         if list(references):
-            self._write_one("release")
+            self._write_one("start")
+            self.before_start()
+            if is_held(self.text):
+                return  # the gate refuses it
             self.live = self.live._replace(priority=100, reason="None")
 
     def hold(self, jobs: Iterable[LiveJob]) -> None:

@@ -120,3 +120,23 @@ def test_random_comments_are_read_alike(gate: Gate) -> None:
         released = gate.modify({"priority": INFINITE}, {**job, "comment": held})["comment"]
         assert not is_held(released), comment
         assert other_options(released) == other_options(comment), comment
+
+
+@pytest.mark.parametrize("comment", HELD)
+def test_start_by_the_adapter_ends_no_hold(gate: Gate, comment: str) -> None:
+    """The owner held the job after the adapter had looked: only `scontrol release` ends that."""
+    start = {"exc_nodes": "", "priority": 1}
+    with pytest.raises(LuaFailed, match="its owner holds it"):
+        gate.modify(start, {"partition": "gpu", "comment": comment}, ADAPTER)
+
+
+@pytest.mark.parametrize("comment", FREE)
+def test_start_by_the_adapter_is_a_release(gate: Gate, comment: str) -> None:
+    start = {"exc_nodes": "", "priority": 1}
+    changed = gate.modify(start, {"partition": "gpu", "comment": comment}, ADAPTER)
+    assert changed == {"exc_nodes": "", "priority": str(float(INFINITE)).removesuffix(".0")}
+
+
+def test_hold_by_the_adapter_is_none_of_the_owner(gate: Gate) -> None:
+    changed = gate.modify({"exc_nodes": "", "priority": 0}, {"partition": "gpu", "comment": ""}, ADAPTER)
+    assert changed == {"exc_nodes": "", "priority": "0"}

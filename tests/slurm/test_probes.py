@@ -18,7 +18,7 @@ def test_evictions_go_on_if_slurm_only_waits_for_the_nodes(
 ) -> None:
     site = make_site(monkeypatch, reasons)
     assert site.find_refusals() == {}
-    assert site.slurm.commands == ["place", "release", "hold"]
+    assert site.slurm.commands == ["place", "start", "hold"]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_slurm_tells_it_again_before_each_eviction(monkeypatch: pytest.MonkeyPat
 
 def test_job_that_its_owner_holds_meanwhile_evicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     site = make_site(monkeypatch, ["None"])
-    release = site.slurm.release
+    start = site.slurm.start
 
     def held_at_once(references: Sequence[str]) -> None:
-        release(references)
+        start(references)
         site.slurm.live = site.slurm.live._replace(priority=0, reason="JobHeldUser")
 
-    monkeypatch.setattr(site.slurm, "release", held_at_once)
+    monkeypatch.setattr(site.slurm, "start", held_at_once)
     assert site.find_refusals() == {"g": "the job was held meanwhile"}
 
 
@@ -85,7 +85,7 @@ def test_job_that_slurm_itself_holds_has_its_reason(monkeypatch: pytest.MonkeyPa
     site = make_site(monkeypatch, ["None"])
     hold = {"priority": 0, "reason": "BadConstraints"}
     monkeypatch.setattr(
-        site.slurm, "release", lambda _: setattr(site.slurm, "live", site.slurm.live._replace(**hold))
+        site.slurm, "start", lambda _: setattr(site.slurm, "live", site.slurm.live._replace(**hold))
     )
     assert "BadConstraints" in site.find_refusals()["g"]
     assert site.refused.find(site.source.jobs[site.group].run) is not None

@@ -26,6 +26,9 @@ from tests.slurm.slurm_cluster import SlurmCluster, SlurmFailed
 
 PATIENCE_SECONDS: Final = 90.0
 _DOWN_SECONDS: Final = 1.0
+STARTED: Final = re.compile(r"update JobId=(\d+) ExcNodeList= Priority=1\b")
+_HELD: Final = re.compile(r"update JobId=(\d+) ExcNodeList=\S* Priority=0\b")
+"""How the adapter starts a job, and holds it."""
 _SCRIPT: Final = """\
 trap 'sleep 1; exit 0' TERM
 exec 8>{folder}/run-$SLURM_JOB_NAME.lock
@@ -178,9 +181,9 @@ class FaultRun:
         wrong = [line for line in lines if line.startswith("twice") or line == "start high 1"]
         if wrong or not {"start low1 1", "start low2 1", "start high 2"} <= set(lines):
             raise Broken(f"the jobs say: {lines}\n{self._report()}")
-        releases = [line.split()[-1].split(",") for line in self.commands.writes if " release " in line]
+        starts = [STARTED.findall(line) for line in self.commands.writes]
         for name, ids in self._ids.items():
-            released = sum(str(one) in each for each in releases for one in ids)
+            released = sum(str(one) in each for each in starts for one in ids)
             if sum(line.startswith(f"start {name} ") for line in lines) > released:
                 raise Broken(f"{name} ran without a release\n{self._report()}")
         # A slurmctld that dies forgets that a job which Tenure released was held again.
@@ -195,8 +198,8 @@ class FaultRun:
         for write in self.commands.writes if "kill -9 $ADAPTER" in self._strike.script else ():
             number, _, *arguments = write.split()
             if int(number) <= self._strike.number and arguments:
-                ids = set(arguments[-1].split(","))
-                released = released | ids if arguments[0] == "release" else released - ids
+                others = {*arguments[-1].split(","), *_HELD.findall(write)}
+                released = released - others | set(STARTED.findall(write))
         return released
 
     def _report(self) -> str:

@@ -12,14 +12,16 @@ _COMMAND: Final = """\
 case "$*" in
   show*|ping*|"-o show"*|*AdminComment=*) exec {real} "$@" ;;
 esac
+lines=
+if [ $# = 0 ]; then lines=$(cat); fi
 exec 9>{folder}/counter.lock
 flock 9
 number=$(($(cat {folder}/counter) + 1))
 echo $number > {folder}/counter
-echo "$number $(basename {real}) $*" >> {folder}/writes
+echo "$number $(basename {real}) $*" $lines >> {folder}/writes
 exec 9>&-
 if [ $number = {number} ] && [ {when} = before ]; then sh {folder}/strike; fi
-{real} "$@"
+if [ $# = 0 ]; then echo "$lines" | {real}; else {real} "$@"; fi
 status=$?
 if [ $number = {number} ] && [ {when} = after ]; then sh {folder}/strike; fi
 exit $status

@@ -105,7 +105,16 @@ function slurm_job_modify(d, job, parts, uid)
   end
   local has_priority = d.priority ~= nil and d.priority ~= slurm.NO_VAL
   local places = d.req_nodes ~= nil or d.exc_nodes ~= nil
-  if trusted[uid] and places then return slurm.SUCCESS end -- the adapter holds and places jobs so
+  if trusted[uid] and places then -- the adapter holds, places and starts jobs so
+    if has_priority and d.priority ~= 0 then
+      if is_held(job.comment) then -- since the adapter has looked
+        slurm.log_user("tenure: its owner holds it")
+        return slurm.ERROR
+      end
+      d.priority = slurm.INFINITE -- as scontrol release
+    end
+    return slurm.SUCCESS
+  end
   if trusted[uid] and d.admin_comment ~= nil then -- a text of the adapter is older than the mark of a priority
     local mark = string.match(job.admin_comment or "", "%[priority %d+%]")
     if mark ~= nil and string.find(d.admin_comment, mark, 1, true) == nil then

@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import subprocess
 import threading
 import time
@@ -143,6 +144,15 @@ class Slurm:
             errors="replace"
         )
 
+    def comments(self, references: Sequence[str]) -> dict[str, str]:
+        """Comments of jobs as they are now, by reference. Unknown jobs are missing."""
+        if not references:
+            return {}
+        mark = secrets.token_hex(16)  # no user can have it in a comment
+        listed = self._list(references, f"%i{mark}%k{mark}").decode(errors="replace")
+        parts = listed.split(mark)
+        return {name.strip(): text for name, text in zip(parts[::2], parts[1::2], strict=False)}
+
     def configuration(self) -> dict[str, str]:
         """Settings of the controller, by name."""
         text = self._run("scontrol", "show", "config").decode(errors="replace")
@@ -169,8 +179,16 @@ class Slurm:
         ]
         self._write_lines(lines)
 
+    def start(self, references: Iterable[str]) -> None:
+        """Let Slurm start held jobs that were placed. Errors are not reported: read the jobs afterwards.
+
+        The gate takes that for a release, and refuses it for a job that its owner has held meanwhile; with
+        `scontrol release` an administrator ends such a hold.
+        """
+        self._write_lines([f"update JobId={reference} ExcNodeList= Priority=1" for reference in references])
+
     def release(self, references: Iterable[str]) -> None:
-        """Let Slurm start jobs."""
+        """Leave jobs of partitions of others to Slurm."""
         self._write_all("release", references)
 
     def place(self, nodes: Mapping[str, tuple[Sequence[str], bool]]) -> None:
@@ -213,10 +231,10 @@ class Slurm:
         """Set the comment of administrators, which users see and cannot change."""
         self._write("scontrol", "update", f"JobId={reference}", f"AdminComment={text}")
 
-    def _list(self, references: Sequence[str]) -> bytes:
+    def _list(self, references: Sequence[str], form: str = _FORMAT) -> bytes:
         chosen = ("-j", ",".join(references)) if references else ()
         try:
-            return self._run("squeue", "-h", "-r", "-a", "-t", "all", "-o", _FORMAT, *chosen)
+            return self._run("squeue", "-h", "-r", "-a", "-t", "all", "-o", form, *chosen)
         except CommandFailed as failure:
             if references and "invalid job id" in failure.text.lower():
                 return b""

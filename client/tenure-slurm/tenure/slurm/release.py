@@ -2,7 +2,8 @@
 
 check      held, pending, and requested as when the decision was made
 place      set the nodes of all jobs that are due, in one command; read them
-release    those that have exactly their nodes, if slurmctld was not restarted
+release    those that have exactly their nodes, and that no owner has held since the cluster was listed, if
+           slurmctld was not restarted
 
 Each command of Slurm waits for a slurmctld that is restarted, and succeeds with the next one. A job that this
 one starts before its nodes have reported to it runs twice, or leaves its GPUs counted as used for ever.
@@ -16,6 +17,7 @@ from tenure.integration.ports import APPLIED, ApplyResult, precondition_failed, 
 from tenure.slurm.observe.cluster import RELEASING
 from tenure.slurm.observe.hostlist import HostListError, expand
 from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.options import is_held
 from tenure.slurm.observe.source import ObservedJob, SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.v1.decision_pb2 import Decision
@@ -26,6 +28,7 @@ AWAY_SECONDS: Final = 5.0
 ENDING_SECONDS: Final = 2.0
 ENDING: Final = "other jobs still end on the nodes"
 SETTLING: Final = "slurmctld has just started: its nodes report first"
+HELD: Final = "its owner holds it"
 RUNS: Final = frozenset({"RUNNING", "CONFIGURING"})
 
 
@@ -106,7 +109,7 @@ class Releaser:
                 results.set(start, retry(SETTLING, pause))
             return []
         if placed:
-            self._slurm.release(start.reference for start in placed)
+            self._slurm.start(start.reference for start in placed)
         return placed
 
     def ending_nodes(self) -> frozenset[str]:
@@ -163,11 +166,15 @@ class Releaser:
         return job.max_nodes == job.node_count == len(start.nodes)
 
     def _confirm_placed(self, starts: Sequence[Start], results: Results) -> list[Start]:
-        live = self._slurm.live_jobs([one.reference for one in starts]) if starts else {}
+        references = [one.reference for one in starts]
+        live = self._slurm.live_jobs(references) if starts else {}
+        comments = self._slurm.comments(references)
         placed: list[Start] = []
         for start in starts:
             now = live.get(start.reference)
-            if now is not None and now.is_held and _names(now.required_nodes) == set(start.nodes):
+            if is_held(comments.get(start.reference, "")):
+                results.set(start, precondition_failed(HELD))
+            elif now is not None and now.is_held and _names(now.required_nodes) == set(start.nodes):
                 placed.append(start)
             else:
                 results.set(start, precondition_failed("Slurm did not accept the nodes"))

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
 from tenure.slurm.observe.memory import JobMemories
+from tenure.slurm.observe.options import is_held
 from tenure.slurm.observe.refused_starts import RefusedStarts, has_judged, is_in_use, kind_of
 from tenure.slurm.observe.source import SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
@@ -24,6 +25,7 @@ from tenure.slurm.release import (
     AWAY_SECONDS,
     ENDING,
     ENDING_SECONDS,
+    HELD,
     RUNS,
     SETTLING,
     Releaser,
@@ -242,6 +244,10 @@ class JobStarter:
                 del self._watched[reference]
                 self._end(before.start, now, results)
                 continue
+            if now.is_held and not has_judged(now.reason) and self._is_held_by_owner(reference):
+                del self._watched[reference]
+                results.set(before.start, precondition_failed(HELD))
+                continue
             reason = before.reason if now.reason in _HELD else now.reason
             self._watched[reference] = watched = before._replace(reason=reason)
             if pause or now.is_held or kind_of(reason) or time.monotonic() > watched.end:
@@ -251,6 +257,9 @@ class JobStarter:
         if late:
             self._slurm.hold(live[reference] for reference in late)
             self._judge_late(late, pause, results)
+
+    def _is_held_by_owner(self, reference: str) -> bool:
+        return is_held(self._slurm.comments([reference]).get(reference, ""))
 
     def _judge_late(self, late: Mapping[str, _Watched], pause: float, results: Results) -> None:
         """Results of jobs that were released, did not run, and were held again."""

@@ -77,6 +77,13 @@ def read_fate(comment: str) -> pb.Fate:
     return row.on_evict
 
 
+def is_held(comment: str) -> bool:
+    """Whether the owner of a job with this comment holds it."""
+    row, (options, _) = pb.PodGroup(), read_options(comment)
+    set_options(row, options)
+    return row.held_by == pb.HOLD_REASON_USER
+
+
 def _duration(field: str) -> Setter:
     def set_field(row: pb.PodGroup, value: str) -> None:
         getattr(row, field).FromNanoseconds(parse_duration(value))
