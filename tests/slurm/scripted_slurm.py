@@ -4,12 +4,12 @@ The clock of the starter advances only while it sleeps, so waits cost no time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.integration.ports import LeaseLost
+from tenure.integration.ports import ClusterError, LeaseLost
 from tenure.slurm import release, starter
 from tenure.slurm.observe.cluster import Reading, Scope
 from tenure.slurm.observe.memory import JobMemories
@@ -105,6 +105,11 @@ class ScriptedSlurm(Slurm):
             self._write_one("hold")
             if self.live.state == "PENDING":
                 self.live = self.live._replace(priority=0, reason=HELD)
+
+    @staticmethod
+    def fail(*_: object) -> NoReturn:
+        """In place of a command: slurmctld is away."""
+        raise ClusterError("slurmctld is away")
 
     def _write_one(self, name: str) -> None:
         if not self.may_write:

@@ -144,3 +144,18 @@ def test_job_that_ran_before_tenure_keeps_running(folder: Path, settings: Path) 
         with run_slurm_adapter(cluster, settings):
             cluster.wait(lambda: cluster.job(waiting)["priority"] == 0, "the waiting job is held")
             assert (cluster.job(job)["job_state"], cluster.job(job)["priority"] > 0) == ("RUNNING", True)
+
+
+def test_adapter_that_ends_leaves_no_job_released(folder: Path, settings: Path) -> None:
+    """Slurm looks at new jobs once a minute only: it would start the job without an adapter."""
+    slow = {"batch_sched_delay=0,bf_interval=5": "batch_sched_delay=60,bf_interval=300,defer"}
+    with (
+        run_slurm(folder / "slurm", gate(settings), nodes=2, replaced=slow) as cluster,
+        run_slurm_adapter(cluster, settings) as adapter,
+    ):
+        job = cluster.submit(EIGHT, "-N1")
+        cluster.wait(lambda: cluster.job(job)["priority"] > 0, "it is released")
+        assert adapter.process is not None
+        assert adapter.process.terminate(30) == 0
+        listed = cluster.job(job)
+        assert (listed["job_state"], listed["priority"]) == ("PENDING", 0)

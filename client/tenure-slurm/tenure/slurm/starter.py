@@ -15,7 +15,14 @@ import time
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from tenure.integration.ports import APPLIED, ApplyResult, ClusterError, precondition_failed, retry
+from tenure.integration.ports import (
+    APPLIED,
+    ApplyResult,
+    ClusterError,
+    LeaseLost,
+    precondition_failed,
+    retry,
+)
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.options import is_held
 from tenure.slurm.observe.refused_starts import RefusedStarts, has_judged, is_in_use, kind_of
@@ -78,6 +85,8 @@ class JobStarter:
         self._releaser, self._refused_starts = releaser, refused
         self._watched: dict[str, _Watched] = {}
         """Jobs that were released and neither run nor are held yet, by reference."""
+        self._unsettled: set[str] = set()
+        """References of others that may be released: by a command that failed, or for an answer of Slurm."""
         self.started: dict[str, ApplyResult] = {}
         """Results of the bindings of the last pass, by decision id."""
 
@@ -88,9 +97,11 @@ class JobStarter:
         starts = [start for decisions in groups for start in self._find_starts(decisions, results)]
         try:
             starts = self._leave_watched(starts, results)
+            self._unsettled = {start.reference for start in starts}
             released = self._releaser.release(starts, results)
             end = time.monotonic() + START_SECONDS
             self._watched.update((start.reference, _Watched(start, end)) for start in released)
+            self._unsettled = set()
             if released:
                 self._await(released, results)
         except ClusterError as error:
@@ -107,9 +118,10 @@ class JobStarter:
         probed = {group.id: start for group in groups if (start := self._start_to_probe(group)) is not None}
         if not probed:
             return {}
-        results = Results()
-        released = {start.reference for start in self._releaser.release(list(probed.values()), results)}
+        self._unsettled = {start.reference for start in probed.values()}
+        released = {start.reference for start in self._releaser.release(list(probed.values()), Results())}
         answers = self._probe([start for start in probed.values() if start.reference in released])
+        self._unsettled = set()
         unknown = {id: _UNKNOWN for id, start in probed.items() if start.reference not in released}
         found = {id: answers.get(start.reference, "") for id, start in probed.items()}
         return unknown | {id: why for id, why in found.items() if why}
@@ -197,7 +209,20 @@ class JobStarter:
         return [start for start in starts if start.key not in known]
 
     def close(self) -> None:
-        """Nothing runs between passes."""
+        """Hold jobs that were released and do not run: Slurm would start them, and no pass looks at them.
+
+        If that fails, the next adapter that observes the cluster holds them.
+        """
+        references = sorted({*self._watched, *self._unsettled})
+        self._watched, self._unsettled = {}, set()
+        if not references:
+            return
+        try:
+            live = self._slurm.live_jobs(references)
+            self._slurm.hold(job for job in live.values() if job.state == "PENDING")
+        except (ClusterError, LeaseLost) as error:
+            why = str(error) or "the lease is lost"
+            _LOG.warning("Jobs %s may be released, and cannot be held: %s", ",".join(references), why)
 
     def _find_starts(self, decisions: Sequence[Decision], results: Results) -> list[Start]:
         by_job: dict[str, dict[int, Decision]] = {}
