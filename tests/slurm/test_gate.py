@@ -140,3 +140,16 @@ def test_start_by_the_adapter_is_a_release(gate: Gate, comment: str) -> None:
 def test_hold_by_the_adapter_is_none_of_the_owner(gate: Gate) -> None:
     changed = gate.modify({"exc_nodes": "", "priority": 0}, {"partition": "gpu", "comment": ""}, ADAPTER)
     assert changed == {"exc_nodes": "", "priority": "0"}
+
+
+@pytest.mark.parametrize(
+    "text", ["cpu=2", "cpu:2", "cpu=2,gres/gpu=1", "gpu", "gres:gpu:a100:2", "gres:none"]
+)
+def test_gpus_and_cpus_of_a_task_are_accepted(gate: Gate, text: str) -> None:
+    assert gate.submit({"partition": "gpu", "tres_per_task": text})["admin_comment"] == "tenure: new"
+
+
+@pytest.mark.parametrize("text", ["gres/cpu=2", "gres:nic:1", "cpu", "cpux=1", "gpus:2", "cpu=2,gres:mps:10"])
+def test_other_generic_resources_are_refused(gate: Gate, text: str) -> None:
+    with pytest.raises(LuaFailed, match="request gpu only"):
+        gate.submit({"partition": "gpu", "tres_per_task": text})

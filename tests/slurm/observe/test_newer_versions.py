@@ -69,8 +69,32 @@ NODE: Final[dict[str, Any]] = {
             {"node_count": of(2), "max_nodes": of(4), "tasks": of(2)},
             NodeRequest(2, 1, 100, Gpus(2, (("a100", 2),))),
         ),
+        (
+            {
+                "tres_per_node": "",
+                "tres_per_task": "cpu=4",
+                "tres_req_str": "cpu=8,mem=1G,node=1",
+                "tasks": of(2),
+            },
+            NodeRequest(1, 8, 800, Gpus()),
+        ),
+        (
+            {"tres_per_node": "", "tres_per_task": "cpu:2,gres/gpu:a100:1", "tasks": of(2)},
+            NodeRequest(1, 2, 200, Gpus(2, (("a100", 2),))),
+        ),
+        (
+            {"tres_per_node": "", "tres_per_task": "cpu=2", "tres_per_job": "gres/gpu=2"},
+            NodeRequest(1, 2, 200, Gpus(2)),
+        ),
+        (
+            {"tres_per_node": "", "tres_per_task": "cpu=2", "tres_per_socket": "gres/gpu=1"},
+            NodeRequest(1, 2, 200, Gpus(2)),
+        ),
     ],
-    ids=["plain", "all-memory-of-a-node", "range-of-nodes"],
+    ids=[
+        *("plain", "all-memory-of-a-node", "range-of-nodes", "cpus-of-a-task", "gpus-of-a-task"),
+        *("gpus-of-a-job-and-cpus-of-a-task", "gpus-of-a-socket-and-cpus-of-a-task"),
+    ],
 )
 def test_requests(fields: dict[str, Any], expected: NodeRequest) -> None:
     (job,) = read_jobs(json.dumps({"jobs": [{**JOB, **fields}], "errors": []}).encode())

@@ -11,13 +11,12 @@ local function is_owned(names)
   return false
 end
 
--- Generic resources other than GPUs cannot be placed.
+-- Generic resources other than GPUs cannot be placed. CPUs of a task are none: newer versions list them here.
 local function find_foreign(text)
   for part in string.gmatch(text or "", "[^,]+") do
     local name = string.match(part, "^gres[:/](.+)$") or part
-    if not string.match(name, "^gpu$") and not string.match(name, "^gpu[:=]") and name ~= "none" then
-      return name
-    end
+    local is_known = name == "none" or name == "gpu" or string.match(name, "^gpu[:=]")
+    if not is_known and not string.match(part, "^cpu[:=]%d+$") then return name end
   end
   return nil
 end

@@ -148,8 +148,8 @@ def _count_gpus(job: JobRow) -> Gpus:
         return _read(job.tres_per_node)
     if job.tres_per_job:
         return _read(job.tres_per_job)
-    if job.tres_per_task:
-        gpus, tasks = _read(job.tres_per_task), number(job.tasks) or 1
+    gpus, tasks = _read(job.tres_per_task), number(job.tasks) or 1
+    if gpus.devices:
         return Gpus(gpus.devices * tasks, tuple((name, count * tasks) for name, count in gpus.types))
     total = read_tres(job.tres_req_str or "").get("gres/gpu", 0)
     if job.tres_per_socket:

@@ -9,6 +9,8 @@ MIB: Final = 2**20
 _GPUS: Final = re.compile(
     r"(?:gres[:/])?gpu(?:[:=](?P<type>[^:=,()\s]+))?(?:[:=](?P<count>\d{1,18}))?(?:\(.*\))?"
 )
+_CPUS: Final = re.compile(r"cpu[:=]\d+")
+"""What newer versions list for --cpus-per-task. The total of a job has its CPUs."""
 _AMOUNT: Final = re.compile(r"(?P<kind>[^=,]+)=(?P<whole>\d+)(?:\.(?P<part>\d+))?(?P<unit>[KMGTP]?)")
 _COUNTS: Final = {"": 1, "K": 1_000, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _KIB: Final = {"": 2**10, "K": 1, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
@@ -34,10 +36,12 @@ class Gpus(NamedTuple):
 
 
 def read_gpus(text: str) -> Gpus:
-    """GPUs in a list of generic resources, such as `gres:gpu:a100:2`. Raises Refused for other resources."""
+    """GPUs in a list such as `gres:gpu:a100:2,cpu=1`. Raises Refused for others than GPUs and CPUs."""
     total, types = 0, dict[str, int]()
     for part in filter(None, _split(text)):
         found = _GPUS.fullmatch(part)
+        if _CPUS.fullmatch(part):
+            continue
         if found is None:
             raise Refused(f"generic resource {part!r} is not scheduled here; request gpu only")
         name, count = found["type"], found["count"]
