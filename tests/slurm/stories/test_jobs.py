@@ -201,6 +201,7 @@ def test_job_that_is_moved_to_a_partition_of_others_is_released_to_slurm(folder:
         cluster.wait(lambda: "its owner holds it" in comment(cluster, waiting), "it waits")
         cluster.command("scontrol", "update", f"JobId={waiting}", "Partition=cpu", user="games")
         cluster.wait_for(waiting, "RUNNING")
+        cluster.wait(lambda: not cluster.job(waiting)["admin_comment"], "Tenure says nothing of it any more")
 
 
 def test_impossible_dependency_says_so(cluster: SlurmCluster, adapter: SlurmAdapter) -> None:

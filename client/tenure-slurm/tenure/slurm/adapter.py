@@ -68,7 +68,11 @@ class Adoption:
         self._adopted.update((job.job_id, job.submit) for job in due)
 
     def release_moved(self, jobs: Iterable[JobRow]) -> None:
-        """Release jobs that were moved into a partition of others, where Slurm starts them."""
+        """Release jobs that were moved into a partition of others, where Slurm starts them.
+
+        One that cannot be released, or has ended since, is no reason to observe nothing: the next pass repeats
+        it. Raises ClusterError if slurmctld is away, and LeaseLost.
+        """
         moved = [
             job_key(job)
             for job in jobs
@@ -78,8 +82,7 @@ class Adoption:
             and not is_owned(job.partition, self._scope)
         ]
         self._slurm.release(moved)
-        for reference in moved:
-            self._slurm.set_admin_comment(reference, "")
+        self._slurm.clear_admin_comments(moved)
 
     def _is_due(self, job: LiveJob) -> bool:
         if job.state != "PENDING" or not is_owned(job.partition, self._scope):

@@ -231,6 +231,10 @@ class Slurm:
         """Set the comment of administrators, which users see and cannot change."""
         self._write("scontrol", "update", f"JobId={reference}", f"AdminComment={text}")
 
+    def clear_admin_comments(self, references: Iterable[str]) -> None:
+        """Remove comments of administrators. Errors are not reported: list the jobs afterwards."""
+        self._write_lines([f"update JobId={reference} AdminComment=" for reference in references])
+
     def _list(self, references: Sequence[str], form: str = _FORMAT) -> bytes:
         chosen = ("-j", ",".join(references)) if references else ()
         try:
