@@ -70,7 +70,7 @@ class Adoption:
     def release_moved(self, jobs: Iterable[JobRow]) -> None:
         """Release jobs that were moved into a partition of others, where Slurm starts them.
 
-        One that cannot be released, or has ended since, is no reason to observe nothing: the next pass repeats
+        One that cannot be released, or has ended, is no reason to observe nothing: the next pass repeats
         it. Raises ClusterError if slurmctld is away, and LeaseLost.
         """
         moved = [
