@@ -51,7 +51,7 @@ def pending(case: Case, said: Said) -> Iterator[str]:
 
 
 def by_end(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
-    """With an end, it is placed then, if nothing else happens and no other pod group is said to interfere."""
+    """With an end, it is placed then, after this cycle, if no other pod group is said to interfere."""
     until = outcome.reason.until
     if until is None:
         return REASONS[outcome.reason.code].reason_class.name in ("PROTECTION", "DELAY", "CAPACITY")
@@ -59,7 +59,7 @@ def by_end(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
         each if each.next_allowed is None or each.next_allowed > until else each._replace(allowed=_MANY)
         for each in case.cluster.disruption_budgets
     ]  # a caller sends them anew
-    later = replace(case.cluster, now=until, disruption_budgets=tuple(budgets))
+    later = replace(case.settled(said.about), now=until, disruption_budgets=tuple(budgets))
     if case.is_placed(later, said.about):
         return True
     return any(text in outcome.reason.detail for text in _OPEN_ENDED)

@@ -233,7 +233,8 @@ def cost(case: Case, said: Said) -> Iterator[str]:
         yield f"{said.text} More is lost than it costs"
     group = case.cluster.pod_groups[said.about]
     start = group.facts.last_start
-    if start is not None and len(found) == 2:
+    is_known = start is not None and start <= case.cluster.now  # else a loss is assumed (semantics R14.13)
+    if start is not None and is_known and len(found) == 2:
         weight = sum(
             _weight(case.cluster.tasks[task].shape)
             for task in group.tasks
