@@ -149,13 +149,13 @@ class _CapacityChecks:
         """The kind of a pod group that was rejected."""
         group, facts = self._cluster.pod_groups[pod_group], self._cluster.tasks
         shapes = [facts[task].shape.index for task in tasks]
-        place = -1 if group.queue is None else group.queue
+        place, guards = -1 if group.queue is None else group.queue, self._guards_of(pod_group)
         recent = self._recent[place]
-        if recent is None or self._is_varied or not recent.has(group, rejection, shapes):
-            key = self._class_of(group, rejection, shapes)
+        if recent is None or self._is_varied or not recent.has(group, rejection, shapes, guards):
+            key = self._class_of(group, rejection, shapes), guards
             recent = self._kinds.get(key)
             if recent is None:
-                recent = self._kinds[key] = _Kind(group, tasks, rejection, shapes)
+                recent = self._kinds[key] = _Kind(group, tasks, rejection, shapes, guards)
             self._recent[place] = recent
         return recent
 
@@ -355,6 +355,13 @@ class _CapacityChecks:
     def _demand(self, tasks: list[int]) -> int:
         return len(tasks) * self._per_pod(tasks)
 
+    def _guards_of(self, pod_group: int) -> int:
+        """Equal for pod groups that meet the same protections of victims; negative: for none beside it."""
+        if not self._session.searches:
+            return 0
+        key = self._session.guards.cache_key(pod_group)
+        return ~pod_group if key is None else key
+
     def _class_of(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> Hashable:
         single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
         is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
@@ -367,21 +374,24 @@ class _CapacityChecks:
 class _Kind:
     """Pod groups that wait for the same reason, by the first of them."""
 
-    def __init__(self, group: PodGroup, tasks: list[int], rejection: Rejection, shapes: list[int]) -> None:
+    def __init__(
+        self, group: PodGroup, tasks: list[int], rejection: Rejection, shapes: list[int], guards: int
+    ) -> None:
         self.group = group
         self.tasks = tasks
         self.rejection = rejection
         self._shapes = shapes
+        self._guards = guards
         self.reason: Rejection | None = None
 
-    def has(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> bool:
+    def has(self, group: PodGroup, rejection: Rejection, shapes: list[int], guards: int) -> bool:
         """Whether another pod group of the queue is of this kind."""
         own_group, detail = self.group, self.rejection.detail
         is_equal = (
             own_group.facts.priority == group.facts.priority
             and own_group.is_preemptible == group.is_preemptible
         )
-        return is_equal and detail == rejection.detail and self._shapes == shapes
+        return is_equal and self._guards == guards and detail == rejection.detail and self._shapes == shapes
 
 
 def _by_evictions(found: FoundObstacle, relation: str) -> str:
