@@ -35,14 +35,17 @@ class ReservedPodIndex:
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move. It never stops the cycle: the move is made already."""
-        kind = self._classes[task]
-        limits = self._limits.known(kind)
-        if before.status is TaskStatus.PIPELINED:
+        was_reserved = before.status is TaskStatus.PIPELINED
+        is_reserved = after.status is TaskStatus.PIPELINED
+        if not (was_reserved or is_reserved):
+            return
+        limits = self._limits.known(self._classes[task])
+        if was_reserved:
             if task in self._unknown:
                 del self._unknown[task]
             elif limits is not None:
                 self._forget(task, limits, before.node)
-        if after.status is TaskStatus.PIPELINED:
+        if is_reserved:
             if limits is None:
                 self._unknown[task] = None
             else:
