@@ -23,7 +23,7 @@ from tenure.solver.search.solver import Solver
 from tenure.solver.search.victim_sets.by_need import MAX_BATCHES, ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
-from tenure.solver.search.victim_sets.harm import Harm, Harms, deciding_measure
+from tenure.solver.search.victim_sets.harm import GPU_HOUR, Harm, Harms, deciding_measure
 from tenure.solver.search.victim_sets.least_harm import HarmBounds
 from tenure.solver.search.victim_sets.solutions import redo
 
@@ -172,11 +172,13 @@ class Alternatives:
                     return
 
     def _is_least(self, state: SearchState, harms: Harms, found: _Solution) -> bool:
-        """Whether no set can do less harm, except by the time that is lost."""
+        """Whether no set can do less harm, except by less than a GPU hour that is lost."""
         harm = harms.of(found.taken, found.evicted)
         if harm.below_guarantee or harm.cost_class or not harms.are_lowest(found.taken):
             return False
-        return (harm.pods, harm.gpu_milli) == self._bounds.of(state)
+        if (harm.pods, harm.gpu_milli) != self._bounds.of(state):
+            return False
+        return harm.hours <= self._bounds.least_lost(harm.gpu_milli) // GPU_HOUR
 
     def _sets_by_need(
         self,

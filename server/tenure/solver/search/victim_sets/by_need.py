@@ -270,11 +270,20 @@ class _Plan:
             added = [each for each in self._closed[number] if each not in self._chosen]
             if number in self._chosen or not self._excluded.isdisjoint(added) or self._sum(added) >= least:
                 continue
+            if not self._is_within_budgets(added):
+                continue
             self._take(added)
             if self._slots.total >= missing:
                 return True
             self._give(added)
         return False
+
+    def _is_within_budgets(self, added: Iterable[int]) -> bool:
+        """Whether disruption budgets permit these batches beside the chosen ones."""
+        disruptions, batches = self._session.disruptions, self._sequence.batches
+        if not disruptions.is_active:
+            return True
+        return not disruptions.holder([task for n in (*self._chosen, *added) for task in batches[n].tasks])
 
     def _include(self, numbers: Iterable[int]) -> None:
         """Let batches that were excluded be chosen again."""
@@ -327,7 +336,8 @@ class _Plan:
             self._take(added)
             gain = min(self._slots.total, missing) - before
             self._give(added)
-            if gain > 0 and (not best or _is_cheaper(harm, gain, *most)):
+            is_better = gain > 0 and (not best or _is_cheaper(harm, gain, *most))
+            if is_better and self._is_within_budgets(added):
                 best, most = added, (harm, gain)
         return best
 
@@ -348,7 +358,9 @@ class _Plan:
                 if not self._excluded.isdisjoint(fresh):
                     continue
                 harm = self._sum(fresh)
-                if harm < best and self._slots.on_without(node, self._leaving(fresh, node)) > slots:
+                if harm >= best or self._slots.on_without(node, self._leaving(fresh, node)) <= slots:
+                    continue
+                if self._is_within_budgets(fresh):
                     best, numbers = harm, tuple(sorted(fresh))
         return _Option(best, numbers, bool(numbers))
 
@@ -393,6 +405,10 @@ class _Plan:
     def _forget(self, number: int) -> None:
         """The options of all nodes of its pod group may have changed."""
         placements, sequence = self._session.ledger.placements, self._sequence
+        facts = self._session.cluster.tasks
+        if any(facts[task].facts.disruption_budgets for task in sequence.batches[number].tasks):
+            self._options.clear()  # of all nodes, since less or more of the budgets is left
+            return
         for other in sequence.of(sequence.batches[number].pod_group):
             for task in sequence.batches[other].tasks:
                 self._options.pop(placements[task].node, None)

@@ -7,6 +7,7 @@ from tenure.solver.model.resources import GPU, WHOLE_GPU
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes, bits
 from tenure.solver.search.search_result import SearchState
+from tenure.terms.durations import SECOND
 
 
 class LeastHarm(NamedTuple):
@@ -30,6 +31,8 @@ class HarmBounds:
         """Of any node; 0: not known yet."""
         self._most_held = 0
         """GPUs in thousandths that a pod may hold at most; 0: not known yet."""
+        self._youngest: int | None = None
+        """Least age of a running pod group in seconds; None: not known yet."""
 
     def of(self, state: SearchState) -> LeastHarm:
         """Bounds of a search, in the state before any victim is evicted.
@@ -62,6 +65,19 @@ class HarmBounds:
         if not self._most_held:
             self._most_held = max(self._find_most_held(), 1)
         return max(least.pods, -(-least.gpu_milli // self._most_held))
+
+    def least_lost(self, gpu_milli: int) -> int:
+        """GPUs in thousandths times seconds that pods with so many GPUs ran at least: the least age of a
+        pod group for each. Without a start, or with a later one, it is 0.
+        """
+        if self._youngest is None:
+            session = self._session
+            groups, now = session.cluster.pod_groups, session.cluster.now
+            starts = [groups[index].facts.last_start for index in session.phases.running]
+            known = [start for start in starts if start is not None]
+            is_known = len(known) == len(starts) and max(known, default=now) < now
+            self._youngest = (now - max(known)) // SECOND if is_known and known else 0
+        return gpu_milli * self._youngest
 
     def _find_most_held(self) -> int:
         cluster = self._session.cluster
