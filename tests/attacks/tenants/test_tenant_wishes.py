@@ -67,7 +67,7 @@ class Tenancy:
         self.world.put("kai_pod_groups", pod_group("job", **self.spec))
 
     def sign(self, annotations: dict[str, str]) -> dict[str, str]:
-        return self.stored.sign("uid-job", annotations)
+        return self.stored.renew("uid-job", {}, annotations)
 
     def row(self) -> pb.PodGroup:
         self.builder.snapshot(NOW)
@@ -151,8 +151,10 @@ TAMPERING: dict[str, Change] = {
     "removal of a value": lambda tenancy, there: {**there, STALE_SINCE: ""},
     "removal of the signature": lambda tenancy, there: {**there, names.SIGNATURE: ""},
     "removal of everything": lambda tenancy, there: {},
-    "values of another pod group": lambda tenancy, there: tenancy.stored.sign("uid-other", FORGED),
-    "values with another key": lambda tenancy, there: StoredAnnotations(new_key()).sign("uid-job", FORGED),
+    "values of another pod group": lambda tenancy, there: tenancy.stored.renew("uid-other", {}, FORGED),
+    "values with another key": lambda tenancy, there: StoredAnnotations(new_key()).renew(
+        "uid-job", {}, FORGED
+    ),
     "a signature that is no number": lambda tenancy, there: {**there, names.SIGNATURE: "²." + "0" * 32},
     "a signature without digits of a digest": lambda tenancy, there: {**there, names.SIGNATURE: "1.é"},
 }

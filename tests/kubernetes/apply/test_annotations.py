@@ -153,7 +153,7 @@ def read_back(stage: Stage, annotations: dict[str, str]) -> pb.PodGroup:
 
 
 def test_outdated_object_is_read_and_keeps_what_the_adapter_wrote_before(stage: Stage) -> None:
-    before = stage.stored.sign(stage.uid, {names.REQUEUE_NOT_BEFORE: "2027-02-01T00:00:00Z"})
+    before = stage.stored.renew(stage.uid, {}, {names.REQUEUE_NOT_BEFORE: "2027-02-01T00:00:00Z"})
     stage.there |= {"resourceVersion": "99", "annotations": dict(before)}
     assert stage.write(count(2)) == ["PATCH", "GET", "PATCH"]
     assert stage.there["annotations"][names.EVICTION_COUNT] == "2"

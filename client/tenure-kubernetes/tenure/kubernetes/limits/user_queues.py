@@ -66,7 +66,6 @@ class UserQueues:
     def __init__(self, rules: UserQueueRules) -> None:
         self._rules, self._most = rules, rules.most
         self._teams, self._has_new_teams = TeamQueues(), False
-        self._extra: pb.Queue | None = None
         self._claims: dict[str, _Claim] = {}
         self._of_team: dict[str, set[str]] = {}
         """Uids of pod groups with a user, by team."""
@@ -130,26 +129,19 @@ class UserQueues:
                 del self._of_team[team]
         return found
 
-    def update_rows(
-        self, queues: RowTable[pb.Queue], groups: RowTable[pb.PodGroup], extra: pb.Queue | None = None
-    ) -> None:
-        """Update the rows of all queues, after the pod groups. `extra`: a queue that no object stands for."""
-        teams, had_extra = self._teams, self._extra is not None
-        self._extra = extra
-        is_new = self._has_new_teams or had_extra != (extra is not None)
-        if not is_new and not (self._rules.queues and groups.changed):
-            return
-        self._has_new_teams = False
+    def take_new_rows(self, groups: RowTable[pb.PodGroup], *, is_due: bool) -> dict[str, pb.Queue] | None:
+        """The rows of all queues, if they may have changed since the last call, or are due; else None."""
+        if not (is_due or self._has_new_teams or (self._rules.queues and groups.changed)):
+            return None
+        teams, self._has_new_teams = self._teams, False
         rows = dict(teams.rows)
-        if extra is not None:
-            rows[extra.name] = extra
         for name in {row.queue for row in groups.rows.values()} if self._rules.queues else ():
             team = name.partition(SEPARATOR)[0]
             if SEPARATOR in name and team in teams.bounds and team in teams.leaves:
                 rows[name] = pb.Queue()
                 rows[name].CopyFrom(teams.bounds[team])
                 rows[name].name, rows[name].parent = name, team
-        queues.replace(rows)
+        return rows
 
     def _user(self, namespace: str, team: str, pods: Sequence[Pod]) -> tuple[str, str]:
         """The user of a pod group, or the problem; neither if there are no pods that could say it."""

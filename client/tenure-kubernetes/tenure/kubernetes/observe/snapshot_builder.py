@@ -18,7 +18,7 @@ from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
-from tenure.kubernetes.observe.pod_group_table import PodGroupTable
+from tenure.kubernetes.observe.pod_group_table import LOST, PodGroupTable
 from tenure.kubernetes.observe.queues import QueueObject, build_queue_rows, queue_objects, queue_references
 from tenure.kubernetes.observe.snapshot_scope import (
     Priorities,
@@ -234,7 +234,7 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
-        self._groups.users.update_rows(self.queues, self._pod_groups, self._groups.queue_of_lost)
+        self._update_queues()
         self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self._budgets.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self.claims.warn(self.warnings)
@@ -242,6 +242,14 @@ class SnapshotBuilder:
         foreign = self._workloads.foreign_pods
         for name in nodes | foreign.take_changes() | self.volumes.limits.take_changes():
             self._nodes.read(name, foreign)
+
+    def _update_queues(self) -> None:
+        """Update the rows of queues, which depend on the pod groups that are in them."""
+        lost = self._groups.queue_of_lost
+        is_due = (LOST in self.queues.rows) != (lost is not None)
+        rows = self._groups.users.take_new_rows(self._pod_groups, is_due=is_due)
+        if rows is not None:
+            self.queues.replace({**rows, LOST: lost} if lost is not None else rows)
 
     def _plan_recheck(self, seconds: float) -> None:
         """Schedule the next lookup of owners, soon while pods wait for them, and the end of a pause."""

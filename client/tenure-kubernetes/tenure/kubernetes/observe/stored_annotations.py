@@ -88,14 +88,11 @@ class StoredAnnotations:
         known, signature = self._known.get(uid), self._signature(uid, annotations)
         return signature.has_values and (known is None or signature.number >= known.number)
 
-    def sign(self, uid: str, annotations: Mapping[str, str]) -> dict[str, str]:
-        """Annotations with their signature, which is later than all known ones of the pod group."""
-        return self._sign(uid, annotations, annotations.get(names.REQUEUE_NOT_BEFORE, ""))
-
     def renew(self, uid: str, there: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
         """Signed annotations: what counts of those that are there, and changes.
 
-        A cooldown by another writer stays, without a signature.
+        The signature is later than all known ones of the pod group. A cooldown by another writer stays,
+        without a signature.
         """
         read = self.read(uid, there, [])
         kept = {key: text for key, text in read.values.items() if read.is_signed or key in _UNSIGNED}
