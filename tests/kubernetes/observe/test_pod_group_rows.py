@@ -208,6 +208,17 @@ def test_unusable_pod_group_without_pods_on_nodes_is_skipped() -> None:
     assert not snapshot.pods
 
 
+def test_message_says_what_becomes_of_the_pods_of_a_pod_group_without_a_row() -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("pods", running("p", meta=member("g")))
+    world.put_unreadable("kai_pod_groups", pod_group("g", queue=7))
+    picture = world.builder()
+    assert not picture.snapshot(NOW).pod_groups
+    text = "it cannot be read: odd: its pods are omitted, and nothing evicts those on nodes"
+    assert ("PodGroup team/g", text) in picture.warnings.take_new()
+
+
 def test_topology_constraints_follow_the_existing_topologies() -> None:
     world = CachedCluster()
     constraint = {"topology": "t", "requiredTopologyLevel": "zone", "preferredTopologyLevel": "rack"}
@@ -311,7 +322,11 @@ def test_pods_of_a_deleted_pod_group_stay_in_reach() -> None:
     assert row.preemptibility == pb.PREEMPTIBILITY_NON_PREEMPTIBLE, "limited by the quota of its queue"
     assert row.staleness_grace_period.seconds < 0, "what it needs is unknown"
     assert not delta.removals.pods
-    assert [warned.subject for warned in picture.warnings.take_new()] == ["PodGroup team/g"]
+    text = (
+        "it was deleted while its pods run: create it again: its pending pods are omitted, those on nodes "
+        "count in queue 'q' and keep what they were given, else what its quota covers"
+    )
+    assert picture.warnings.take_new() == [("PodGroup team/g", text)]
     world.remove("pods", "uid-p")
     assert list(picture.delta(NOW).removals.pod_groups) == ["uid-g"]
     world.put("pods", running("later", meta=member("g")))

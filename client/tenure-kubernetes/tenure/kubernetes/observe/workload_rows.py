@@ -134,7 +134,7 @@ class WorkloadRows:
         before, reason_before = self.pod_groups.rows.get(uid), self._reasons.pop(uid, _SCHEDULED)
         if reason.text:
             self._reasons[uid] = reason
-            warnings.append(f"{reason.text}: its {'pending ' if row is not None else ''}pods are omitted")
+            warnings.append(f"{reason.text}: {_effect(row)}")
         subject, key = self._groups.subject(uid), pod_group_key(uid)
         if subject is not None:
             self._set_aside.put(key, subject, reason, tuple(member.pod.metadata.uid for member in members))
@@ -271,6 +271,16 @@ def _foreign(member: Member, taken: Amounts) -> ForeignPod:
 def pod_group_key(uid: str) -> str:
     """Key of a pod group among the objects that are set aside."""
     return f"pod group {uid}"
+
+
+def _effect(row: pb.PodGroup | None) -> str:
+    """What becomes of the pods of a pod group that is set aside, with its row."""
+    if row is None:
+        return "its pods are omitted, and nothing evicts those on nodes"
+    return (
+        f"its pending pods are omitted, those on nodes count in queue {row.queue!r} and keep what they were "
+        "given, else what its quota covers"
+    )
 
 
 def _seconds(now: Timestamp) -> float:
