@@ -1,7 +1,7 @@
 """Rows of KAI and Volcano pod groups (semantics R1.50 to R1.60, R8.1, R9.1, R9.5).
 
-A pod group that a server would reject has no row: its pods stay pending, and running pods use their
-resources.
+A pod group that a server would reject has no such row: its pending pods wait, and those on nodes have another
+one (`stand_ins`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,7 +2,8 @@
 
 Users who may write a pod group may write its annotations. The adapter therefore signs them with a key from
 its own namespace, and remembers the last ones of each pod group during a leadership term. Values of others
-are ignored, except for a start time, which counts only if it protects less than the start of the pods.
+are ignored, except for two: a start time counts if it protects less than the start of the pods, and a requeue
+cooldown, as it only delays a requeue that its owner opted into.
 """
 
 import hmac
