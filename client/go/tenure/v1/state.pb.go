@@ -31,9 +31,11 @@ const (
 	// The request is refused, and the error names every violation.
 	Faults_FAULTS_REFUSE Faults = 1
 	// The row is set aside: the request is accepted without it and without the rows that
-	// depend on it, and the response lists them. Nothing is evicted for it: a pod group
-	// goes as a whole if a pod of it on a node is set aside, and such a pod still uses the
-	// capacity of its node. Violations outside of rows refuse the request.
+	// depend on it, and the response lists them. No pod of a pod group that is set aside is
+	// evicted, not even if other queues lent it what it uses: it goes as a whole, also if
+	// only a pod of it on a node is set aside, and such pods still use the capacity of their
+	// nodes. A caller can send a simpler row instead, which its grant or quotas limit; the
+	// Kubernetes adapter does. Violations outside of rows refuse the request.
 	Faults_FAULTS_SET_ASIDE Faults = 2
 )
 
