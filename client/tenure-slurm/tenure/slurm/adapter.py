@@ -70,8 +70,8 @@ class Adoption:
     def release_moved(self, jobs: Iterable[JobRow]) -> None:
         """Release jobs that were moved into a partition of others, where Slurm starts them.
 
-        One that cannot be released, or has ended, is no reason to observe nothing: the next pass repeats
-        it. Raises ClusterError if slurmctld is away, and LeaseLost.
+        One that cannot be changed costs no listing: the next pass repeats it. Raises LeaseLost, and
+        ClusterError if slurmctld is away.
         """
         moved = [
             job_key(job)
