@@ -107,9 +107,7 @@ def test_there_are_at_least_eighty_six_forms() -> None:
     assert set(DIFFERENT) <= set(FORMS)
 
 
-def test_forms_have_the_results_that_slurm_gives_them(
-    cluster: SlurmCluster, request: pytest.FixtureRequest
-) -> None:
+def test_forms_have_the_results_that_slurm_gives_them(cluster: SlurmCluster) -> None:
     jobs = {form: (submit(cluster, form, "gpu"), submit(cluster, form, PLAIN)) for form in FORMS}
 
     def results() -> dict[str, tuple[Result, Result]]:

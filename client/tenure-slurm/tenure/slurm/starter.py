@@ -1,12 +1,13 @@
 """Starts jobs. Implements BindingPreparer: Slurm starts a job as a whole, the server binds one pod at a time.
 
 release    on the nodes that were decided
-watch      until Slurm runs them: a moment here, then from pass to pass; no pass waits for a slow start
+watch      until Slurm runs them: a pass waits a moment for them, and later passes look at slow ones
 hold       those that do not run, so that they never start later on nodes that others have by then; again when
            no job ends on their nodes. One that Slurm refuses waits until something changed for it
 
 It also tells whether Slurm would start a job, before others are requeued for it: of a job that is released on
-nodes in use, Slurm says whether it waits for them, or for something else. Then it is held again.
+nodes in use, Slurm says whether it waits for them, or for something else. Then it is held again. The pass
+waits for the answer, some seconds if the scheduler is slow, and takes silence for a no.
 """
 
 import logging
