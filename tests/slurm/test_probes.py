@@ -107,3 +107,22 @@ def test_wait_for_an_answer_follows_the_settings_of_the_scheduler(
     site = make_site(monkeypatch, ["None"], parameters)
     assert f"within {seconds:.0f} s" in site.find_refusals()["g"]
     assert site.clock.slept == pytest.approx(seconds, abs=0.2)
+
+
+def test_nothing_is_evicted_for_a_part_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = make_site(monkeypatch, [RESOURCES])
+    evict = pb.Decision(id="e", evict=pb.Evict(pod="other", node="n1"))
+    group = pb.DecisionGroup(id="g", beneficiary=site.group, decisions=[evict])
+    assert "not all of its nodes are decided" in site.starter.find_refusals([group])["g"]
+    assert site.slurm.commands == []
+
+
+@pytest.mark.parametrize("beneficiary", ["", "unknown"])
+def test_evictions_for_no_waiting_job_need_no_answer(
+    monkeypatch: pytest.MonkeyPatch, beneficiary: str
+) -> None:
+    site = make_site(monkeypatch, [RESOURCES])
+    evict = pb.Decision(id="e", evict=pb.Evict(pod="other", node="n1"))
+    group = pb.DecisionGroup(id="g", beneficiary=beneficiary, decisions=[evict])
+    assert site.starter.find_refusals([group]) == {}
+    assert site.slurm.commands == []

@@ -27,7 +27,7 @@ from tenure.integration.ports import (
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.options import is_held
 from tenure.slurm.observe.refused_starts import RefusedStarts, has_judged, is_in_use, kind_of
-from tenure.slurm.observe.source import SlurmSource
+from tenure.slurm.observe.source import ObservedJob, SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.slurm.release import (
     AWAY_SECONDS,
@@ -56,6 +56,7 @@ _POLL_SECONDS: Final = 0.1
 _HELD: Final = ("JobHeldAdmin", "JobHeldUser", "None", "")
 _GONE: Final = "the job has ended, or was requeued"
 _UNKNOWN: Final = "whether Slurm would start the job cannot be known now"
+_PARTIAL: Final = "Slurm starts a job as a whole: not all of its nodes are decided"
 _RUNS_ALREADY: Final = "the job runs already"
 _HELD_MEANWHILE: Final = "the job was held meanwhile"
 _LOG: Final = logging.getLogger(__name__)
@@ -116,30 +117,31 @@ class JobStarter:
         Each of them needs an answer of its own: what Slurm answered before may no longer be so. Raises
         ClusterError and LeaseLost.
         """
-        probed = {group.id: start for group in groups if (start := self._start_to_probe(group)) is not None}
+        partial: dict[str, str] = {}
+        probed: dict[str, Start] = {}
+        for group in groups:
+            if (job := self._job_to_probe(group)) is None:
+                continue
+            if (start := _start_of(job, group)) is None:
+                partial[group.id] = _PARTIAL
+            else:
+                probed[group.id] = start
         if not probed:
-            return {}
+            return partial
         self._unsettled = {start.reference for start in probed.values()}
         released = {start.reference for start in self._releaser.release(list(probed.values()), Results())}
         answers = self._probe([start for start in probed.values() if start.reference in released])
         self._unsettled = set()
         unknown = {id: _UNKNOWN for id, start in probed.items() if start.reference not in released}
         found = {id: answers.get(start.reference, "") for id, start in probed.items()}
-        return unknown | {id: why for id, why in found.items() if why}
+        return partial | unknown | {id: why for id, why in found.items() if why}
 
-    def _start_to_probe(self, group: DecisionGroup) -> Start | None:
-        """The start that a group prepares by evictions or notices."""
+    def _job_to_probe(self, group: DecisionGroup) -> ObservedJob | None:
+        """The waiting job for which a group evicts or gives notice; None: there is none."""
         job = self._source.jobs.get(group.beneficiary)
         kinds = {decision.WhichOneof("kind") for decision in group.decisions}
-        if job is None or job.run.job.state != "PENDING" or kinds.isdisjoint(("evict", "notify")):
-            return None
-        places = {pod.uid: "" for pod in job.rows.pods}
-        for decision in group.decisions:
-            for one in (decision.reserve, decision.bind):
-                if one.pod in places:
-                    places[one.pod] = one.node
-        nodes = tuple(dict.fromkeys(places.values()))
-        return Start(job, nodes, ()) if all(nodes) and len(nodes) == len(places) else None
+        is_waiting = job is not None and job.run.job.state == "PENDING"
+        return job if is_waiting and not kinds.isdisjoint(("evict", "notify")) else None
 
     def _probe(self, starts: Sequence[Start]) -> Mapping[str, str]:
         """Why Slurm would not start jobs that were released, by reference. Holds them again.
@@ -330,3 +332,14 @@ def probe_seconds(configuration: Mapping[str, str]) -> float:
     found = _BATCH_DELAY.search(configuration.get("SchedulerParameters", ""))
     delay = int(found[1]) if found else _DEFAULT_BATCH_DELAY
     return min(max(PROBE_SECONDS, delay + 1.0), LONGEST_PROBE_SECONDS)
+
+
+def _start_of(job: ObservedJob, group: DecisionGroup) -> Start | None:
+    """The start that a group prepares; None: it does not name one node for each pod of the job."""
+    places = {pod.uid: "" for pod in job.rows.pods}
+    for decision in group.decisions:
+        for one in (decision.reserve, decision.bind):
+            if one.pod in places:
+                places[one.pod] = one.node
+    nodes = tuple(dict.fromkeys(places.values()))
+    return Start(job, nodes, ()) if all(nodes) and len(nodes) == len(places) else None
