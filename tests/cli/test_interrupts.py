@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command without a traceback, whenever they come."""
+"""Ctrl-C and SIGTERM end a command cleanly, while jobs are played, and while commands are loaded."""
 
 import signal
 import subprocess

@@ -118,7 +118,7 @@ def test_a_sweep_has_a_frontier_a_page_and_a_configuration_for_each_point(tenure
     assert "<svg" in page.read_text()
     assert "<script" not in page.read_text()
     assert "Below a figure is its difference to Point 1." in page.read_text()
-    assert "Grey lines are the standard deviation over the seeds." in page.read_text()
+    assert "Gray lines are the standard deviation over the seeds." in page.read_text()
     assert re.search(
         r"[Nn]o other (one|point) is at least as good in \S+ and \S+ and better in one\.", page.read_text()
     )

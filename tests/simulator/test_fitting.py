@@ -57,7 +57,13 @@ def test_cpu_and_memory_of_a_job_are_divided_too_and_rounded_up():
         (
             job("a", 0, 60, 12, pods=1),
             nodes("64x8"),
-            "job a has pods=1, and a pod needs 12 GPUs, and no node has more than 8; leave pods empty "
+            "job a has pods=1: its pod needs 12 GPUs, and no node has more than 8; leave pods empty "
+            "to have it divided",
+        ),
+        (
+            job("a", 0, 60, 12, pods=2),
+            nodes("64x8"),
+            "job a has pods=2: its pods need 12 GPUs each, and no node has more than 8; leave pods empty "
             "to have it divided",
         ),
         (
@@ -69,7 +75,7 @@ def test_cpu_and_memory_of_a_job_are_divided_too_and_rounded_up():
         (
             job("a", 0, 60, 8, pods=1, cpu_milli=64_000),
             nodes("2x8", cpu=32),
-            "job a has pods=1, and a pod needs 64 CPU cores, and no node has more than 32",
+            "job a has pods=1: its pod needs 64 CPU cores, and no node has more than 32",
         ),
         (
             job("a", 0, 60, 1, memory_bytes=64 * GIB),
@@ -89,7 +95,7 @@ def test_cpu_and_memory_of_a_job_are_divided_too_and_rounded_up():
         (
             job("a", 0, 60, 8, pods=1, cpu_milli=64_000),
             [*nodes("1x8", cpu=32), *nodes("1x4", cpu=64)],
-            "job a has pods=1, and a pod needs 8 GPUs and 64 CPU cores, and no node has all of it",
+            "job a has pods=1: its pod needs 8 GPUs and 64 CPU cores, and no node has all of it",
         ),
     ],
 )

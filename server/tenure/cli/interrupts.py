@@ -15,7 +15,7 @@ TERMINATED: Final = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: what Ctrl-C undoes and keeps is undone and kept as well."""
+    """SIGTERM, raised as a `KeyboardInterrupt`, so that cleanup for Ctrl-C also runs."""
 
 
 @contextmanager

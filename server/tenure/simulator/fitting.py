@@ -105,7 +105,8 @@ class _Nodes:
         total = sum(kind.gpu * count for kind, count in kinds.items())
         if not places:
             hint = "; leave pods empty to have it divided" if _is_divisible(job, kinds) else ""
-            raise _Unfit(f"has pods={job.pods}, and a pod needs {_misfit(pod, kinds)}{hint}")
+            owner, each = ("its pod needs", "") if job.pods == 1 else ("its pods need", " each")
+            raise _Unfit(f"has pods={job.pods}: {owner} {_misfit(pod, kinds, each)}{hint}")
         if job.gpu_milli * job.least_pods > total:
             raise _Unfit(_too_large(job.gpu_milli * job.least_pods, job.gpu_kinds, total))
         if places < job.least_pods:
@@ -154,16 +155,16 @@ def _is_divisible(job: Job, kinds: Counter[_NodeKind]) -> bool:
     )
 
 
-def _misfit(pod: _Pod, kinds: Counter[_NodeKind]) -> str:
-    """Such as `12 GPUs, and no node has more than 8`."""
+def _misfit(pod: _Pod, kinds: Counter[_NodeKind], each: str = "") -> str:
+    """Such as `12 GPUs, and no node has more than 8`; `each` follows the amount."""
     for amount, most, text in (
         (pod.gpu, max(kind.gpu for kind in kinds), _gpus),
         (pod.cpu, max(kind.cpu for kind in kinds), _cores),
         (pod.memory, max(kind.memory for kind in kinds), _gib),
     ):
         if amount > most:
-            return f"{text(amount)}, and no node has more than {text(most).split(' ')[0]}"
-    return f"{_amounts(pod)}, and no node has all of it"
+            return f"{text(amount)}{each}, and no node has more than {text(most).split(' ')[0]}"
+    return f"{_amounts(pod)}{each}, and no node has all of it"
 
 
 def _too_large(gpu_milli: int, wanted: tuple[str, ...], total: int) -> str:

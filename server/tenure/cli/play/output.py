@@ -31,7 +31,7 @@ MINUTE: Final = 60.0
 FIRST_LINE: Final = 2.0
 """Seconds until the first line."""
 LARGE_FILE: Final = 1 << 20
-"""Bytes of a trace from which on it is said that it is read."""
+"""Size in bytes from which reading a trace is announced."""
 
 
 def show_reading(trace: Path) -> None:

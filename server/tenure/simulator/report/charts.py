@@ -37,7 +37,7 @@ _TIME_STEPS: Final = (
 """Seconds between two marks of an axis with times."""
 _MOST_MARKS: Final = 8
 RUN_COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6000", "#5b2c83")
-"""Colours of the runs in all pictures, in their order. Nothing else has one of them."""
+"""Colors of the runs in all pictures, in their order. Nothing else has one of them."""
 _ACTION_COLORS: Final = {
     "reclaim": "#7a0018",
     "preempt": "#c8566b",
@@ -95,7 +95,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _run_color(names: Sequence[str]) -> dict[str, Any]:
-    """The colour of each run, whichever of them a picture shows."""
+    """The color of each run, whichever of them a picture shows."""
     colors = [RUN_COLORS[number % len(RUN_COLORS)] for number in range(len(names))]
     scale = {"domain": list(names), "range": colors}
     return {"field": "run", "type": "nominal", "sort": None, "title": None, "scale": scale}

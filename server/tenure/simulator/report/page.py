@@ -166,13 +166,13 @@ def _pictures(runs: Sequence[Run], policies: Sequence[Policy]) -> list[dict[str,
         ),
         (
             "Evictions over time",
-            "Pod groups that decisions evict, by day and action. Colours are those of actions here.",
+            "Pod groups that decisions evict, by day and action. Colors are those of actions here.",
             charts.eviction_chart(runs),
         ),
     ]
     for run in runs:
         if any(totals.entitled for totals in run.results.queues.values()):
-            text = "Black: allocated GPUs. Grey: the smaller one of fair share and demand."
+            text = "Black: allocated GPUs. Gray: the smaller one of fair share and demand."
             found.append((f"Shares of the queues, {run.input.name}", text, charts.queue_chart(run)))
     # The SVG has texts of the trace, which its renderer escapes.
     return [

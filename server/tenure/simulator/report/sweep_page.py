@@ -16,7 +16,7 @@ from tenure.simulator.sweeps.study import QUOTA, Study
 _DIGITS: Final = 4
 """Significant digits of a mean."""
 _KINDS: Final = {"frontier": "#0072b2", "beaten": "#999999", "constraint not kept": "#d55e00"}
-"""Kinds of points, and their colours."""
+"""Kinds of points, and their colors."""
 _BEST, _BEATEN, _BROKEN = _KINDS
 MAX_COMPARED: Final = 8
 """Points whose figures are side by side."""
@@ -71,7 +71,7 @@ def render_sweep(
     if len(study.goals) > 1 and any(result.is_best for result in results):
         svg = markupsafe.Markup(charts.render(frontier_chart(study, results)))  # noqa: S704 (escaped there)
         text = "Each point is the mean over its seeds; the line joins the points that no other one beats."
-        text += " Grey lines are the standard deviation over the seeds." * (len(study.seeds) > 1)
+        text += " Gray lines are the standard deviation over the seeds." * (len(study.seeds) > 1)
         pictures.append({"title": "Frontier", "definition": text, "svg": svg})
     seeds = ", ".join(str(seed) for seed in study.seeds)
     text = (
